@@ -56,7 +56,7 @@ export async function run(argv: string[]): Promise<number> {
   const files = paths.flatMap(filesOf)
   const agent = agentOf(files, values.from)
 
-  const draft = new Draft()
+  const draft = new Draft(values.namespace)
   agent.convert(files, included, draft)
   // The rules for namespaces refuse sources and sinks of files.
   if (values.namespace !== undefined && draft.types().includes('file')) {

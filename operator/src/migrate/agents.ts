@@ -3,6 +3,9 @@
 import type { Draft, Included, NamedText } from './draft.ts'
 import { convertFluentBit, isFluentBit } from './fluent-bit/convert.ts'
 import { fluentBitTables } from './fluent-bit/page.ts'
+import { convertPromtail } from './promtail/convert.ts'
+import { promtailTables } from './promtail/page.ts'
+import { isPromtail } from './promtail/read.ts'
 import { convertVector } from './vector/convert.ts'
 import { vectorTables } from './vector/page.ts'
 import { isVector } from './vector/read.ts'
@@ -28,4 +31,5 @@ export const oldAgents: readonly OldAgent[] = [
     convert: convertFluentBit,
     tables: fluentBitTables,
   },
+  { name: 'promtail', title: 'Promtail', recognises: isPromtail, convert: convertPromtail, tables: promtailTables },
 ]

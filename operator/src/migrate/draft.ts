@@ -70,6 +70,8 @@ export interface Identity {
 }
 
 export class Draft {
+  /** Of the Pipeline that is made; undefined for a ClusterPipeline. Rules for namespaces refuse some options. */
+  readonly namespace: string | undefined
   readonly gaps: Gap[] = []
   readonly #components = { sources: new Map(), transforms: new Map(), sinks: new Map() } as Record<
     Kind,
@@ -77,6 +79,10 @@ export class Draft {
   >
   readonly #names = new Set<string>()
   readonly #tests: Test[] = []
+
+  constructor(namespace?: string) {
+    this.namespace = namespace
+  }
 
   /** Adds a component below a name like the wanted one, and gives the name. */
   add(kind: Kind, wanted: string, component: Component): string {

@@ -1,0 +1,216 @@
+// A chain of programs: what a job does to its events, piece by piece. Pieces that compile together become one transform, in which a comment
+// names the stage of each; a piece that does not compile is a gap, and its text stays in a comment.
+
+import { compileProgram } from '@penstock/agent/remap/program'
+import { multilineProblems } from '@penstock/agent/tailing/multiline'
+import type { Step } from '../draft.ts'
+import { type Part, type Report, textIn } from './context.ts'
+import { unknownVariables } from './fields.ts'
+import { refusedStages } from './refusals.ts'
+import { translateRegex } from './regex.ts'
+import { type Lines, type Scope, stages } from './stages.ts'
+import { isMap, itemsOf, millisecondsOf, type Place, type Tree, textOf } from './tree.ts'
+
+/** `multiline` of a source of pods; a source of files has the same by other names. */
+export interface Joined {
+  readonly start: string
+  readonly timeoutMs: number
+}
+
+interface Piece {
+  readonly title: string
+  readonly place: Place
+  readonly lines: Lines
+}
+
+/** Characters of one program; the next piece begins another. */
+const maxLength = 16_000
+
+export class Chain {
+  readonly #report: Report
+  readonly #isPods: boolean
+  readonly #pieces: Piece[] = []
+  #matches = 0
+
+  constructor(report: Report, isPods: boolean) {
+    this.#report = report
+    this.#isPods = isPods
+  }
+
+  /** Adds lines of a part; what does not compile by itself is a gap. */
+  add(title: string, place: Place, lines: Lines): void {
+    if (lines.length > 0) this.#pieces.push({ title, place, lines: this.#checked(title, place, lines) })
+  }
+
+  #checked(title: string, place: Place, lines: Lines): Lines {
+    const compiled = compileProgram(lines.join('\n'))
+    if (compiled.ok) return lines
+    const reason = `the program for it is not valid: ${compiled.diagnostics[0]?.message ?? compiled.rendered}`
+    this.#report.gap(place, title, reason, 'Correct the program that stands in the comment.')
+    return [
+      `# GAP: ${reason}. Events pass unchanged. The program:`,
+      ...lines.join('\n').replace(/^/gm, '# ').split('\n'),
+    ]
+  }
+
+  /** Adds the stages of a list, each a name with its options. */
+  addStages(list: Tree | undefined): void {
+    for (const part of partsOf(list)) {
+      if (part.name === 'multiline') continue
+      const whole = this.#lines(part)
+      if (part.name !== 'match' || compileProgram(whole.join('\n')).ok) {
+        this.add(`stage ${part.name}`, part, whole)
+      } else this.#addApart(part)
+    }
+  }
+
+  /** A match whose stages do not compile together: its condition is remembered, and each stage asks for it. */
+  #addApart(part: Part): void {
+    const flag = `%matched_${++this.#matches}`
+    const inner = partsOf(isMap(part.tree) ? part.tree.value.get('stages') : undefined)
+    const [head = '', begin = ''] = this.#lines(part, () => [])
+    const condition = head.replace(/^if /, '').replace(/ \{$/, '')
+    this.add('stage match', part, [`${flag} = ${condition}`, `if ${flag} == true {`, begin, '}'])
+    for (const stage of inner) {
+      const lines = this.#lines(stage)
+      this.add(`stage ${stage.name}`, stage, [`if ${flag} == true {`, ...lines.map((line) => `  ${line}`), '}'])
+    }
+  }
+
+  #lines(part: Part, nested?: () => Lines): Lines {
+    const stage = stages.find(({ name }) => name === part.name)
+    const refuse = (at: Part, reason: string, nearest = 'Write the stage as statements in its place.'): Lines => {
+      this.#report.gap(at, `stage ${at.name}`, reason, nearest)
+      return [
+        `# GAP: the stage \`${at.name}\` (${at.file}:${at.line}) is not converted: ${reason}. Events pass unchanged.`,
+      ]
+    }
+    if (stage === undefined) {
+      const known = refusedStages.find(({ name }) => name === part.name)
+      if (part.name === 'multiline') {
+        return refuse(
+          part,
+          'lines are joined by the source, for all of its events alike',
+          'Read these pods by a source of their own with `multiline`.',
+        )
+      }
+      return refuse(part, known?.reason ?? 'the stage is not known', known?.nearest)
+    }
+    if (nested === undefined) {
+      if (stage.takesNames !== true) this.#report.options(part, stage)
+      this.#reportVariables(part, part.tree)
+    }
+    const scope: Scope = {
+      report: this.#report,
+      isPods: this.#isPods,
+      refuse,
+      nested:
+        nested ??
+        ((outer) =>
+          partsOf(isMap(outer.tree) ? outer.tree.value.get('stages') : undefined).flatMap((inner) =>
+            this.#titled(inner, this.#lines(inner)),
+          )),
+    }
+    return stage.build(part, scope)
+  }
+
+  #titled(part: Part, lines: Lines): Lines {
+    return [`# ${part.name}`, ...this.#checked(`stage ${part.name}`, part, lines)]
+  }
+
+  /** A program has no environment. */
+  #reportVariables(part: Part, tree: Tree): void {
+    const text = textOf(tree)
+    for (const found of text === undefined ? [] : unknownVariables(text)) {
+      this.#report.gap(
+        tree,
+        `stage ${part.name}: ${found}`,
+        'a program has no variables of the environment',
+        'Write the value in its place.',
+      )
+    }
+    if (isMap(tree)) for (const [name, item] of tree.value) if (name !== 'stages') this.#reportVariables(part, item)
+  }
+
+  /** The transforms, as few as compile. */
+  steps(): Step[] {
+    const programs: string[] = []
+    for (const { title, place, lines } of this.#pieces) {
+      const text = `# ${title} (${place.file}:${place.line})\n${lines.join('\n')}`
+      const last = programs.at(-1)
+      const joined = last === undefined ? undefined : `${last}\n\n${text}`
+      if (joined !== undefined && joined.length <= maxLength && compileProgram(joined).ok)
+        programs[programs.length - 1] = joined
+      else programs.push(text)
+    }
+    return programs.map((text) => ({ type: 'remap', text }))
+  }
+}
+
+/** Stages of a list: each item is a name with its options. */
+export function partsOf(list: Tree | undefined): readonly Part[] {
+  return itemsOf(list).flatMap((item) =>
+    isMap(item) ? [...item.value].map(([name, tree]) => ({ file: item.file, line: item.line, name, tree })) : [],
+  )
+}
+
+const multilineOptions = {
+  firstline: '`multiline.custom.start`',
+  max_wait_time: '`multiline.custom.timeoutMs`',
+} as const
+/** For the guide: the stage is part of the source. */
+export const multilineStage = {
+  name: 'multiline',
+  becomes: '`multiline` of the source; a gap inside of `match`',
+  options: multilineOptions,
+  itself: {
+    max_lines: 'an event ends by the bytes that a source joins, not by a number of lines',
+    trim_newlines: 'lines come without their ends',
+  },
+} as const
+
+/** The stage `multiline` of a pipeline, as far as a source can join lines for it. */
+export function joinedBy(list: Tree | undefined, report: Report): Joined | undefined {
+  let joined: Joined | undefined
+  for (const [index, part] of partsOf(list).entries()) {
+    if (part.name !== 'multiline') continue
+    report.options(part, multilineStage)
+    const before = partsOf(list)
+      .slice(0, index)
+      .filter(({ name }) => ['replace', 'output', 'decolorize', 'pack', 'drop', 'match'].includes(name))
+    if (before.length > 0) {
+      report.gap(
+        part,
+        'stage multiline',
+        `the stages before it (${before.map(({ name }) => name).join(', ')}) work on joined lines now, as the source joins them`,
+        'Compare a few events by `penstock run`.',
+      )
+    }
+    const regex = translateRegex(textIn(part, 'firstline') ?? '')
+    const start = regex.ok ? regex.text.replaceAll('\\x27', "'") : ''
+    const wait = millisecondsOf(textIn(part, 'max_wait_time') ?? '3s') ?? 3000
+    const found: Joined = { start, timeoutMs: Math.max(1, Math.round(wait)) }
+    const [problem] = multilineProblems({ ...fileMultiline(found) })
+    if (!regex.ok || start === '' || problem !== undefined || joined !== undefined) {
+      const reason = regex.ok ? (problem?.message ?? 'a source joins lines by one set of rules') : regex.reason
+      report.gap(part, 'stage multiline', reason, 'Give `multiline.custom` to the source: start, condition and mode.')
+      continue
+    }
+    report.replaced(
+      part,
+      'stage multiline',
+      'the source joins the lines, of each container and stream or of each file',
+      'An event ends before the next first line, after the wait, or at the longest line of the source.',
+    )
+    joined = found
+  }
+  return joined
+}
+
+export function podMultiline({ start, timeoutMs }: Joined): Readonly<Record<string, unknown>> {
+  return { custom: { start, condition: start, mode: 'halt_before', timeoutMs } }
+}
+
+export function fileMultiline({ start, timeoutMs }: Joined) {
+  return { start_pattern: start, condition_pattern: start, mode: 'halt_before', timeout_ms: timeoutMs } as const
+}

@@ -1,0 +1,83 @@
+// The contract of a mapping of stages, components or other parts: which part it takes, what the part becomes, and what becomes of each of
+// its options. The guide's tables and the report of options without a counterpart are derived from it.
+
+import type { Gap } from '../draft.ts'
+import type { Described, Refusal } from '../page.ts'
+import { flagOf, isMap, type Place, type Tree, textOf, textsOf } from './tree.ts'
+
+export interface Mapping<Arguments extends readonly unknown[], Result> extends Described {
+  readonly itself?: Readonly<Record<string, string | Exception>>
+  readonly build: (part: Part, ...rest: Arguments) => Result
+}
+
+/** An option whose work the agent does in its own way, but for some values. */
+export interface Exception {
+  readonly how: string
+  /** For these values a gap is reported. */
+  readonly unless: RegExp
+  readonly reason: string
+  readonly nearest: string
+}
+
+/** A part of the old configuration: its name and its options. */
+export interface Part extends Place {
+  readonly name: string
+  readonly tree: Tree
+}
+
+export function option(part: Part, name: string): Tree | undefined {
+  return isMap(part.tree) ? part.tree.value.get(name) : undefined
+}
+
+export const textIn = (part: Part, name: string): string | undefined => textOf(option(part, name))
+export const textsIn = (part: Part, name: string): readonly string[] => textsOf(option(part, name))
+export const flagIn = (part: Part, name: string): boolean | undefined => flagOf(option(part, name))
+
+export class Report {
+  readonly #gaps: Gap[]
+
+  constructor(gaps: Gap[]) {
+    this.#gaps = gaps
+  }
+
+  gap(place: Place, subject: string, reason: string, nearest: string): void {
+    this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest })
+  }
+
+  /** Reports what nothing is missing of, as something else does it. */
+  replaced(place: Place, subject: string, reason: string, nearest: string): void {
+    this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
+  }
+
+  /** Reports the options of a part that have no counterpart. */
+  options(part: Part, { options, itself = {} }: Pick<Mapping<never, unknown>, 'options' | 'itself'>): void {
+    if (!isMap(part.tree)) return
+    for (const [name, value] of part.tree.value) {
+      if (Object.hasOwn(options, name)) continue
+      const own = Object.hasOwn(itself, name) ? itself[name] : undefined
+      if (typeof own === 'string') continue
+      const subject = `${part.name}: ${name}`
+      if (own === undefined) {
+        const others = Object.keys(options).slice(0, 8).join(', ')
+        const known = others === '' ? '' : ` Options that are converted: ${others}.`
+        this.gap(
+          value,
+          subject,
+          `the option \`${name}\` has no counterpart`,
+          `The Pipeline behaves as if it were not given.${known}`,
+        )
+      } else if (textsOf(value).some((text) => own.unless.test(text))) this.gap(value, subject, own.reason, own.nearest)
+    }
+  }
+
+  /** Reports a part of a kind that is known to have no counterpart, or is not known. */
+  refused(part: Part, kind: string, refusals: readonly Refusal[]): void {
+    const refusal = refusals.find(({ name }) => name === part.name)
+    this.gap(
+      part,
+      `${kind} ${part.name}`,
+      refusal?.reason ?? `the ${kind} is not known`,
+      refusal?.nearest ?? 'See `penstock-agent list` for components.',
+    )
+  }
+}

@@ -1,0 +1,20 @@
+// Tables of the guide that Promtail and Alloy share.
+
+import { mappingTables } from '../page.ts'
+import { multilineStage } from './chain.ts'
+import { refusedStages } from './refusals.ts'
+import { ruleOptions } from './relabel.ts'
+import { stages } from './stages.ts'
+
+/** @param nameOf what the agent calls a stage */
+export function stageTables(nameOf: (name: string) => string): string {
+  const renamed = <Named extends { readonly name: string }>(all: readonly Named[]) =>
+    all.map((each) => ({ ...each, name: nameOf(each.name) }))
+  return mappingTables('Stages', renamed([...stages, multilineStage]), renamed(refusedStages))
+}
+
+export function ruleTable(title: string): string {
+  const becomes =
+    'statements of a remap transform; selectors of the source for rules that keep or drop pods by one label'
+  return mappingTables('Relabelling', [{ name: title, becomes, options: ruleOptions }], [])
+}

@@ -1,0 +1,149 @@
+// Labels that discovery gives to a pod (`__meta_kubernetes_…`), from the facts that the source adds to each event. Only those that a rule
+// can read are made.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import type { Report } from './context.ts'
+import type { Rule } from './relabel.ts'
+
+const meta = '__meta_kubernetes_'
+
+const facts: Readonly<Record<string, string>> = {
+  __address__: '.orchestrator.pod_ip',
+  [`${meta}namespace`]: '.orchestrator.pod_namespace',
+  [`${meta}pod_name`]: '.orchestrator.pod_name',
+  [`${meta}pod_ip`]: '.orchestrator.pod_ip',
+  [`${meta}pod_uid`]: '.orchestrator.pod_uid',
+  [`${meta}pod_node_name`]: '.orchestrator.pod_node_name',
+  [`${meta}pod_container_name`]: '.orchestrator.container_name',
+  [`${meta}pod_container_image`]: '.orchestrator.container_image',
+  [`${meta}pod_container_id`]: '.orchestrator.container_id',
+  [`${meta}pod_controller_kind`]: 'replace(string(.orchestrator.pod_owner) ?? "", r\'/.*$\', "")',
+  [`${meta}pod_controller_name`]: 'replace(string(.orchestrator.pod_owner) ?? "", r\'^[^/]*/\', "")',
+}
+
+/** Labels whose names end in the name of a label or annotation of Kubernetes. */
+const families: readonly (readonly [string, readonly string[], boolean])[] = [
+  [`${meta}pod_label_`, ['orchestrator', 'pod_labels'], false],
+  [`${meta}pod_labelpresent_`, ['orchestrator', 'pod_labels'], true],
+  [`${meta}pod_annotation_`, ['orchestrator', 'pod_annotations'], false],
+  [`${meta}pod_annotationpresent_`, ['orchestrator', 'pod_annotations'], true],
+  [`${meta}namespace_label_`, ['orchestrator', 'namespace_labels'], false],
+  [`${meta}namespace_labelpresent_`, ['orchestrator', 'namespace_labels'], true],
+  [`${meta}node_label_`, ['orchestrator', 'node_labels'], false],
+  [`${meta}node_labelpresent_`, ['orchestrator', 'node_labels'], true],
+]
+
+const familyOf = (name: string) => families.find(([prefix]) => name.startsWith(prefix))
+
+/** Names that the rules read. */
+function namesIn(rules: readonly Rule[]): ReadonlySet<string> {
+  return new Set(
+    rules.flatMap(({ action, sources, target }) => (action.endsWith('equal') ? [...sources, target] : sources)),
+  )
+}
+
+/** Whether a name that begins so can match an expression. */
+function canMatch(regex: string, prefix: string): boolean {
+  const start = /^\^?(?:\(\?:)?([\w]*)/.exec(regex)?.[1] ?? ''
+  // What is repeated may be missing.
+  const fixed = /^[*?{]/.test(regex.replace(/^\^?(?:\(\?:)?[\w]*/, '')) ? start.slice(0, -1) : start
+  return regex.includes('|') || fixed.startsWith(prefix) || prefix.startsWith(fixed)
+}
+
+/** Rules without those that read what the source does not know; these are gaps. */
+export function knownRules(rules: readonly Rule[], report: Report): readonly Rule[] {
+  return rules.filter((rule) => {
+    const unknown = rule.sources.find(
+      (name) => name.startsWith(meta) && facts[name] === undefined && familyOf(name) === undefined,
+    )
+    if (unknown === undefined) return true
+    // Whether a pod still runs decides about targets; the source reads the files that are there.
+    const isPhase = /_pod_(?:phase|ready|container_init)$/.test(unknown)
+    const add = isPhase ? report.replaced.bind(report) : report.gap.bind(report)
+    add(
+      rule,
+      `relabel rule on ${unknown}`,
+      'the source does not know it, so the rule is left out',
+      isPhase
+        ? 'The source reads all containers of a pod, for as long as their files are there.'
+        : 'Use a label or an annotation of the pod.',
+    )
+    return false
+  })
+}
+
+/** Lines that make the variable `labels`. */
+export function discoveredLines(rules: readonly Rule[]): readonly string[] {
+  const names = namesIn(rules)
+  const maps = rules.filter(({ action }) => action === 'labelmap')
+  const isRead = (name: string) => names.has(name) || maps.some(({ regex }) => canMatch(regex, name))
+  const entries = Object.entries(facts)
+    .filter(([name]) => isRead(name))
+    .map(([name, expression]) => `  ${textLiteral(name)}: ${expression},`)
+  const merged: string[] = []
+  for (const [prefix, path, isPresence] of families) {
+    const read = [...names].filter((name) => familyOf(name)?.[0] === prefix)
+    // A name without `_` stands for itself alone; in others any character may have become one.
+    const isWhole =
+      maps.some(({ regex }) => canMatch(regex, prefix)) || read.some((name) => name.slice(prefix.length).includes('_'))
+    if (isWhole) {
+      const object = `object(${fieldLiteral(path)}) ?? {}`
+      const values = isPresence ? `map_values(${object}) -> |_value| { "true" }` : object
+      merged.push(
+        `found = ${values}`,
+        `labels = merge(labels, map_keys(found) -> |name| { ${textLiteral(prefix)} + replace(name, r'[^a-zA-Z0-9_]', "_") })`,
+      )
+    } else {
+      for (const name of read) {
+        const field = fieldLiteral([...path, name.slice(prefix.length)])
+        if (!isPresence) entries.push(`  ${textLiteral(name)}: ${field},`)
+        else merged.push(`if exists(${field}) { labels.${textLiteral(name)} = "true" }`)
+      }
+    }
+  }
+  return [...(entries.length === 0 ? ['labels = {}'] : ['labels = {', ...entries, '}']), ...merged]
+}
+
+export interface Selection {
+  readonly selectors: Readonly<Record<string, string>>
+  readonly rules: readonly Rule[]
+}
+
+/** Names that a field or label may have, and nothing of a pattern. */
+const plainNames = /^\(?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\|[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\)?$/
+
+/**
+ * Rules that keep or drop pods by one label become selectors of the source, which then does not read their files; the others stay.
+ * @param allowsFields whether fields may be selected, as in a ClusterPipeline
+ */
+export function selectionOf(rules: readonly Rule[], allowsFields: boolean): Selection {
+  const fields: string[] = []
+  const labels: string[] = []
+  const written = new Set(rules.map(({ target }) => target))
+  const mayGo = (name: string) =>
+    rules.some(({ action, regex }) => action === 'labelkeep' || (action === 'labeldrop' && canMatch(regex, name)))
+  const rest = rules.filter((rule) => {
+    const { action, sources, regex } = rule
+    const [name] = sources
+    if (!['keep', 'drop'].includes(action) || sources.length !== 1 || name === undefined) return true
+    if (mayGo(name) || written.has(name) || !plainNames.test(regex)) return true
+    const values = regex.replace(/^\(|\)$/g, '').split('|')
+    if (name === `${meta}namespace` && allowsFields) {
+      if (action === 'keep' && values.length > 1) return true
+      fields.push(...values.map((value) => `metadata.namespace${action === 'keep' ? '=' : '!='}${value}`))
+      return false
+    }
+    const prefix = `${meta}pod_label_`
+    const key = name.slice(prefix.length)
+    if (!name.startsWith(prefix) || !/^[a-zA-Z0-9]{1,63}$/.test(key)) return true
+    labels.push(`${key} ${action === 'keep' ? 'in' : 'notin'} (${values.join(',')})`)
+    return false
+  })
+  return {
+    selectors: {
+      ...(fields.length > 0 ? { extra_field_selector: fields.join(',') } : {}),
+      ...(labels.length > 0 ? { extra_label_selector: labels.join(',') } : {}),
+    },
+    rules: rest,
+  }
+}

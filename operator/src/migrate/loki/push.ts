@@ -1,0 +1,270 @@
+// A client of Promtail, or an endpoint of `loki.write`, as a sink. Both have the same options by other names.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import type { Component } from '../draft.ts'
+import { type Exception, option, type Part, type Report, textIn } from './context.ts'
+import { label, secretText, textExpression, unknownVariables } from './fields.ts'
+import { below, bytesOf, flagOf, millisecondsOf, pairsOf, type Tree, textOf } from './tree.ts'
+
+export interface Push {
+  readonly component: Component
+  /** Lines before the sink: what becomes of labels and of the tenant. */
+  readonly lines: readonly string[]
+}
+
+/** Names of options that differ between the two. */
+export interface PushNames {
+  readonly wait: string
+  readonly size: string
+  readonly timeout: string
+  readonly backoff: readonly string[]
+  readonly minWait: string
+  readonly maxWait: string
+  readonly retries: string
+}
+
+export const pushOptions = (names: PushNames): Readonly<Record<string, string>> => ({
+  url: '`endpoint`, `path`; a name and a password in it become `auth`',
+  tenant_id: '`tenant_id`; the tenant of a stage or label comes before it',
+  [names.wait]: '`batch.timeout_secs`',
+  [names.size]: '`batch.max_bytes`',
+  [names.timeout]: '`request.timeout_secs`',
+  basic_auth: '`auth`; a file with the password becomes a key of the Secret',
+  bearer_token: '`auth`',
+  bearer_token_file: '`auth`; the file becomes a key of the Secret',
+  authorization: '`auth`, for the type `Bearer`',
+  tls_config: '`tls`',
+  proxy_url: '`proxy`',
+  headers: '`request.headers`',
+  external_labels: 'labels that an event lacks',
+})
+
+export const pushItself: Readonly<Record<string, string | Exception>> = {
+  name: 'the name of the sink',
+  stream_lag_labels: 'the metric has no labels',
+  enable_http2: 'the sink speaks HTTP/1.1',
+  follow_redirects: 'the sink follows none',
+  retry_on_http_429: {
+    how: 'requests with status 429 are sent again',
+    unless: /^false$/i,
+    reason: 'requests with status 429 are always sent again',
+    nearest: 'Leave the option out.',
+  },
+  drop_rate_limited_batches: {
+    how: 'requests with status 429 are sent again',
+    unless: /^true$/i,
+    reason: 'requests with status 429 are always sent again',
+    nearest: 'Give the sink `buffer.when_full: drop_newest`, so that a slow destination does not hold up its source.',
+  },
+}
+
+/** Gives the sink of a part, and the lines before it. `external` are labels that every event gets. */
+export function pushOf(
+  part: Part,
+  names: PushNames,
+  report: Report,
+  external: readonly (readonly [string, string, Tree])[],
+): Push {
+  const secret = (tree: Tree | undefined): string | undefined => {
+    const text = textOf(tree)
+    if (text === undefined || tree === undefined) return undefined
+    const found = secretText(text)
+    for (const byDefault of found.defaults) {
+      report.replaced(
+        tree,
+        part.name,
+        `the default of a variable is not kept: ${byDefault}`,
+        'Put the value into the Secret.',
+      )
+    }
+    return found.text
+  }
+  const address = addressOf(secret(option(part, 'url')) ?? '')
+  if (address === undefined) {
+    report.gap(part, `${part.name}: url`, 'it is no address', 'Give the sink `endpoint`.')
+  }
+  const { batch, request } = limitsOf(part, names, secret)
+  const auth = authOf(part, report, secret) ?? address?.auth
+  const tls = tlsOf(part, report, secret)
+  const proxy = secret(option(part, 'proxy_url'))
+  const labels = externalLabels(external, report)
+  const tenant = secret(option(part, 'tenant_id')) ?? ''
+  const config = {
+    endpoint: address?.endpoint ?? 'http://loki:3100',
+    ...(address === undefined || address.path === '/loki/api/v1/push' ? {} : { path: address.path }),
+    labels: { '*': '{{ labels }}', ...labels.ofSink },
+    structured_metadata: { '*': '{{ metadata }}' },
+    tenant_id: '{{ tenant }}',
+    out_of_order_action: 'accept',
+    encoding: { codec: 'text' },
+    ...(auth === undefined ? {} : { auth }),
+    ...(Object.keys(tls).length > 0 ? { tls } : {}),
+    ...(proxy === undefined ? {} : { proxy: { http: proxy, https: proxy } }),
+    ...(Object.keys(batch).length > 0 ? { batch } : {}),
+    ...(Object.keys(request).length > 0 ? { request } : {}),
+  }
+  const hasSecretTenant = tenant.includes('SECRET[')
+  if (hasSecretTenant) {
+    report.replaced(
+      part,
+      `${part.name}: tenant_id`,
+      'a tenant out of a Secret takes the place of that of a stage or label',
+      'Write the tenant in `tenant_id` of the sink if stages choose it.',
+    )
+    config.tenant_id = tenant.replaceAll('{{', '\\{{').replaceAll('%', '%%')
+  }
+  const lines = [
+    ...labels.lines,
+    `tenant = string!(${label('__tenant_id__')} || ${hasSecretTenant ? '""' : textLiteral(tenant)})`,
+    'labels = filter(object!(.labels)) -> |name, value| { !starts_with(name, "__") && value != "" }',
+    '. = { "message": .message, "timestamp": .timestamp, "labels": labels, "metadata": .metadata, "tenant": tenant }',
+  ]
+  return { component: { type: 'log_aggregator', config }, lines }
+}
+
+/** When requests are sent, and how often again. */
+function limitsOf(part: Part, names: PushNames, secret: Secret) {
+  const seconds = (ms: number) => Math.max(1, Math.round(ms / 1000))
+  const wait = millisecondsOf(textIn(part, names.wait))
+  const size = bytesOf(textIn(part, names.size))
+  const timeout = millisecondsOf(textIn(part, names.timeout))
+  const backoff = names.backoff.length === 0 ? part.tree : below(part.tree, ...names.backoff)
+  const least = millisecondsOf(textOf(below(backoff, names.minWait)))
+  const most = millisecondsOf(textOf(below(backoff, names.maxWait)))
+  const retries = Number(textOf(below(backoff, names.retries)) ?? Number.NaN)
+  const headers = Object.fromEntries(
+    pairsOf(option(part, 'headers')).map(([name, , tree]) => [name, secret(tree) ?? ''] as const),
+  )
+  const request = {
+    ...(timeout === undefined ? {} : { timeout_secs: seconds(timeout) }),
+    ...(least === undefined ? {} : { retry_initial_backoff_secs: seconds(least) }),
+    ...(most === undefined ? {} : { retry_max_duration_secs: seconds(most) }),
+    // The first try counts among them; zero is without limit.
+    ...(retries > 0 ? { retry_attempts: retries - 1 } : {}),
+    ...(Object.keys(headers).length > 0 ? { headers } : {}),
+  }
+  const batch = {
+    ...(size === undefined ? {} : { max_bytes: Math.max(1, size) }),
+    ...(wait === undefined ? {} : { timeout_secs: Math.max(0.001, wait / 1000) }),
+  }
+  return { batch, request }
+}
+
+interface Address {
+  readonly endpoint: string
+  readonly path: string
+  readonly auth?: Readonly<Record<string, unknown>>
+}
+
+function addressOf(url: string): Address | undefined {
+  const found = /^(https?:\/\/)(?:([^@/]*)@)?([^/?]+)(\/[^?]*)?(\?.*)?$/.exec(url.trim())
+  if (found === null) {
+    // A whole address may be in a variable.
+    return /^SECRET\[env\.\w+\]/.test(url)
+      ? { endpoint: url.replace(/\/loki\/api\/v1\/push$/, ''), path: '/loki/api/v1/push' }
+      : undefined
+  }
+  const [, scheme = '', login, host = '', path = '/', query = ''] = found
+  const [user = '', password = ''] = (login ?? '').split(/:(.*)/s)
+  const known = '/loki/api/v1/push'
+  const isKnown = path.endsWith(known) && query === ''
+  const before = isKnown ? path.slice(0, -known.length) : ''
+  return {
+    endpoint: `${scheme}${host}${before}`,
+    path: isKnown ? known : path + query,
+    ...(login === undefined ? {} : { auth: { strategy: 'basic', user: decoded(user), password: decoded(password) } }),
+  }
+}
+
+function decoded(text: string): string {
+  return text.includes('SECRET[') ? text : decodeURIComponent(text)
+}
+
+type Secret = (tree: Tree | undefined) => string | undefined
+
+/** The content of a file as a key of the Secret. */
+function fileSecret(report: Report, part: Part, tree: Tree, what: string): string {
+  const base = (textOf(tree) ?? '').split('/').at(-1) ?? ''
+  const key = base.toUpperCase().replace(/[^A-Z0-9]+/g, '_') || what.toUpperCase()
+  report.replaced(
+    tree,
+    `${part.name}: ${what}_file`,
+    'a sink reads no file with a secret',
+    `Put the content of \`${textOf(tree)}\` into the key \`${key}\` of the Secret.`,
+  )
+  return `SECRET[env.${key}]`
+}
+
+function authOf(part: Part, report: Report, secret: Secret): Readonly<Record<string, unknown>> | undefined {
+  const basic = option(part, 'basic_auth')
+  if (basic !== undefined) {
+    const file = below(basic, 'password_file')
+    const password =
+      secret(below(basic, 'password')) ?? (file === undefined ? '' : fileSecret(report, part, file, 'password'))
+    const userFile = below(basic, 'username_file')
+    const user =
+      secret(below(basic, 'username')) ?? (userFile === undefined ? '' : fileSecret(report, part, userFile, 'username'))
+    return { strategy: 'basic', user, password }
+  }
+  const authorization = option(part, 'authorization')
+  const type = textOf(below(authorization, 'type')) ?? 'Bearer'
+  if (authorization !== undefined && type.toLowerCase() !== 'bearer') {
+    report.gap(
+      authorization,
+      `${part.name}: authorization`,
+      `the sink does not send the type \`${type}\``,
+      'Give the header in `request.headers` of the sink.',
+    )
+    return undefined
+  }
+  const token = secret(option(part, 'bearer_token')) ?? secret(below(authorization, 'credentials'))
+  if (token !== undefined) return { strategy: 'bearer', token }
+  const file = option(part, 'bearer_token_file') ?? below(authorization, 'credentials_file')
+  return file === undefined ? undefined : { strategy: 'bearer', token: fileSecret(report, part, file, 'bearer_token') }
+}
+
+function tlsOf(part: Part, report: Report, secret: Secret): Readonly<Record<string, unknown>> {
+  const tree = option(part, 'tls_config')
+  const names: Readonly<Record<string, string>> = {
+    ca_file: 'ca_file',
+    ca_pem: 'ca_file',
+    cert_file: 'crt_file',
+    cert_pem: 'crt_file',
+    key_file: 'key_file',
+    key_pem: 'key_file',
+    server_name: 'server_name',
+  }
+  const tls: Record<string, unknown> = {}
+  for (const [name, , item] of pairsOf(tree)) {
+    const to = Object.hasOwn(names, name) ? names[name] : undefined
+    const text = secret(item)
+    if (to !== undefined && text !== undefined) tls[to] = text
+    else if (name === 'insecure_skip_verify') {
+      if (flagOf(item) === true) Object.assign(tls, { verify_certificate: false, verify_hostname: false })
+    } else if (name !== 'min_version') {
+      report.gap(item, `${part.name}: tls_config.${name}`, 'the option has no counterpart', 'See `tls` of the sink.')
+    }
+  }
+  return tls
+}
+
+/** Labels that every event gets: by the program, or by the sink where only a Secret has the value. */
+function externalLabels(external: readonly (readonly [string, string, Tree])[], report: Report) {
+  const ofSink: Record<string, string> = {}
+  const lines: string[] = []
+  for (const [name, text, place] of external) {
+    if (unknownVariables(text).length > 0) {
+      const { text: value, defaults } = secretText(text)
+      ofSink[name] = value.replaceAll('{{', '\\{{').replaceAll('%', '%%')
+      report.replaced(
+        place,
+        `external label ${name}`,
+        'a label out of a Secret takes the place of one that an event has by this name',
+        `Put the value into the Secret.${defaults.length > 0 ? ` Its default: ${defaults.join(', ')}.` : ''}`,
+      )
+    } else {
+      lines.push(`if !exists(${label(name)}) { ${label(name)} = ${textExpression(text)} }`)
+    }
+  }
+  return { ofSink, lines }
+}

@@ -1,0 +1,142 @@
+// Rules of relabelling, as Prometheus has them, as lines of a program. The variable `labels` holds all labels; at the end those whose names
+// begin with `__` go, with those whose value is empty, which counts as none; what is left are the labels of the stream.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { option, type Part, type Report, textIn, textsIn } from './context.ts'
+import { textExpression, withoutNode } from './fields.ts'
+import { translateRegex } from './regex.ts'
+import { type Place, textOf } from './tree.ts'
+
+export interface Rule extends Place {
+  readonly action: string
+  readonly sources: readonly string[]
+  readonly separator: string
+  /** As Prometheus spells it; it matches a whole value. */
+  readonly regex: string
+  readonly target: string
+  readonly replacement: string
+  readonly modulus: number
+}
+
+const anything = '(.*)'
+
+/** Options of a rule, for the guide. */
+export const ruleOptions = {
+  action:
+    '`replace`, `keep`, `drop`, `keepequal`, `dropequal`, `hashmod`, `labelmap`, `labeldrop`, `labelkeep`, `lowercase`, `uppercase`: statements of the program',
+  source_labels: 'the labels whose values are joined',
+  separator: 'what stands between them',
+  regex: 'a regular expression for the whole value',
+  target_label: 'the label that is set',
+  replacement: 'its value',
+  modulus: 'of the hash',
+} as const
+
+export function ruleOf(part: Part, report: Report): Rule {
+  report.options(part, { options: ruleOptions })
+  return {
+    file: part.file,
+    line: part.line,
+    action: (textIn(part, 'action') ?? 'replace').toLowerCase(),
+    sources: textsIn(part, 'source_labels'),
+    separator: textIn(part, 'separator') ?? ';',
+    // An empty expression matches an empty value alone, and differs from none.
+    regex: option(part, 'regex') === undefined ? anything : (textOf(option(part, 'regex')) ?? ''),
+    target: textIn(part, 'target_label') ?? '',
+    replacement: textIn(part, 'replacement') ?? '$1',
+    modulus: Number(textIn(part, 'modulus') ?? 0),
+  }
+}
+
+const at = (name: string) => `labels${fieldLiteral([name])}`
+const textAt = (name: string) => `string!(${at(name)} || "")`
+
+/** The values of the source labels as one text. */
+function joined({ sources, separator }: Rule): string {
+  if (sources.length === 0) return '""'
+  return sources.map(textAt).join(separator === '' ? ' + ' : ` + ${textLiteral(separator)} + `)
+}
+
+/** A text whose groups Prometheus would fill in. */
+const hasGroups = (text: string) => text.includes('$')
+
+const validName = /^[a-zA-Z_][a-zA-Z0-9_]*$/
+
+/** The lines of a rule; undefined, with a gap, if it has no counterpart. */
+export function ruleLines(rule: Rule, report: Report): readonly string[] | undefined {
+  const { action, target, replacement } = rule
+  const refuse = (reason: string): undefined => {
+    report.gap(rule, `relabel rule ${action}`, reason, 'Set or delete labels below `labels` in the program.')
+    return undefined
+  }
+  const regex = translateRegex(`^(?:${rule.regex})$`)
+  if (!regex.ok) return refuse(`its regular expression is not valid: ${regex.reason}`)
+  const literal = `r'${regex.text}'`
+  const value = `value = ${joined(rule)}`
+  switch (action) {
+    case 'replace': {
+      if (target === '') return refuse('it names no `target_label`')
+      return replaceLines(rule, value, literal) ?? refuse(`\`${target}\` is no name of a label`)
+    }
+    case 'keep':
+      return [value, `if !match(value, ${literal}) { abort }`]
+    case 'drop':
+      return [value, `if match(value, ${literal}) { abort }`]
+    case 'keepequal':
+      return [value, `if value != ${textAt(target)} { abort }`]
+    case 'dropequal':
+      return [value, `if value == ${textAt(target)} { abort }`]
+    case 'lowercase':
+      return [value, `${at(target)} = downcase(value)`]
+    case 'uppercase':
+      return [value, `${at(target)} = upcase(value)`]
+    case 'labeldrop':
+      return [`labels = filter(labels) -> |name, _value| { !match(name, ${literal}) }`]
+    case 'labelkeep':
+      return [`labels = filter(labels) -> |name, _value| { match(name, ${literal}) }`]
+    case 'labelmap':
+      return [
+        `mapped = filter(labels) -> |name, value| { value != "" && match(name, ${literal}) }`,
+        `labels = merge(labels, map_keys(mapped) -> |name| { replace(name, ${literal}, ${textLiteral(replacement)}) })`,
+      ]
+    case 'hashmod': {
+      const { modulus } = rule
+      if (!Number.isInteger(modulus) || modulus < 1 || modulus > 2_147_483_647)
+        return refuse('its modulus is no number')
+      return [
+        value,
+        'hash = md5(value)',
+        'high = parse_int(slice!(hash, 16, 24), 16) ?? 0',
+        'low = parse_int(slice!(hash, 24, 32), 16) ?? 0',
+        `${at(target)} = to_string(mod(mod(high, ${modulus}) * 4294967296 + low, ${modulus}))`,
+      ]
+    }
+    default:
+      return refuse('the action is not known')
+  }
+}
+
+/** Undefined if the target can be no name. */
+function replaceLines(rule: Rule, value: string, literal: string): readonly string[] | undefined {
+  const { target, replacement, regex } = rule
+  const isAny = regex === anything || regex === '.*'
+  if (!hasGroups(target)) {
+    if (!validName.test(target)) return undefined
+    // A constant, whatever the value is.
+    if (isAny && !hasGroups(withoutNode(replacement))) {
+      return [`${at(target)} = ${textExpression(replacement)}`]
+    }
+    if (/^\$(?:1|\{1\})$/.test(replacement) && regex === anything) return [`${at(target)} = ${joined(rule)}`]
+  }
+  const made = hasGroups(replacement)
+    ? `replace(value, ${literal}, ${textLiteral(replacement)})`
+    : textLiteral(replacement)
+  const lines = hasGroups(target)
+    ? [
+        `  name = replace(value, ${literal}, ${textLiteral(target)})`,
+        `  value = ${made}`,
+        "  if match(name, r'^[a-zA-Z_][a-zA-Z0-9_]*$') { labels = object!(set!(labels, [name], value)) }",
+      ]
+    : [`  ${at(target)} = ${made}`]
+  return [value, `if match(value, ${literal}) {`, ...lines, '}']
+}

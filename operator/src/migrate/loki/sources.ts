@@ -1,0 +1,245 @@
+// Sources of the lines that Promtail and Alloy read, and the first program behind each: it gives an event its labels.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import type { Component, Draft } from '../draft.ts'
+import { type Chain, fileMultiline, type Joined, podMultiline } from './chain.ts'
+import type { Report } from './context.ts'
+import { textExpression, unknownVariables } from './fields.ts'
+import { discoveredLines, knownRules, type Selection, selectionOf } from './pods.ts'
+import { type Rule, ruleLines } from './relabel.ts'
+import { type Place, type Tree, textOf } from './tree.ts'
+
+export interface SourceLimits {
+  readonly bytes?: number
+  readonly truncates?: boolean
+}
+
+export interface Pods {
+  readonly rules: readonly Rule[]
+  /** Selectors that the old agent gave to discovery. */
+  readonly selectors: Readonly<Record<string, string>>
+  /** Namespaces that are read; all if empty. */
+  readonly namespaces: readonly string[]
+  readonly joined: Joined | undefined
+  readonly limits: SourceLimits
+  /** Labels that all events get before the rules. */
+  readonly labels: readonly (readonly [string, string, Tree])[]
+  /** The label `filename`, where the old agent read files, and left out targets without a path; undefined if it asked the API server. */
+  readonly file: string | undefined
+  /** Whether a label has the name of the node, out of the environment. */
+  readonly asksNode: boolean
+}
+
+/** Adds the component, or gives that of before which is the same. */
+export class SourceSet {
+  readonly #draft: Draft
+  readonly #known = new Map<string, string>()
+
+  constructor(draft: Draft) {
+    this.#draft = draft
+  }
+
+  add(wanted: string, component: Component): string {
+    const key = JSON.stringify(component)
+    const known = this.#known.get(key) ?? this.#draft.add('sources', wanted, component)
+    this.#known.set(key, known)
+    return known
+  }
+
+  /** A source that reads nothing in the place of one without a counterpart. */
+  addMissing(wanted: string, subject: string, place: Place): string {
+    const comment = `GAP: \`${subject}\` (${place.file}:${place.line}) has no counterpart. This source reads nothing.`
+    const name = wanted.toLowerCase().replace(/[^a-z0-9-]+/g, '-')
+    return this.add(wanted, { type: 'file', config: { include: [`/var/empty/${name}`] }, comments: [comment] })
+  }
+}
+
+function merged(
+  one: Readonly<Record<string, string>>,
+  other: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const all: Record<string, string> = { ...one }
+  for (const [name, text] of Object.entries(other)) all[name] = all[name] === undefined ? text : `${all[name]},${text}`
+  return all
+}
+
+/** Facts that every pod has, so that a rule on them always gives a path. */
+const always = new Set(
+  ['pod_uid', 'pod_name', 'pod_container_name', 'namespace', 'pod_container_id'].map(
+    (name) => `__meta_kubernetes_${name}`,
+  ),
+)
+
+/** Rules without those that find the files and the node, which the source does by itself. */
+function withoutPaths(rules: readonly Rule[], report: Report): readonly Rule[] {
+  const read = new Set(rules.flatMap(({ sources }) => sources))
+  const paths = rules.filter(({ target }) => target === '__path__')
+  const isUsual = paths.some(
+    ({ sources, regex, replacement }) =>
+      regex === '(.*)' &&
+      sources.every((name) => always.has(name)) &&
+      /^\/var\/(log|lib\/docker)\/.*\$(?:1|\{1\})/.test(replacement),
+  )
+  for (const rule of paths.filter(({ replacement }) => !/\/(?:pods|containers)\/\*?/.test(replacement))) {
+    report.gap(
+      rule,
+      'relabel rule on __path__',
+      `the path \`${rule.replacement}\` selects other files than those of pods`,
+      'Read these files by a `file` source.',
+    )
+  }
+  return rules.filter(({ target }) => {
+    if (target === '__path__') return !isUsual
+    return !(target === '__host__' && !read.has(target))
+  })
+}
+
+/** Adds a source of pods, and the program with its labels to the chain. Gives the name of the source. */
+export function addPods(
+  set: SourceSet,
+  chain: Chain,
+  pods: Pods,
+  draft: Draft,
+  report: Report,
+  wanted: string,
+  place: Place,
+): string {
+  const isCluster = draft.namespace === undefined
+  const nodeRules = pods.rules.filter(({ action, sources, target }) => !isNodeRule(action, sources, target))
+  const rules = pods.file === undefined ? nodeRules : withoutPaths(nodeRules, report)
+  const known = knownRules(rules, report)
+  const selection: Selection = selectionOf(known, isCluster)
+  const given = merged(pods.selectors, selection.selectors)
+  const [namespace] = pods.namespaces
+  const isSingle = pods.namespaces.length === 1 && isCluster && namespace !== undefined
+  const fields = {
+    ...given,
+    ...(isSingle ? merged(given, { extra_field_selector: `metadata.namespace=${namespace}` }) : {}),
+  }
+  const { bytes, truncates } = pods.limits
+  const config = {
+    ...fields,
+    ...(bytes === undefined ? {} : { max_merged_line_bytes: bytes }),
+    ...(bytes === undefined || truncates !== true ? {} : { max_merged_line_action: 'truncate' }),
+  }
+  const source = set.add(wanted, {
+    type: 'orchestrator_logs',
+    ...(Object.keys(config).length > 0 ? { config } : {}),
+    ...(pods.joined === undefined ? {} : { multiline: podMultiline(pods.joined) }),
+  })
+  const hasPath = selection.rules.some(({ target }) => target === '__path__')
+  chain.add('labels', place, [
+    ...(pods.namespaces.length > 0 && !isSingle
+      ? [`if !includes([${pods.namespaces.map(textLiteral).join(', ')}], .orchestrator.pod_namespace) { abort }`]
+      : []),
+    ...discoveredLines([...selection.rules]),
+    ...staticLines(pods.labels, report),
+    ...selection.rules.flatMap(
+      (rule) => ruleLines(rule, report) ?? [`# GAP: the rule ${rule.action} (${rule.file}:${rule.line}) is left out.`],
+    ),
+    ...(hasPath ? ['if string!(labels.__path__ || "") == "" { abort }'] : []),
+    ...(pods.asksNode ? ['%node_name = .orchestrator.pod_node_name'] : []),
+    ...finishLines(pods.file, '"stream": .stream'),
+  ])
+  return source
+}
+
+/** Whether a rule only says that pods of the own node are read. */
+function isNodeRule(action: string, sources: readonly string[], target: string): boolean {
+  const [name] = sources
+  if (target === '__host__') return true
+  return (
+    action === 'keep' && sources.length === 1 && (name === '__meta_kubernetes_pod_node_name' || name === '__host__')
+  )
+}
+
+function staticLines(labels: readonly (readonly [string, string, Tree])[], report: Report): string[] {
+  return labels.map(([name, text, tree]) => {
+    for (const found of unknownVariables(text)) {
+      report.gap(
+        tree,
+        `label ${name}: ${found}`,
+        'a program has no variables of the environment',
+        'Write the value in its place, or add the label to `labels` of the sink.',
+      )
+    }
+    return `labels${fieldLiteral([name])} = ${textExpression(text)}`
+  })
+}
+
+/** The event as stages have it. */
+function finishLines(file: string | undefined, ...more: readonly string[]): string[] {
+  return [
+    'labels = filter(labels) -> |name, value| { !starts_with(name, "__") && is_string(value) && value != "" }',
+    ...(file === undefined ? [] : [`labels.filename = ${file}`]),
+    `. = { "message": .message, "timestamp": timestamp(.timestamp) ?? now(), ${[...more, ''].join(', ')}"labels": labels, "metadata": {}, "extracted": labels }`,
+  ]
+}
+
+export interface Files {
+  readonly paths: readonly string[]
+  readonly excluded: readonly string[]
+  readonly labels: readonly (readonly [string, string, Tree])[]
+  readonly rules: readonly Rule[]
+  readonly joined: Joined | undefined
+  readonly limits: SourceLimits
+  readonly charset?: string | undefined
+  readonly readsFromEnd?: boolean
+  readonly asksNode: boolean
+}
+
+/** Adds a source of files, and the program with its labels. */
+export function addFiles(
+  set: SourceSet,
+  chain: Chain,
+  files: Files,
+  report: Report,
+  wanted: string,
+  place: Place,
+): string {
+  const { bytes } = files.limits
+  const config = {
+    include: files.paths,
+    ...(files.excluded.length > 0 ? { exclude: files.excluded } : {}),
+    ...(files.readsFromEnd === true ? { read_from: 'end' } : {}),
+    ...(files.charset === undefined ? {} : { encoding: { charset: files.charset } }),
+    ...(bytes === undefined ? {} : { max_line_bytes: bytes }),
+    ...(files.joined === undefined ? {} : { multiline: fileMultiline(files.joined) }),
+  }
+  const source = set.add(wanted, { type: 'file', config })
+  addLabels(chain, files.labels, files.rules, report, place, '.file', files.asksNode)
+  return source
+}
+
+/** The program that gives events their labels, where discovery adds none. */
+export function addLabels(
+  chain: Chain,
+  labels: readonly (readonly [string, string, Tree])[],
+  rules: readonly Rule[],
+  report: Report,
+  place: Place,
+  file?: string,
+  asksNode = false,
+): void {
+  chain.add('labels', place, [
+    ...(asksNode ? ['%node_name = get_env_var("AGENT_SELF_NODE_NAME") ?? ""'] : []),
+    'labels = {}',
+    ...staticLines(
+      labels.filter(([name]) => name !== '__path__' && name !== '__path_exclude__'),
+      report,
+    ),
+    ...rules.flatMap(
+      (rule) => ruleLines(rule, report) ?? [`# GAP: the rule ${rule.action} (${rule.file}:${rule.line}) is left out.`],
+    ),
+    ...finishLines(file),
+  ])
+}
+
+export function pathOf(labels: Tree | undefined, name: string): string | undefined {
+  return labels?.value instanceof Map ? textOf(labels.value.get(name)) : undefined
+}
+
+/** Whether files are those of pods, which `orchestrator_logs` reads with what is known about the pod. */
+export function isPodPath(path: string): boolean {
+  return /^\/var\/log\/(?:pods|containers)\//.test(path)
+}

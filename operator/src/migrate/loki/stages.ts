@@ -1,0 +1,557 @@
+// Stages of a pipeline of Promtail or Alloy as lines of a program. A stage works on the fields of `fields.ts`, as the old one works on the
+// entry, its labels and the extracted values; so each stage stands alone, and the order of the file is the order of the program.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from './context.ts'
+import { extracted, label, labelText, lineText, metadata, textExpression } from './fields.ts'
+import { formatOfLayout } from './layout.ts'
+import { groupNames, segmentsOf, translateRegex } from './regex.ts'
+import { selectorCondition } from './selector.ts'
+import { templateLines } from './template.ts'
+import { bytesOf, itemsOf, millisecondsOf, pairsOf, textsOf } from './tree.ts'
+
+export type Lines = readonly string[]
+
+export interface Scope {
+  readonly report: Report
+  /** Whether the source has read the lines of the container runtime. */
+  readonly isPods: boolean
+  /** Lines of the stages in another one. */
+  readonly nested: (part: Part) => Lines
+  /** A gap in the place of a stage. */
+  readonly refuse: (part: Part, reason: string, nearest?: string) => Lines
+}
+
+export type Stage = Mapping<readonly [Scope], Lines> & {
+  /** Whether the options are names that users choose. */
+  readonly takesNames?: true
+}
+
+const indent = (lines: Lines): string[] => lines.map((line) => line.replace(/^(?=.)/gm, '  '))
+const block = (condition: string, lines: Lines): string[] => [`if ${condition} {`, ...indent(lines), '}']
+
+/** Lines that work on a text: that of a value if a source is named, else the line. A value that is no text is left alone. */
+function onSource(source: string | undefined, lines: (subject: string) => Lines): Lines {
+  if (source === undefined || source === '') return lines(lineText)
+  return block(`is_string(${extracted(source)})`, lines(`string!(${extracted(source)})`))
+}
+
+/** A literal, or nothing with a gap. */
+function pattern(part: Part, scope: Scope, regex: string, lines: (literal: string) => Lines): Lines {
+  const translated = translateRegex(regex)
+  if (!translated.ok) return scope.refuse(part, `its regular expression is not valid: ${translated.reason}`)
+  return lines(`r'${translated.text}'`)
+}
+
+const asText =
+  'if is_null(value) || is_string(value) { value } else if is_float(value) { replace(to_string!(value), r\'\\.0$\', "") } else if is_object(value) || is_array(value) { encode_json(value) } else { to_string!(value) }'
+
+/** A path of JMESPath that is a chain of names and indexes; undefined if it is more. */
+function jsonPath(expression: string): string | undefined {
+  let rest = expression.trim()
+  let path = ''
+  if (rest === '@') return ''
+  while (rest !== '') {
+    const found = /^(?:\.?([A-Za-z_]\w*)|\.?"((?:[^"\\]|\\.)*)"|\[(-?\d+)\])/.exec(rest)
+    if (found === null || (path === '' && (rest.startsWith('.') || found[3] !== undefined))) return undefined
+    if (path !== '' && found[3] === undefined && !rest.startsWith('.')) return undefined
+    if (found[3] !== undefined) path += `[${found[3]}]`
+    else path += found[1] === undefined ? `.${textLiteral(JSON.parse(`"${found[2]}"`))}` : `.${found[1]}`
+    rest = rest.slice(found[0].length)
+  }
+  return path
+}
+
+const json: Stage = {
+  name: 'json',
+  becomes: '`parse_json`',
+  options: {
+    expressions: 'fields and items of the parsed line, by chains of names and indexes',
+    source: 'the value that is parsed',
+    drop_malformed: '`abort`',
+  },
+  build: (part, scope) => {
+    const unread: Lines[] = []
+    const values = pairsOf(option(part, 'expressions')).flatMap(([name, expression, place]) => {
+      const path = jsonPath(expression === '' ? name : expression)
+      if (path !== undefined) return [[name, path] as const]
+      const reason = `\`${expression || name}\` is more than a chain of names and indexes`
+      unread.push(
+        scope.refuse({ ...part, line: place.line }, reason, 'Work the value out in the program, from `parsed`.'),
+      )
+      return []
+    })
+    return onSource(textIn(part, 'source'), (subject) => [
+      `parsed, error = parse_json(${subject})`,
+      'if error == null && is_object(parsed) {',
+      ...unread.flat().map((line) => `  ${line}`),
+      `  values = { ${values.map(([name, path]) => `${textLiteral(name)}: parsed${path}`).join(', ')} }`,
+      `  values = map_values(values) -> |value| { ${asText} }`,
+      ...values.map(([name]) => `  ${extracted(name)} = values${fieldLiteral([name])}`),
+      ...(flagIn(part, 'drop_malformed') === true ? ['} else {', '  abort', '}'] : ['}']),
+    ])
+  },
+}
+
+const logfmt: Stage = {
+  name: 'logfmt',
+  becomes: '`parse_logfmt`',
+  options: { mapping: 'fields of the parsed line', source: 'the value that is parsed' },
+  build: (part) => {
+    const mapping = pairsOf(option(part, 'mapping')).map(([name, key]) => [name, key === '' ? name : key] as const)
+    return onSource(textIn(part, 'source'), (subject) => [
+      `parsed = parse_logfmt(${subject}) ?? {}`,
+      ...mapping.map(([name, key]) => {
+        const field = `parsed${fieldLiteral([key])}`
+        return `if exists(${field}) { ${extracted(name)} = if is_string(${field}) { ${field} } else { "" } }`
+      }),
+    ])
+  },
+}
+
+const regex: Stage = {
+  name: 'regex',
+  becomes: '`parse_regex`',
+  options: {
+    expression: 'the pattern; its named groups become values',
+    source: 'the value that is parsed',
+    labels_from_groups: 'whether the groups are labels, too',
+  },
+  build: (part, scope) => {
+    const expression = textIn(part, 'expression') ?? ''
+    const names = groupNames(expression)
+    if (names.length === 0) return scope.refuse(part, 'its regular expression has no named group')
+    return pattern(part, scope, expression, (literal) =>
+      onSource(textIn(part, 'source'), (subject) => [
+        `found, error = parse_regex(${subject}, ${literal})`,
+        'if error == null {',
+        ...names.map((name) => `  ${extracted(name)} = found.${name} || ""`),
+        ...(flagIn(part, 'labels_from_groups') === true
+          ? names.map((name) => `  ${label(name)} = found.${name} || ""`)
+          : []),
+        '}',
+      ]),
+    )
+  },
+}
+
+/** Fields of a template: the value at hand, the line, and the extracted values. */
+const templateFields = (value: string) => (name: string) =>
+  name === 'Value' ? value : name === 'Entry' ? lineText : extracted(name)
+
+const replace: Stage = {
+  name: 'replace',
+  becomes: '`replace_with`',
+  options: {
+    expression: 'the pattern; its groups are replaced, and what stands between them stays',
+    source: 'the value that is changed',
+    replace: 'the text in place of a group; a template may read `.Value`',
+  },
+  build: (part, scope) => {
+    const segments = segmentsOf(textIn(part, 'expression') ?? '')
+    if (segments === undefined) {
+      return scope.refuse(
+        part,
+        'its groups do not stand in a row: one is inside of another, of alternatives or of a repetition',
+      )
+    }
+    const made = templateLines(textIn(part, 'replace') ?? '', templateFields('given'))
+    if (!made.ok) return scope.refuse(part, `its template is not converted: ${made.reason}`)
+    // Every piece becomes a group, so that the whole match is the row of them.
+    const whole = segments.flags + segments.pieces.map(({ text }) => `(${text})`).join('')
+    const isConstant = made.lines.length === 1 && !made.lines[0]?.includes('given')
+    const pieces = segments.pieces.flatMap(({ isGroup, name }, index): string[] => {
+      const piece = `string!(m.captures[${index}] || "")`
+      if (!isGroup) return [`out = out + ${piece}`]
+      return [
+        ...(isConstant ? [] : [`given = ${piece}`]),
+        ...made.lines,
+        `if !is_null(m.captures[${index}]) { out = out + text }`,
+        ...(name === undefined ? [] : [`${extracted(name)} = text`]),
+      ]
+    })
+    const source = textIn(part, 'source')
+    const target = source === undefined ? '.message' : extracted(source)
+    return pattern(part, scope, whole, (literal) =>
+      onSource(source, (subject) => [
+        `${target} = replace_with(${subject}, ${literal}) -> |m| {`,
+        '  out = ""',
+        ...indent(pieces),
+        '  out',
+        '}',
+      ]),
+    )
+  },
+}
+
+const template: Stage = {
+  name: 'template',
+  becomes: 'statements that make a text',
+  options: { source: 'the value that is set', template: 'the text; `if`, and the common functions' },
+  build: (part, scope) => {
+    const source = textIn(part, 'source') ?? ''
+    const made = templateLines(textIn(part, 'template') ?? '', templateFields(extracted(source)))
+    if (!made.ok) return scope.refuse(part, `its template is not converted: ${made.reason}`)
+    const lines = [
+      ...made.lines,
+      ...block('text == ""', [`del(${extracted(source)})`]).slice(0, -1),
+      `} else {`,
+      `  ${extracted(source)} = text`,
+      '}',
+    ]
+    if (made.required.length === 0) return lines
+    return block(made.required.map((field) => `is_string(${field})`).join(' && '), lines)
+  },
+}
+
+const labels: Stage = {
+  name: 'labels',
+  becomes: '`.labels`, which are the labels of the sink',
+  options: {},
+  takesNames: true,
+  build: (part) =>
+    pairsOf(part.tree).map(([name, source]) => {
+      const from = extracted(source === '' ? name : source)
+      return `if is_string(${from}) { ${label(name)} = ${from} }`
+    }),
+}
+
+const structuredMetadata: Stage = {
+  name: 'structured_metadata',
+  becomes: '`.metadata`, which is `structured_metadata` of the sink',
+  options: {},
+  takesNames: true,
+  build: (part) =>
+    pairsOf(part.tree).map(([name, source]) => {
+      const from = extracted(source === '' ? name : source)
+      return `if is_string(${from}) { ${metadata(name)} = ${from} }`
+    }),
+}
+
+const staticLabels: Stage = {
+  name: 'static_labels',
+  becomes: '`.labels`',
+  options: {},
+  takesNames: true,
+  build: (part) => pairsOf(part.tree).map(([name, value]) => `${label(name)} = ${textExpression(value)}`),
+}
+
+const labelDrop: Stage = {
+  name: 'labeldrop',
+  becomes: '`del`',
+  options: {},
+  build: (part) => textsOf(part.tree).map((name) => `del(${label(name)})`),
+}
+
+const labelAllow: Stage = {
+  name: 'labelallow',
+  becomes: 'a filter of `.labels`',
+  options: {},
+  build: (part) => [
+    `.labels = filter(object!(.labels)) -> |name, _value| { includes([${textsOf(part.tree).map(textLiteral).join(', ')}], name) }`,
+  ],
+}
+
+/** Statements that set `time` and `error` from the text in `from`; undefined if the layout has no counterpart. */
+function timeLines(format: string, location: string | undefined): Lines | undefined {
+  const units: Readonly<Record<string, string>> = {
+    UnixMs: 'milliseconds',
+    UnixUs: 'microseconds',
+    UnixNs: 'nanoseconds',
+  }
+  if (Object.hasOwn(units, format)) {
+    return [
+      'number, error = parse_int(from, 10)',
+      `if error == null { time, error = from_unix_timestamp(number, unit: ${textLiteral(units[format] ?? '')}) }`,
+    ]
+  }
+  const parse = (strftime: string, zone: string) =>
+    `time, error = parse_timestamp(from, ${textLiteral(strftime)}${zone})`
+  if (format === 'Unix') return [parse('%s%.f', '')]
+  if (format === 'RFC3339' || format === 'RFC3339Nano') return [parse('%+', '')]
+  const known = formatOfLayout(format)
+  if (known === undefined) return undefined
+  const zone = known.hasZone ? '' : `, timezone: ${textLiteral(location ?? 'UTC')}`
+  if (known.hasYear) return [parse(known.strftime, zone)]
+  // A text without a year is of this one, but around the end of a year.
+  return [
+    'given = from',
+    'year = to_int!(format_timestamp!(now(), "%Y"))',
+    'month = format_timestamp!(now(), "%m")',
+    'from = to_string(year) + " " + given',
+    parse(`%Y ${known.strftime}`, zone),
+    'if error == null {',
+    '  other = year',
+    '  parsed = format_timestamp!(time, "%m")',
+    '  if parsed == "12" && month == "01" { other = year - 1 } else if parsed == "01" && month == "12" { other = year + 1 }',
+    '  from = to_string(other) + " " + given',
+    `  if other != year { ${parse(`%Y ${known.strftime}`, zone)} }`,
+    '}',
+  ]
+}
+
+const timestamp: Stage = {
+  name: 'timestamp',
+  becomes: '`.timestamp`',
+  options: {
+    source: 'the value that is parsed',
+    format: '`parse_timestamp`',
+    fallback_formats: 'further tries',
+    location: 'the time zone of times without one',
+    action_on_failure:
+      '`skip`; with `fudge`, which is what counts without the option, the event keeps its own time, too',
+  },
+  build: (part, scope) => {
+    const source = textIn(part, 'source') ?? ''
+    const location = textIn(part, 'location')
+    const formats = [textIn(part, 'format') ?? '', ...textsIn(part, 'fallback_formats')]
+    const tries = formats.map((format) => timeLines(format, location))
+    const missing = formats.filter((_, index) => tries[index] === undefined)
+    if (missing.length > 0) return scope.refuse(part, `the layout \`${missing[0]}\` has elements without a counterpart`)
+    if ((textIn(part, 'action_on_failure') ?? 'fudge') === 'fudge') {
+      scope.report.replaced(
+        part,
+        `${part.name}: action_on_failure`,
+        'a time that cannot be read does not become the last one of the stream plus a nanosecond',
+        'The event keeps the time at which it was written or read.',
+      )
+    }
+    const lines = tries.flatMap((one = [], index) => {
+      const whole = ['from = text', 'time = null', ...one]
+      return index === 0 ? whole : block('error != null', whole)
+    })
+    return block(`is_string(${extracted(source)})`, [
+      `text = string!(${extracted(source)})`,
+      'error = null',
+      'time = null',
+      ...lines,
+      'if error == null && is_timestamp(time) { .timestamp = time }',
+    ])
+  },
+}
+
+const output: Stage = {
+  name: 'output',
+  becomes: '`.message`, which is the line',
+  options: { source: 'the value that becomes the line' },
+  build: (part) => {
+    const from = extracted(textIn(part, 'source') ?? '')
+    return [`if is_string(${from}) { .message = ${from} }`]
+  },
+}
+
+const drop: Stage = {
+  name: 'drop',
+  becomes: '`abort`, which drops the event',
+  options: {
+    source: 'the values that are looked at',
+    separator: 'what stands between several values',
+    value: '`==`',
+    expression: '`match`',
+    older_than: 'the age of the event',
+    longer_than: 'the length of the line in bytes',
+  },
+  itself: { drop_counter_reason: 'the metric `component_discarded_events_total` of the transform counts the events' },
+  build: (part, scope) => {
+    const sources = textsIn(part, 'source')
+      .flatMap((text) => text.split(','))
+      .map((text) => text.trim())
+    const separator = textIn(part, 'separator') ?? ';'
+    const value = textIn(part, 'value')
+    const expression = textIn(part, 'expression')
+    const tests: string[] = []
+    const longer = textIn(part, 'longer_than')
+    const older = textIn(part, 'older_than')
+    if (longer !== undefined) {
+      const bytes = bytesOf(longer)
+      if (bytes === undefined) return scope.refuse(part, `\`${longer}\` is no number of bytes`)
+      tests.push(`length(${lineText}) > ${bytes}`)
+    }
+    if (older !== undefined) {
+      const ms = millisecondsOf(older)
+      if (ms === undefined) return scope.refuse(part, `\`${older}\` is no duration`)
+      tests.push(
+        `to_unix_timestamp(now(), unit: "milliseconds") - to_unix_timestamp(timestamp!(.timestamp), unit: "milliseconds") > ${Math.round(ms)}`,
+      )
+    }
+    const [first] = sources
+    const all =
+      first === undefined
+        ? lineText
+        : sources.length === 1
+          ? `string!(${extracted(first)} || "")`
+          : `join!(filter([${sources.map(extracted).join(', ')}]) -> |_index, item| { is_string(item) }, ${textLiteral(separator)})`
+    // A value that is there but null drops nothing where it is compared.
+    const present = sources.map((name) =>
+      value === undefined && expression === undefined ? `exists(${extracted(name)})` : `is_string(${extracted(name)})`,
+    )
+    if (sources.length === 1 || (value === undefined && expression === undefined)) tests.push(...present)
+    if (value !== undefined) tests.push(`${all} == ${textLiteral(value)}`)
+    const finish = (more: Lines): Lines => {
+      const conditions = [...tests, ...more]
+      if (conditions.length === 0) return scope.refuse(part, 'it has no condition')
+      return [`if ${conditions.join(' && ')} { abort }`]
+    }
+    if (expression === undefined) return finish([])
+    return pattern(part, scope, expression, (literal) => finish([`match(${all}, ${literal})`]))
+  },
+}
+
+const match: Stage = {
+  name: 'match',
+  becomes: '`if` around the statements of its stages',
+  options: {
+    selector: 'the condition: labels and filters of lines',
+    stages: 'the statements',
+    action: '`keep`: the statements; `drop`: `abort`',
+  },
+  itself: {
+    pipeline_name: 'metrics have the name of the transform',
+    drop_counter_reason: 'the metric `component_discarded_events_total` of the transform counts the events',
+  },
+  build: (part, scope) => {
+    const condition = selectorCondition(textIn(part, 'selector') ?? '')
+    if (!condition.ok) return scope.refuse(part, condition.reason)
+    if (textIn(part, 'action') === 'drop') return [`if ${condition.text} { abort }`]
+    if (itemsOf(option(part, 'stages')).length === 0) return scope.refuse(part, 'it has no stages')
+    return block(condition.text, [
+      // Stages in a stage begin with the labels as values.
+      'for_each(object!(.labels)) -> |name, value| { .extracted = set!(object!(.extracted), [name], value) }',
+      ...scope.nested(part),
+    ])
+  },
+}
+
+const pack: Stage = {
+  name: 'pack',
+  becomes: '`encode_json`',
+  options: { labels: 'what goes into the line', ingest_timestamp: '`now()`; true if it is not given' },
+  build: (part) => {
+    const names = textsIn(part, 'labels')
+    return [
+      `packed = filter({ ${names.map((name) => `${textLiteral(name)}: ${extracted(name)}`).join(', ')} }) -> |_name, value| { is_string(value) }`,
+      ...names.map((name) => `if is_string(${extracted(name)}) { del(${label(name)}) }`),
+      'comma = ","',
+      'if is_empty(packed) { comma = "" }',
+      `.message = replace(encode_json(packed), r'\\}$', comma) + "\\"_entry\\":" + encode_json(${lineText}) + "\\}"`,
+      ...(flagIn(part, 'ingest_timestamp') === false ? [] : ['.timestamp = now()']),
+    ]
+  },
+}
+
+const tenant: Stage = {
+  name: 'tenant',
+  becomes: '`tenant_id` of the sink',
+  options: { source: 'the value', label: 'the label', value: 'the text' },
+  build: (part, scope) => {
+    const [source, name, value] = [textIn(part, 'source'), textIn(part, 'label'), textIn(part, 'value')]
+    const to = label('__tenant_id__')
+    if (value !== undefined) return [`${to} = ${textExpression(value)}`]
+    const from =
+      source === undefined ? (name === undefined ? undefined : labelText(name)) : `string!(${extracted(source)} || "")`
+    if (from === undefined) return scope.refuse(part, 'it names no tenant')
+    return [`if ${from} != "" { ${to} = ${from} }`]
+  },
+}
+
+const sampling: Stage = {
+  name: 'sampling',
+  becomes: '`abort`, by chance',
+  options: { rate: 'the share that stays' },
+  itself: { drop_counter_reason: 'the metric `component_discarded_events_total` of the transform counts the events' },
+  build: (part, scope) => {
+    const rate = Number(textIn(part, 'rate'))
+    if (!(rate >= 0 && rate <= 1)) return scope.refuse(part, 'its rate is not from 0 to 1')
+    if (rate === 1) return ['# All events stay.']
+    return [rate === 0 ? 'abort' : `if random_float(0.0, 1.0) >= ${rate} { abort }`]
+  },
+}
+
+/** The sequences that Loki takes for colours. */
+const colours =
+  '[\\x{1b}\\x{9b}][\\[\\]()#;?]*(?:(?:(?:[a-zA-Z0-9]*(?:;[a-zA-Z0-9]*)*)?\\x07)|(?:(?:[0-9]{1,4}(?:;[0-9]{0,4})*)?[0-9A-PRZcf-ntqry=><~]))'
+
+const decolorize: Stage = {
+  name: 'decolorize',
+  becomes: '`replace`',
+  options: {},
+  build: () => [`.message = replace(${lineText}, r'${colours}', "")`],
+}
+
+/** What the source has read becomes what the stage would have given. */
+const ofRuntime = (isPods: boolean, values: Lines, otherwise: Lines): Lines =>
+  isPods
+    ? ['if is_string(.stream) {', '  .labels.stream = .stream', '  .extracted.stream = .stream', '}', ...values]
+    : otherwise
+
+const docker: Stage = {
+  name: 'docker',
+  becomes: 'nothing for pods, whose lines the source reads; else `parse_json`',
+  options: {},
+  build: (_, { isPods }) =>
+    ofRuntime(
+      isPods,
+      ['.extracted.output = .message'],
+      [
+        `parsed, error = parse_json(${lineText})`,
+        'if error == null && is_object(parsed) {',
+        '  .extracted.output = parsed.log',
+        '  .extracted.stream = parsed.stream',
+        '  .extracted.timestamp = parsed.time',
+        '  if is_string(parsed.stream) { .labels.stream = parsed.stream }',
+        '  time, error = parse_timestamp(string(parsed.time) ?? "", "%+")',
+        '  if error == null { .timestamp = time }',
+        '  if is_string(parsed.log) { .message = parsed.log }',
+        '}',
+      ],
+    ),
+}
+
+const cri: Stage = {
+  name: 'cri',
+  becomes: 'nothing for pods, whose lines the source reads and joins; else `parse_regex`',
+  options: {},
+  itself: {
+    max_partial_lines: 'the source joins parts up to `max_merged_line_bytes`',
+    max_partial_line_size: 'the source joins parts up to `max_merged_line_bytes`',
+    max_partial_line_size_truncate: '`max_merged_line_action` of the source',
+  },
+  build: (_, { isPods }) =>
+    ofRuntime(
+      isPods,
+      ['.extracted.content = .message', '.extracted.flags = "F"'],
+      [
+        `found, error = parse_regex(${lineText}, r'^(?s)(?P<time>[^\\t\\n\\f\\r\\x20]+?) (?P<stream>stdout|stderr) (?P<flags>[^\\t\\n\\f\\r\\x20]+?) (?P<content>.*)$')`,
+        'if error == null {',
+        ...['time', 'stream', 'flags', 'content'].map((name) => `  .extracted.${name} = found.${name}`),
+        '  .labels.stream = found.stream',
+        '  time, error = parse_timestamp(found.time, "%+")',
+        '  if error == null { .timestamp = time }',
+        '  .message = found.content',
+        '}',
+      ],
+    ),
+}
+
+export const stages: readonly Stage[] = [
+  docker,
+  cri,
+  json,
+  logfmt,
+  regex,
+  replace,
+  template,
+  match,
+  labels,
+  staticLabels,
+  structuredMetadata,
+  labelDrop,
+  labelAllow,
+  timestamp,
+  output,
+  drop,
+  pack,
+  tenant,
+  sampling,
+  decolorize,
+]

@@ -1,0 +1,379 @@
+// Templates of Go, as the stages `template` and `replace` have them, as lines of a program that make a text in the variable `text`.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import { translateRegex } from './regex.ts'
+import { unquote } from './selector.ts'
+
+/** Gives the expression of a field such as `.Value`; its value is a text, or null if there is none. */
+export type Fields = (name: string) => string
+
+export type TemplateLines =
+  | {
+      readonly ok: true
+      readonly lines: readonly string[]
+      /** Fields without which Go's template fails, so that the stage does nothing: expressions. */
+      readonly required: readonly string[]
+    }
+  | { readonly ok: false; readonly reason: string }
+
+type Node =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'value'; readonly words: readonly Word[] }
+  | { readonly kind: 'if'; readonly branches: readonly Branch[] }
+interface Branch {
+  /** Undefined in `else`. */
+  readonly words: readonly Word[] | undefined
+  readonly nodes: readonly Node[]
+}
+type Word =
+  | { readonly kind: 'field' | 'text' | 'name'; readonly text: string }
+  | { readonly kind: 'number'; readonly text: string }
+  | { readonly kind: 'pipe' }
+  | { readonly kind: 'group'; readonly words: readonly Word[] }
+
+/** Compiles a template; `fields` gives the places of its fields. */
+export function templateLines(template: string, fields: Fields): TemplateLines {
+  try {
+    const writer = new Writer(fields)
+    const lines = ['text = ""', ...writer.nodes(parse(template))]
+    return { ok: true, lines: lines.length === 2 ? [joinFirst(lines)] : lines, required: [...writer.required] }
+  } catch (error) {
+    return { ok: false, reason: (error as Error).message }
+  }
+}
+
+/** `text = ""` and `text = text + X` as one. */
+function joinFirst([, line = '']: readonly string[]): string {
+  return line.startsWith('text = text + ') ? `text = ${line.slice('text = text + '.length)}` : `text = ""\n${line}`
+}
+
+function parse(template: string): readonly Node[] {
+  const stack: { nodes: Node[]; branches: { words: readonly Word[] | undefined; nodes: Node[] }[] }[] = [
+    { nodes: [], branches: [] },
+  ]
+  const top = () => stack.at(-1) as (typeof stack)[number]
+  const current = () => top().branches.at(-1)?.nodes ?? top().nodes
+  const pattern = /\{\{(-\s)?\s*((?:"(?:[^"\\]|\\.)*"|`[^`]*`|[^"`}]|\}(?!\}))*?)\s*(\s-)?\}\}/g
+  let from = 0
+  let trims = false
+  const addText = (text: string): void => {
+    if (text !== '') current().push({ kind: 'text', text })
+  }
+  for (const found of template.matchAll(pattern)) {
+    let text = template.slice(from, found.index)
+    if (trims) text = text.trimStart()
+    if (found[1] !== undefined) text = text.trimEnd()
+    addText(text)
+    trims = found[3] !== undefined
+    from = found.index + found[0].length
+    const action = found[2] ?? ''
+    const [, keyword = '', rest = ''] =
+      /^(if|else if|else|end|range|with|define|block|template|break|continue)\b\s*(.*)$/s.exec(action) ?? []
+    if (action.startsWith('/*')) continue
+    if (keyword === 'if') stack.push({ nodes: [], branches: [{ words: wordsOf(rest), nodes: [] }] })
+    else if (keyword === 'else' || keyword === 'else if') {
+      if (stack.length === 1) throw new Error('`else` stands without `if`')
+      top().branches.push({ words: keyword === 'else' ? undefined : wordsOf(rest), nodes: [] })
+    } else if (keyword === 'end') {
+      const closed = stack.length > 1 ? stack.pop() : undefined
+      if (closed === undefined) throw new Error('`end` stands without `if`')
+      current().push({ kind: 'if', branches: closed.branches })
+    } else if (keyword !== '') throw new Error(`\`${keyword}\` has no counterpart`)
+    else if (/^\$\w+\s*:?=/.test(action)) throw new Error('variables have no counterpart')
+    else current().push({ kind: 'value', words: wordsOf(action) })
+  }
+  const tail = template.slice(from)
+  if (tail.includes('{{')) throw new Error('a template that begins with `{{` does not end')
+  addText(trims ? tail.trimStart() : tail)
+  if (stack.length > 1) throw new Error('`if` has no `end`')
+  return stack[0]?.nodes ?? []
+}
+
+function wordsOf(text: string): readonly Word[] {
+  const stack: Word[][] = [[]]
+  const pattern =
+    /\s*(?:"((?:[^"\\]|\\.)*)"|`([^`]*)`|(-?\d+(?:\.\d+)?)(?![\w.])|\.([A-Za-z_][\w.]*)|([A-Za-z_]\w*)|(\|)|(\()|(\)))/y
+  const end = text.trimEnd().length
+  pattern.lastIndex = 0
+  while (pattern.lastIndex < end) {
+    const at = pattern.lastIndex
+    const found = pattern.exec(text)
+    if (found === null) throw new Error(`\`${text.slice(at).trim()}\` is not read`)
+    const [, quoted, raw, number, field, name, pipe, open] = found
+    const words = stack.at(-1) as Word[]
+    if (quoted !== undefined) words.push({ kind: 'text', text: unquote(quoted) })
+    else if (raw !== undefined) words.push({ kind: 'text', text: raw })
+    else if (number !== undefined) words.push({ kind: 'number', text: number })
+    else if (field !== undefined) words.push({ kind: 'field', text: field })
+    else if (name !== undefined) words.push({ kind: 'name', text: name })
+    else if (pipe !== undefined) words.push({ kind: 'pipe' })
+    else if (open !== undefined) stack.push([])
+    else {
+      const group = stack.length > 1 ? stack.pop() : undefined
+      if (group === undefined) throw new Error('a bracket is not opened')
+      stack.at(-1)?.push({ kind: 'group', words: group })
+    }
+  }
+  if (stack.length > 1) throw new Error('a bracket is not closed')
+  return stack[0] ?? []
+}
+
+/** What a word or a call gives. */
+interface Value {
+  readonly type: 'text' | 'number' | 'condition'
+  readonly expression: string
+  /** Whether it may be null: a field. */
+  readonly isField?: true
+  /** A text that the template spells out. */
+  readonly constant?: string
+}
+
+const text = (expression: string): Value => ({ type: 'text', expression })
+const condition = (expression: string): Value => ({ type: 'condition', expression })
+
+/** A class of the characters in a text. */
+const classOf = (characters: string) =>
+  `[${[...characters].map((char) => (/[\w ]/.test(char) ? char : `\\x{${char.codePointAt(0)?.toString(16)}}`)).join('')}]`
+const space = '[\\t\\n\\x0b\\f\\r\\x20\\x{85}\\x{a0}]'
+
+function constantOf(value: Value | undefined, what: string): string {
+  if (value?.constant === undefined) throw new Error(`${what} is not written out`)
+  return value.constant
+}
+
+function literalOf(regex: string): string {
+  const translated = translateRegex(regex)
+  if (!translated.ok) throw new Error(`its regular expression is not valid: ${translated.reason}`)
+  return `r'${translated.text}'`
+}
+
+const cut = (value: string, pattern: string) => text(`replace(${value}, r'${pattern}', "")`)
+const trimmed = (value: string, set: string, left: boolean, right: boolean): Value => {
+  const begin = left ? `replace(${value}, r'^${set}+', "")` : value
+  return text(right ? `replace(${begin}, r'${set}+$', "")` : begin)
+}
+const withoutPrefix = (value: string, prefix: string) => cut(value, `^${quoteMeta(prefix)}`)
+const withoutSuffix = (value: string, suffix: string) => cut(value, `${quoteMeta(suffix)}$`)
+
+function quoteMeta(given: string): string {
+  return [...given].map((char) => (/[\w ]/.test(char) ? char : `\\x{${char.codePointAt(0)?.toString(16)}}`)).join('')
+}
+
+type Call = (values: readonly Value[], at: (index: number) => string) => Value
+
+/** Functions by name: those of Promtail and Alloy, and the more common ones of sprig. */
+const functions: Readonly<Record<string, Call>> = {
+  ToLower: (_, at) => text(`downcase(${at(0)})`),
+  ToUpper: (_, at) => text(`upcase(${at(0)})`),
+  lower: (_, at) => text(`downcase(${at(0)})`),
+  upper: (_, at) => text(`upcase(${at(0)})`),
+  TrimSpace: (_, at) => trimmed(at(0), space, true, true),
+  trim: (_, at) => trimmed(at(0), space, true, true),
+  Trim: (values, at) => trimmed(at(0), classOf(constantOf(values[1], 'what `Trim` cuts')), true, true),
+  TrimLeft: (values, at) => trimmed(at(0), classOf(constantOf(values[1], 'what `TrimLeft` cuts')), true, false),
+  TrimRight: (values, at) => trimmed(at(0), classOf(constantOf(values[1], 'what `TrimRight` cuts')), false, true),
+  trimAll: (values, at) => trimmed(at(1), classOf(constantOf(values[0], 'what `trimAll` cuts')), true, true),
+  TrimPrefix: (values, at) => withoutPrefix(at(0), constantOf(values[1], 'the prefix')),
+  TrimSuffix: (values, at) => withoutSuffix(at(0), constantOf(values[1], 'the suffix')),
+  trimPrefix: (values, at) => withoutPrefix(at(1), constantOf(values[0], 'the prefix')),
+  trimSuffix: (values, at) => withoutSuffix(at(1), constantOf(values[0], 'the suffix')),
+  Replace: (values, at) => {
+    if (values[3]?.type !== 'number') throw new Error('`Replace` has no number of times')
+    return text(
+      `replace(${at(0)}, ${at(1)}, ${at(2)}, count: ${Number(values[3].expression) < 0 ? -1 : values[3].expression})`,
+    )
+  },
+  replace: (_, at) => text(`replace(${at(2)}, ${at(0)}, ${at(1)})`),
+  regexReplaceAll: (values, at) =>
+    text(`replace(${at(1)}, ${literalOf(constantOf(values[0], 'the pattern'))}, ${at(2)})`),
+  regexReplaceAllLiteral: (values, at) =>
+    text(`replace(${at(1)}, ${literalOf(constantOf(values[0], 'the pattern'))}, replace(${at(2)}, "$", "$$"))`),
+  Hash: (_, at) => text(`sha3(${at(0)} + ${at(1)}, variant: "SHA3-256")`),
+  Sha2Hash: (_, at) => text(`sha2(${at(0)} + ${at(1)}, variant: "SHA-256")`),
+  sha1sum: (_, at) => text(`sha1(${at(0)})`),
+  sha256sum: (_, at) => text(`sha2(${at(0)}, variant: "SHA-256")`),
+  b64enc: (_, at) => text(`encode_base64(${at(0)})`),
+  trunc: (values, at) => {
+    const count = Number(values[0]?.expression)
+    if (!(count >= 0)) throw new Error('`trunc` counts from the end')
+    return text(`truncate(${at(1)}, limit: ${count})`)
+  },
+  print: (values, at) => text(values.map((_, index) => at(index)).join(' + ')),
+  printf: (values, at) => text(formatted(values, at)),
+  contains: (_, at) => condition(`contains(${at(1)}, ${at(0)})`),
+  hasPrefix: (_, at) => condition(`starts_with(${at(1)}, ${at(0)})`),
+  hasSuffix: (_, at) => condition(`ends_with(${at(1)}, ${at(0)})`),
+  regexMatch: (values, at) => condition(`match(${at(1)}, ${literalOf(constantOf(values[0], 'the pattern'))})`),
+}
+
+/** `%s` and `%v` take the values in their order. */
+function formatted(values: readonly Value[], at: (index: number) => string): string {
+  let next = 1
+  const parts = constantOf(values[0], 'the form of `printf`')
+    .split(/(%[sv%])/)
+    .filter((part) => part !== '')
+    .map((part) => {
+      if (part === '%%') return textLiteral('%')
+      if (part === '%s' || part === '%v') return at(next++)
+      if (part.includes('%')) throw new Error('`printf` has other verbs than `%s` and `%v`')
+      return textLiteral(part)
+    })
+  if (next !== values.length) throw new Error('`printf` has other values than verbs')
+  return parts.length === 0 ? '""' : parts.join(' + ')
+}
+
+class Writer {
+  readonly required = new Set<string>()
+  readonly #fields: Fields
+  #depth = 0
+
+  constructor(fields: Fields) {
+    this.#fields = fields
+  }
+
+  nodes(nodes: readonly Node[]): string[] {
+    const lines: string[] = []
+    let run: string[] = []
+    const end = () => {
+      if (run.length > 0) lines.push(`text = text + ${run.join(' + ')}`)
+      run = []
+    }
+    for (const node of nodes) {
+      if (node.kind === 'text') run.push(textLiteral(node.text))
+      else if (node.kind === 'value') run.push(this.#shown(this.#value(node.words)))
+      else {
+        end()
+        lines.push(...this.#branches(node.branches))
+      }
+    }
+    end()
+    return lines
+  }
+
+  #branches(branches: readonly Branch[]): string[] {
+    const parts = branches.map(({ words, nodes }, index) => {
+      const head = words === undefined ? 'else ' : `${index === 0 ? '' : 'else '}if ${this.#test(this.#value(words))} `
+      this.#depth++
+      const inner = this.nodes(nodes)
+      this.#depth--
+      // A block needs a statement.
+      return `${head}{\n${(inner.length === 0 ? ['text = text + ""'] : inner).join('\n').replace(/^/gm, '  ')}\n}`
+    })
+    return parts.join(' ').split('\n')
+  }
+
+  /** What Go writes for a value: a field that is not there gives `<no value>`. */
+  #shown(value: Value): string {
+    if (value.type === 'condition') throw new Error('a condition is written as text')
+    if (value.type === 'number') return textLiteral(value.expression)
+    return value.isField ? `string!(${value.expression} || "<no value>")` : value.expression
+  }
+
+  /** A value as the text that a function takes. */
+  #argument(value: Value | undefined): string {
+    if (value === undefined) throw new Error('a function lacks a value')
+    if (value.type === 'number') return value.expression
+    if (value.type === 'condition') throw new Error('a condition is given to a function')
+    if (!value.isField) return value.expression
+    if (this.#depth === 0) this.required.add(value.expression)
+    return `string!(${value.expression} || "")`
+  }
+
+  #test(value: Value): string {
+    if (value.type === 'condition') return value.expression
+    if (value.type === 'number') return value.expression === '0' ? 'false' : 'true'
+    return value.isField ? `string!(${value.expression} || "") != ""` : `${value.expression} != ""`
+  }
+
+  #value(words: readonly Word[]): Value {
+    let piped: Value | undefined
+    let command: Word[] = []
+    const end = (): void => {
+      piped = this.#call(command, piped)
+      command = []
+    }
+    for (const word of words) {
+      if (word.kind === 'pipe') end()
+      else command.push(word)
+    }
+    end()
+    return piped as Value
+  }
+
+  #call(words: readonly Word[], piped: Value | undefined): Value {
+    const [first, ...rest] = words
+    if (first === undefined) throw new Error('an action is empty')
+    if (first.kind !== 'name') {
+      if (rest.length > 0 || piped !== undefined) throw new Error('a value is called')
+      return this.#single(first)
+    }
+    if (first.text === 'true' || first.text === 'false') return condition(first.text)
+    const values = [...rest.map((word) => this.#single(word)), ...(piped === undefined ? [] : [piped])]
+    return this.#operator(first.text, values) ?? this.#function(first.text, values)
+  }
+
+  #function(name: string, values: readonly Value[]): Value {
+    const call = Object.hasOwn(functions, name) ? functions[name] : undefined
+    if (call === undefined) throw new Error(`the function \`${name}\` has no counterpart`)
+    return call(values, (index) => this.#argument(values[index]))
+  }
+
+  /** Functions that take what is not there. */
+  #operator(name: string, values: readonly Value[]): Value | undefined {
+    const [first, second] = values
+    const open = (value: Value | undefined): string => {
+      if (value === undefined || value.type === 'condition')
+        throw new Error(`\`${name}\` compares other things than texts`)
+      return value.isField
+        ? `string!(${value.expression} || "")`
+        : value.type === 'number'
+          ? textLiteral(value.expression)
+          : value.expression
+    }
+    switch (name) {
+      case 'eq':
+        return condition(
+          `(${values
+            .slice(1)
+            .map((value) => `${open(first)} == ${open(value)}`)
+            .join(' || ')})`,
+        )
+      case 'ne':
+        return condition(`${open(first)} != ${open(second)}`)
+      case 'not':
+        return condition(`!(${this.#test(first ?? text('""'))})`)
+      case 'empty':
+        return condition(`!(${this.#test(first ?? text('""'))})`)
+      case 'and':
+      case 'or':
+        return condition(`(${values.map((value) => this.#test(value)).join(name === 'and' ? ' && ' : ' || ')})`)
+      case 'default':
+        if (first?.constant === undefined || second === undefined) return undefined
+        // An empty text counts as none.
+        return text(
+          `string!((filter([${open(second)}, ${textLiteral(first.constant)}]) -> |_index, item| { item != "" })[0] || "")`,
+        )
+      default:
+        return undefined
+    }
+  }
+
+  #single(word: Word): Value {
+    switch (word.kind) {
+      case 'text':
+        return { type: 'text', expression: textLiteral(word.text), constant: word.text }
+      case 'number':
+        return { type: 'number', expression: word.text }
+      case 'field':
+        if (word.text.includes('.')) throw new Error(`\`.${word.text}\` is below a text`)
+        return { type: 'text', expression: this.#fields(word.text), isField: true }
+      case 'group':
+        return this.#value(word.words)
+      case 'name':
+        if (word.text === 'true' || word.text === 'false') return condition(word.text)
+        return this.#function(word.text, [])
+      default:
+        throw new Error('a pipe has no value')
+    }
+  }
+}

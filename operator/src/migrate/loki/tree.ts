@@ -1,0 +1,86 @@
+// Settings with the place of each: what a file of YAML or one of Alloy says, in the same form.
+
+export interface Place {
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+}
+
+export type Scalar = string | number | boolean | null
+
+export interface Tree extends Place {
+  readonly value: Scalar | readonly Tree[] | ReadonlyMap<string, Tree>
+}
+
+export function isMap(tree: Tree | undefined): tree is Tree & { readonly value: ReadonlyMap<string, Tree> } {
+  return tree?.value instanceof Map
+}
+
+export function isList(tree: Tree | undefined): tree is Tree & { readonly value: readonly Tree[] } {
+  return Array.isArray(tree?.value)
+}
+
+/** What stands below names; undefined where nothing does. */
+export function below(tree: Tree | undefined, ...names: readonly string[]): Tree | undefined {
+  let current = tree
+  for (const name of names) current = isMap(current) ? current.value.get(name) : undefined
+  return current
+}
+
+/** A scalar as text; undefined for anything else, and for nothing. */
+export function textOf(tree: Tree | undefined): string | undefined {
+  const value = tree?.value
+  return value === undefined || value === null || typeof value === 'object' ? undefined : String(value)
+}
+
+export function itemsOf(tree: Tree | undefined): readonly Tree[] {
+  return isList(tree) ? tree.value : []
+}
+
+/** The texts of a list; a single text counts as a list of one. */
+export function textsOf(tree: Tree | undefined): readonly string[] {
+  if (isList(tree)) return tree.value.flatMap((item) => textOf(item) ?? [])
+  const text = textOf(tree)
+  return text === undefined ? [] : [text]
+}
+
+/** Names with their texts; a name without a text has an empty one. */
+export function pairsOf(tree: Tree | undefined): readonly (readonly [string, string, Tree])[] {
+  return isMap(tree) ? [...tree.value].map(([name, item]) => [name, textOf(item) ?? '', item] as const) : []
+}
+
+export function flagOf(tree: Tree | undefined): boolean | undefined {
+  const text = textOf(tree)?.toLowerCase()
+  return text === undefined ? undefined : text === 'true' || text === 'yes' || text === 'on'
+}
+
+/** A duration of Go, such as `1h30m`, in milliseconds; undefined if it is none. */
+export function millisecondsOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d+$/.test(text)) return text === '0' ? 0 : undefined
+  const units: Readonly<Record<string, number>> = {
+    ns: 1e-6,
+    us: 1e-3,
+    µs: 1e-3,
+    ms: 1,
+    s: 1000,
+    m: 60_000,
+    h: 3_600_000,
+    d: 86_400_000,
+    w: 604_800_000,
+    y: 31_536_000_000,
+  }
+  if (!/^(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h|d|w|y))+$/.test(text)) return undefined
+  let sum = 0
+  for (const [, number, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|[smhdwy])/g)) {
+    sum += Number(number) * (units[unit ?? ''] ?? 0)
+  }
+  return sum
+}
+
+/** A number of bytes, such as `8kb` or `1MiB`; undefined if it is none. */
+export function bytesOf(text: string | undefined): number | undefined {
+  const found = /^(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?$/i.exec(text?.trim() ?? '')
+  if (found === null) return undefined
+  return Math.round(Number(found[1]) * 1024 ** ' kmgt'.indexOf(found[2]?.toLowerCase() || ' '))
+}

@@ -1,0 +1,51 @@
+// Documents of YAML as settings with their places; also those that stand as text in another document, as in ConfigMaps and values of charts.
+
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml'
+import type { Gap, NamedText } from '../draft.ts'
+import { type Tree, textOf } from './tree.ts'
+
+/** @param above lines of the file before the text */
+export function treesOf({ file, text }: NamedText, gaps: Gap[], above = 0): readonly Tree[] {
+  const lines = new LineCounter()
+  const documents = parseAllDocuments(text, { lineCounter: lines })
+  if (!Array.isArray(documents)) return []
+  const lineAt = (offset: number | undefined) => above + (lines.linePos(offset ?? 0).line || 1)
+  return documents.map((document) => {
+    for (const error of document.errors) {
+      const reason = `the YAML is not valid: ${error.message.split('\n')[0] ?? ''}`
+      gaps.push({ file, line: lineAt(error.pos[0]), subject: file, reason, nearest: 'Correct the file.' })
+    }
+    const treeOf = (node: unknown, depth: number): Tree => {
+      const resolved = isAlias(node) ? node.resolve(document) : node
+      const line = lineAt((node as Node | null)?.range?.[0])
+      if (depth > 64) return { file, line, value: null }
+      if (isMap(resolved)) {
+        const items = resolved.items.flatMap(({ key, value }): [string, Tree][] => {
+          const name = String(isScalar(key) ? key.value : key)
+          const below = treeOf(value, depth + 1)
+          // Merged keys stand where they are merged.
+          if (name === '<<' && below.value instanceof Map) return [...below.value]
+          const keyLine = lineAt((key as Node | null)?.range?.[0])
+          const isBlock = isScalar(value) && (value.type === 'BLOCK_LITERAL' || value.type === 'BLOCK_FOLDED')
+          return [[name, isBlock ? below : { ...below, line: keyLine }]]
+        })
+        return { file, line, value: new Map(items) }
+      }
+      if (isSeq(resolved)) return { file, line, value: resolved.items.map((item) => treeOf(item, depth + 1)) }
+      const value = isScalar(resolved) ? resolved.value : null
+      const isPlain = ['string', 'number', 'boolean'].includes(typeof value)
+      // A number keeps its digits.
+      const source = isScalar(resolved) && typeof value === 'number' ? resolved.source : undefined
+      return { file, line, value: source ?? (isPlain ? (value as string | number | boolean) : null) }
+    }
+    return treeOf(document.contents, 0)
+  })
+}
+
+/** The settings in a text that stands in a setting. Its lines are counted from that setting on. */
+export function embedded(tree: Tree, gaps: Gap[], change: (text: string) => string = (text) => text): Tree | undefined {
+  const text = textOf(tree)
+  if (text === undefined) return undefined
+  // The text of a block begins in the line after its key.
+  return treesOf({ file: tree.file, text: change(text) }, gaps, tree.line)[0]
+}

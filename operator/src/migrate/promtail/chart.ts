@@ -1,0 +1,164 @@
+// Values of the Promtail chart: its own file and jobs are text with templates, of which those that the chart itself has are filled in.
+
+import type { Gap } from '../draft.ts'
+import { below, flagOf, isList, isMap, itemsOf, type Place, type Tree, textOf } from '../loki/tree.ts'
+import { embedded, treesOf } from '../loki/yaml.ts'
+
+/** The job and the rules of the chart, where the values do not bring their own. */
+const defaultJob = `
+- job_name: kubernetes-pods
+  pipeline_stages: "@pipelineStages"
+  kubernetes_sd_configs:
+    - role: pod
+  relabel_configs:
+    - source_labels: [__meta_kubernetes_pod_controller_name]
+      regex: ([0-9a-z-.]+?)(-[0-9a-f]{8,10})?
+      target_label: __tmp_controller_name
+    - source_labels: [__meta_kubernetes_pod_label_app_kubernetes_io_name, __meta_kubernetes_pod_label_app, __tmp_controller_name, __meta_kubernetes_pod_name]
+      regex: ^;*([^;]+)(;.*)?$
+      target_label: app
+    - source_labels: [__meta_kubernetes_pod_label_app_kubernetes_io_instance, __meta_kubernetes_pod_label_instance]
+      regex: ^;*([^;]+)(;.*)?$
+      target_label: instance
+    - source_labels: [__meta_kubernetes_pod_label_app_kubernetes_io_component, __meta_kubernetes_pod_label_component]
+      regex: ^;*([^;]+)(;.*)?$
+      target_label: component
+    - "@scrapeJobLabel"
+    - "@common"
+    - "@extraRelabelConfigs"
+`
+const defaultCommon = `
+- source_labels: [__meta_kubernetes_pod_node_name]
+  target_label: node_name
+- source_labels: [__meta_kubernetes_namespace]
+  target_label: namespace
+- replacement: $1
+  separator: /
+  source_labels: [namespace, app]
+  target_label: job
+- source_labels: [__meta_kubernetes_pod_name]
+  target_label: pod
+- source_labels: [__meta_kubernetes_pod_container_name]
+  target_label: container
+- replacement: /var/log/pods/*$1/*.log
+  separator: /
+  source_labels: [__meta_kubernetes_pod_uid, __meta_kubernetes_pod_container_name]
+  target_label: __path__
+`
+const defaultStages = '- cri: {}\n'
+const defaultClients = '- url: http://loki-gateway/loki/api/v1/push\n'
+const jobLabel = '- replacement: kubernetes-pods\n  target_label: scrape_job\n'
+
+/** Whether a table is `config` of the chart's values. */
+export function isChartConfig(tree: Tree | undefined): boolean {
+  const file = textOf(below(tree, 'file'))
+  return (
+    below(tree, 'snippets') !== undefined ||
+    file?.includes('scrape_configs') === true ||
+    itemsOf(below(tree, 'clients')).some((client) => below(client, 'url') !== undefined)
+  )
+}
+
+/** The configuration that the chart would make of its values. */
+export function chartConfig(config: Tree, gaps: Gap[]): Tree {
+  const place: Place = { file: config.file, line: config.line }
+  const snippets = below(config, 'snippets')
+  /** Texts of the chart itself have the place of the values. */
+  const own = (text: string): Tree =>
+    relocated(treesOf({ file: place.file, text }, gaps)[0] ?? { ...place, value: [] }, place)
+  const pieces: Readonly<Record<string, Tree>> = {
+    '@pipelineStages': below(snippets, 'pipelineStages') ?? own(defaultStages),
+    '@common': below(snippets, 'common') ?? own(defaultCommon),
+    '@extraRelabelConfigs': below(snippets, 'extraRelabelConfigs') ?? { ...place, value: [] },
+    '@scrapeJobLabel': flagOf(below(snippets, 'addScrapeJobLabel')) === true ? own(jobLabel) : { ...place, value: [] },
+  }
+  const text = (tree: Tree | undefined): Tree | undefined =>
+    tree === undefined
+      ? undefined
+      : filled(embedded(tree, gaps, (given) => withoutTemplates(given, tree, gaps)) ?? tree, pieces)
+  const file = below(config, 'file')
+  const isOwnFile = /scrape_configs:\s*\n\s*- /.test(textOf(file) ?? '')
+  const whole = file === undefined || !isOwnFile ? undefined : text(file)
+  const jobs = text(below(snippets, 'scrapeConfigs')) ?? filled(own(defaultJob), pieces)
+  const more = text(below(snippets, 'extraScrapeConfigs'))
+  const parts = new Map<string, Tree>([
+    ['clients', below(config, 'clients') ?? own(defaultClients)],
+    ['scrape_configs', { ...place, value: [...itemsOf(jobs), ...itemsOf(more)] }],
+  ])
+  const limits = text(below(snippets, 'extraLimitsConfig'))
+  if (isMap(limits)) parts.set('limits_config', limits)
+  return whole !== undefined && isMap(whole)
+    ? { ...whole, value: new Map([...parts, ...whole.value]) }
+    : { ...place, value: parts }
+}
+
+function relocated(tree: Tree, place: Place): Tree {
+  const value = isList(tree)
+    ? tree.value.map((item) => relocated(item, place))
+    : isMap(tree)
+      ? new Map([...tree.value].map(([name, item]) => [name, relocated(item, place)]))
+      : tree.value
+  return { ...place, value }
+}
+
+/** Puts pieces in the place of their names. */
+function filled(tree: Tree, pieces: Readonly<Record<string, Tree>>): Tree {
+  const pieceOf = (item: Tree): Tree | undefined => {
+    const name = textOf(item)
+    return name !== undefined && Object.hasOwn(pieces, name) ? pieces[name] : undefined
+  }
+  if (isList(tree)) {
+    return {
+      ...tree,
+      value: tree.value.flatMap((item) => {
+        const piece = pieceOf(item)
+        return piece === undefined ? [filled(item, pieces)] : itemsOf(piece)
+      }),
+    }
+  }
+  if (isMap(tree)) {
+    const entries = [...tree.value].map(([name, item]) => [name, pieceOf(item) ?? filled(item, pieces)] as const)
+    return { ...tree, value: new Map(entries) }
+  }
+  return tree
+}
+
+/** The text without actions of templates; each that the chart does not have itself is a gap. */
+function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
+  const known = text
+    .replace(
+      /\{\{-?\s*if \.Values\.config\.snippets\.addScrapeJobLabel\s*-?\}\}[\s\S]*?\{\{-?\s*end\s*-?\}\}/g,
+      '- "@scrapeJobLabel"',
+    )
+    .replace(
+      /\{\{-?\s*with \.Values\.config\.snippets\.extraRelabelConfigs\s*-?\}\}[\s\S]*?\{\{-?\s*end\s*-?\}\}/g,
+      '- "@extraRelabelConfigs"',
+    )
+    .replace(
+      /pipeline_stages:\s*\{\{-?\s*toYaml \.Values\.config\.snippets\.pipelineStages[^}]*\}\}/g,
+      'pipeline_stages: "@pipelineStages"',
+    )
+    .replace(/\{\{-?\s*toYaml \.Values\.config\.snippets\.(common|extraRelabelConfigs)[^}]*\}\}/g, '- "@$1"')
+    .replace(/\{\{-?\s*(?:tpl )?\(?\s*(?:toYaml )?\.Values\.config\.(?:clients|positions)[^}]*\}\}/g, '')
+  return known
+    .split('\n')
+    .map((line, index) => {
+      // A template of a stage stands in quotes of a template.
+      const unescaped = line.replace(/\{\{\s*`([^`]*)`\s*\}\}/g, '$1').replace(/\{\{\s*"(\{\{|\}\})"\s*\}\}/g, '$1')
+      const isWhole = /^\s*\{\{.*\}\}\s*$/.test(unescaped)
+      const action = [...unescaped.matchAll(/\{\{.*?\}\}/g)].find(([text]) => isWhole || chartAction.test(text))?.[0]
+      if (action === undefined) return unescaped
+      gaps.push({
+        file: tree.file,
+        line: tree.line + index + 1,
+        subject: action,
+        reason: 'templates of the chart are not filled in',
+        nearest: 'Convert what `helm template` gives.',
+      })
+      return isWhole ? '' : unescaped.replaceAll(action, 'template')
+    })
+    .join('\n')
+}
+
+/** Actions of the chart; others are templates of stages. */
+const chartAction = /\.(?:Values|Release|Chart|Capabilities)\b|\b(?:include|toYaml|nindent|tpl)\b/

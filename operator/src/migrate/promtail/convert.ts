@@ -1,0 +1,398 @@
+// A configuration of Promtail to a Pipeline: each job becomes a source, a program with its rules of relabelling, and one with its stages;
+// each client becomes a sink.
+
+import type { Draft, Included, NamedText } from '../draft.ts'
+import { Chain, type Joined, joinedBy, partsOf } from '../loki/chain.ts'
+import { type Exception, type Part, Report } from '../loki/context.ts'
+import { asksForNode, unknownVariables } from '../loki/fields.ts'
+import { type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
+import { type Rule, ruleOf } from '../loki/relabel.ts'
+import { addFiles, addLabels, addPods, isPodPath, pathOf, type SourceLimits, SourceSet } from '../loki/sources.ts'
+import { below, bytesOf, flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { refusedInputs } from './jobs.ts'
+import { rootsOf } from './read.ts'
+
+const clientNames: PushNames = {
+  wait: 'batchwait',
+  size: 'batchsize',
+  timeout: 'timeout',
+  backoff: ['backoff_config'],
+  minWait: 'min_period',
+  maxWait: 'max_period',
+  retries: 'max_retries',
+}
+export const clientOptions = {
+  ...pushOptions(clientNames),
+  backoff_config:
+    '`request.retry_initial_backoff_secs`, `request.retry_max_duration_secs`, `request.retry_attempts`; without it the sink retries without limit, where Promtail gives up after ten tries',
+}
+
+const listening = 'the agent listens by itself'
+/** Parts of the file beside jobs and clients. */
+export const sections: { options: Record<string, string>; itself: Record<string, string | Exception> } = {
+  options: {
+    clients: 'sinks',
+    client: 'a sink',
+    scrape_configs: 'sources and transforms',
+    limits_config: 'limits of the sources',
+  },
+  itself: {
+    server: listening,
+    positions: 'positions are kept by themselves',
+    target_config: 'new files are seen when they appear',
+    global: 'new files are seen when they appear',
+    options: 'labels of streams are limited by Loki',
+    tracing: 'the agent sends no traces',
+    runtime_config: 'the operator brings changes to agents',
+    name: 'the name of the Pipeline',
+    wal: 'events wait in the buffers of sinks',
+  },
+}
+
+const jobOptions = {
+  job_name: 'the names of the components',
+  pipeline_stages: 'programs of remap',
+  relabel_configs: 'a program of remap',
+  static_configs: '`file`',
+  kubernetes_sd_configs: '`orchestrator_logs`',
+  encoding: '`encoding` of the source',
+} as const
+
+/** Reads the files of one configuration into a draft. */
+export function convertPromtail(files: readonly NamedText[], _included: Included, draft: Draft): void {
+  const conversion = new Conversion(draft)
+  for (const given of files) {
+    const before = draft.gaps.length
+    const roots = rootsOf(given, draft.gaps)
+    if (roots.length === 0 && draft.gaps.length === before) {
+      draft.gaps.push({
+        file: given.file,
+        line: 1,
+        subject: given.file,
+        reason: 'the file has no `scrape_configs` and no `clients`',
+        nearest: 'Name the file that has them, or `--from` the agent that it is for.',
+      })
+    }
+    for (const root of roots) conversion.run(root)
+  }
+  conversion.complete(files[0]?.file ?? '')
+}
+
+class Conversion {
+  readonly #draft: Draft
+  readonly #report: Report
+  readonly #sources: SourceSet
+  readonly #heads: string[] = []
+  #asksNode = false
+
+  constructor(draft: Draft) {
+    this.#draft = draft
+    this.#report = new Report(draft.gaps)
+    this.#sources = new SourceSet(draft)
+  }
+
+  run(root: Tree): void {
+    this.#report.options({ ...root, name: 'promtail', tree: root }, sections)
+    this.#asksNode = asksForNode(root)
+    const log = below(root, 'wal', 'enabled')
+    if (flagOf(log) === true) {
+      this.#report.gap(
+        log ?? root,
+        'wal',
+        'sinks keep their events in memory',
+        'Give the sinks `buffer: {type: disk, max_size: BYTES}`.',
+      )
+    }
+    const limits = this.#limits(below(root, 'limits_config'))
+    const heads: string[] = []
+    for (const job of itemsOf(below(root, 'scrape_configs'))) heads.push(...this.#job(job, limits))
+    const clients = [below(root, 'client'), ...itemsOf(below(root, 'clients'))].filter((client) => client !== undefined)
+    for (const client of clients) this.#client(client, heads)
+    this.#heads.push(...heads)
+  }
+
+  #limits(tree: Tree | undefined): SourceLimits {
+    if (tree === undefined) return {}
+    const itself = {
+      max_streams: {
+        how: 'labels of streams are limited by Loki',
+        unless: /^[1-9]/,
+        reason: 'streams are not counted',
+        nearest: 'Loki limits them by `max_streams_per_user`.',
+      },
+    }
+    const rates = ['readline_rate_enabled', 'readline_rate', 'readline_burst', 'readline_rate_drop']
+    const part = { ...tree, name: 'limits_config', tree }
+    this.#report.options(part, {
+      options: {
+        max_line_size: '',
+        max_line_size_truncate: '',
+        ...Object.fromEntries(rates.map((name) => [name, ''])),
+      },
+      itself,
+    })
+    if (flagOf(below(tree, 'readline_rate_enabled')) === true) {
+      this.#report.gap(
+        below(tree, 'readline_rate_enabled') ?? tree,
+        'limits_config: readline_rate',
+        'the limit is for all files of an agent together',
+        'Give the Pipeline `limits.perContainer.linesPerSecond`.',
+      )
+    }
+    const bytes = bytesOf(textOf(below(tree, 'max_line_size')))
+    return {
+      ...(bytes === undefined || bytes === 0 ? {} : { bytes }),
+      truncates: flagOf(below(tree, 'max_line_size_truncate')) === true,
+    }
+  }
+
+  #job(job: Tree, limits: SourceLimits): string[] {
+    const name = textOf(below(job, 'job_name')) ?? 'job'
+    const part: Part = { file: job.file, line: job.line, name: `job ${name}`, tree: job }
+    const refused = Object.fromEntries(refusedInputs.map((refusal) => [refusal.name, '']))
+    this.#report.options(part, { options: { ...jobOptions, ...refused } })
+    const list = below(job, 'pipeline_stages')
+    const rules = itemsOf(below(job, 'relabel_configs')).map((tree) => {
+      this.#reportVariables(tree)
+      return ruleOf({ file: tree.file, line: tree.line, name: 'relabel_configs', tree }, this.#report)
+    })
+    const joined = joinedBy(list, this.#report)
+    const charset = textOf(below(job, 'encoding'))
+    const readsRuntime = partsOf(list).some((stage) => stage.name === 'cri' || stage.name === 'docker')
+    const parts: JobParts = { name, rules, joined, limits, readsRuntime, charset }
+    const heads: { source: string; isPods: boolean; chain: Chain }[] = []
+    const begin = (isPods: boolean, add: (chain: Chain) => string) => {
+      const chain = new Chain(this.#report, isPods)
+      heads.push({ isPods, chain, source: add(chain) })
+    }
+    for (const tree of itemsOf(below(job, 'kubernetes_sd_configs'))) {
+      begin(true, (chain) => this.#discovered(tree, chain, parts))
+    }
+    for (const group of itemsOf(below(job, 'static_configs'))) {
+      const path = pathOf(below(group, 'labels'), '__path__')
+      const hasExclusion = pathOf(below(group, 'labels'), '__path_exclude__') !== undefined
+      const isAllPods =
+        path !== undefined && !hasExclusion && isPodPath(path) && /\/(?:pods|containers)\/[*/]+(?:\.log)?$/.test(path)
+      begin(isAllPods && readsRuntime, (chain) => this.#static(group, chain, parts, isAllPods && readsRuntime))
+    }
+    for (const refusal of refusedInputs) {
+      const tree = below(job, refusal.name)
+      if (tree === undefined) continue
+      this.#report.gap(tree, refusal.name, refusal.reason, refusal.nearest)
+      begin(false, (chain) => {
+        const own = pairsOf(below(tree, 'labels'))
+        addLabels(chain, own, rules, this.#report, tree)
+        return this.#sources.addMissing(`${name}-${refusal.name}`, refusal.name, tree)
+      })
+    }
+    if (heads.length === 0) {
+      this.#report.gap(job, `job ${name}`, 'the job has no targets', 'The job is left out.')
+      return []
+    }
+    return this.#joined(heads, list, name, part)
+  }
+
+  /** Sources with the same stages share the programs behind their labels. */
+  #joined(
+    heads: readonly { source: string; isPods: boolean; chain: Chain }[],
+    list: Tree | undefined,
+    name: string,
+    part: Part,
+  ): string[] {
+    const origin = { file: part.file, line: part.line, subject: part.name }
+    if (!heads.some(({ isPods }) => isPods) && itemsOf(list).some((item) => below(item, 'cri') !== undefined)) {
+      this.#report.replaced(
+        part,
+        'stage cri',
+        'parts of a line that the runtime has cut are events of their own',
+        'Read pods by `orchestrator_logs`, which joins them.',
+      )
+    }
+    return [true, false].flatMap((isPods) => {
+      const group = heads.filter((head) => head.isPods === isPods)
+      const [only] = group
+      if (only === undefined) return []
+      if (group.length === 1) {
+        only.chain.addStages(list)
+        return this.#draft.append([only.source], only.chain.steps(), name, origin)
+      }
+      const labelled = group.flatMap(({ source, chain }) =>
+        this.#draft.append([source], chain.steps(), `${name}-labels`, origin),
+      )
+      const shared = new Chain(this.#report, isPods)
+      shared.addStages(list)
+      return this.#draft.append(labelled, shared.steps(), name, origin)
+    })
+  }
+
+  #discovered(tree: Tree, chain: Chain, job: JobParts): string {
+    const role = textOf(below(tree, 'role')) ?? 'pod'
+    const part: Part = { file: tree.file, line: tree.line, name: 'kubernetes_sd_configs', tree }
+    this.#report.options(part, {
+      options: { role: '`pod`', namespaces: 'selectors', selectors: 'selectors' },
+      itself: {
+        attach_metadata: 'the source adds the labels of nodes and namespaces',
+        kubeconfig_file: 'the agent uses its service account',
+        api_server: 'the agent uses its service account',
+        bearer_token_file: 'the agent uses its service account',
+        tls_config: 'the agent uses its service account',
+      },
+    })
+    if (role !== 'pod') {
+      this.#report.gap(tree, `kubernetes_sd_configs: role ${role}`, 'only pods have logs here', 'Use the role `pod`.')
+      addLabels(chain, [], job.rules, this.#report, tree)
+      return this.#sources.addMissing(`${job.name}-${role}`, `kubernetes_sd_configs: role ${role}`, tree)
+    }
+    if (!job.readsRuntime) {
+      this.#report.gap(
+        tree,
+        `job ${job.name}: no stage of the runtime`,
+        'lines had the time, the stream and the flags of the container runtime before them',
+        'The source reads these itself, and the line is the text of the program alone. Change stages that expect the rest.',
+      )
+    }
+    const selectors: Record<string, string> = {}
+    for (const selector of itemsOf(below(tree, 'selectors'))) {
+      const label = textOf(below(selector, 'label'))
+      const field = textOf(below(selector, 'field'))
+      if (label !== undefined) selectors['extra_label_selector'] = label
+      // Pods of the own node are read anyway.
+      const others = field?.split(',').filter((text) => !/^\s*spec\.nodeName\s*=/.test(text)) ?? []
+      if (others.length > 0) selectors['extra_field_selector'] = others.join(',')
+    }
+    const namespaces = textsOf(below(tree, 'namespaces', 'names'))
+    return addPods(
+      this.#sources,
+      chain,
+      {
+        rules: job.rules,
+        selectors,
+        namespaces,
+        joined: job.joined,
+        limits: job.limits,
+        labels: [],
+        file: '.file',
+        asksNode: this.#asksNode,
+      },
+      this.#draft,
+      this.#report,
+      job.name,
+      tree,
+    )
+  }
+
+  #static(group: Tree, chain: Chain, job: JobParts, isAllPods: boolean): string {
+    const labels = pairsOf(below(group, 'labels'))
+    const path = pathOf(below(group, 'labels'), '__path__')
+    if (path === undefined) {
+      this.#report.gap(group, 'static_configs', 'the group has no label `__path__`', 'Give the source `include`.')
+    }
+    const excluded = pathOf(below(group, 'labels'), '__path_exclude__')
+    if (isAllPods) {
+      const isLinks = path?.startsWith('/var/log/containers/') === true
+      const file = isLinks
+        ? '"/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
+        : '.file'
+      return addPods(
+        this.#sources,
+        chain,
+        {
+          rules: job.rules,
+          selectors: {},
+          namespaces: [],
+          joined: job.joined,
+          limits: job.limits,
+          labels: labels.filter(([name]) => !name.startsWith('__')),
+          file,
+          asksNode: this.#asksNode,
+        },
+        this.#draft,
+        this.#report,
+        job.name,
+        group,
+      )
+    }
+    return addFiles(
+      this.#sources,
+      chain,
+      {
+        paths: [path ?? `/var/empty/${job.name.toLowerCase().replace(/[^a-z0-9-]+/g, '-')}`],
+        excluded: excluded === undefined ? [] : [excluded],
+        labels,
+        rules: job.rules,
+        joined: job.joined,
+        limits: job.limits,
+        charset: job.charset,
+        asksNode: this.#asksNode,
+      },
+      this.#report,
+      job.name,
+      group,
+    )
+  }
+
+  #client(client: Tree, heads: readonly string[]): void {
+    const name = textOf(below(client, 'name')) ?? 'loki'
+    const part: Part = { file: client.file, line: client.line, name: 'client', tree: client }
+    this.#report.options(part, { options: clientOptions, itself: pushItself })
+    const external = pairsOf(below(client, 'external_labels'))
+    const { component, lines } = pushOf(part, clientNames, this.#report, external)
+    if (heads.length === 0) {
+      this.#report.gap(client, 'client', 'no job gives it events', 'The client is left out.')
+      return
+    }
+    const chain = new Chain(this.#report, false)
+    chain.add(name === 'loki' ? 'client' : `client ${name}`, client, lines)
+    const inputs = this.#draft.append(heads, chain.steps(), `${name}-form`, {
+      file: client.file,
+      line: client.line,
+      subject: 'client',
+    })
+    this.#draft.add('sinks', name, { ...component, inputs })
+  }
+
+  #reportVariables(rule: Tree): void {
+    for (const [, text, tree] of pairsOf(rule)) {
+      for (const found of unknownVariables(text)) {
+        this.#report.gap(
+          tree,
+          `relabel_configs: ${found}`,
+          'a program has no variables of the environment',
+          'Write the value in its place.',
+        )
+      }
+    }
+  }
+
+  /** A Pipeline needs a source and a sink. */
+  complete(file: string): void {
+    const place: Place = { file, line: 1 }
+    if (this.#draft.count('sources') === 0) {
+      this.#report.gap(place, 'scrape_configs', 'the configuration has no job', 'Replace the source `nothing`.')
+      this.#sources.addMissing('nothing', 'scrape_configs', place)
+    }
+    if (this.#draft.count('sinks') === 0) {
+      this.#report.gap(
+        place,
+        'clients',
+        'the configuration has no client that receives anything',
+        'Replace the sink `discarded`.',
+      )
+      this.#draft.add('sinks', 'discarded', {
+        type: 'blackhole',
+        inputs: this.#heads.length > 0 ? this.#heads : ['*'],
+        comments: ['GAP: the configuration has no client.'],
+      })
+    }
+  }
+}
+
+interface JobParts {
+  readonly name: string
+  readonly rules: readonly Rule[]
+  readonly joined: Joined | undefined
+  readonly limits: SourceLimits
+  /** Whether a stage reads the lines of the container runtime. */
+  readonly readsRuntime: boolean
+  readonly charset: string | undefined
+}

@@ -1,0 +1,66 @@
+// Where a configuration of Promtail may stand: a file of its own, `logs` of the Grafana Agent, a ConfigMap or Secret, or values of its chart.
+
+import type { Gap, NamedText } from '../draft.ts'
+import { below, isMap, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
+import { embedded, treesOf } from '../loki/yaml.ts'
+import { chartConfig, isChartConfig } from './chart.ts'
+
+/** Whether a text holds a configuration of Promtail. */
+export function isPromtail({ file, text }: NamedText): boolean {
+  if (/\.(?:alloy|river|toml|conf)$/i.test(file)) return false
+  return rootsOf({ file, text }, []).length > 0
+}
+
+/** All configurations of a file. */
+export function rootsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
+  return treesOf(given, gaps).flatMap((tree) => rootsIn(tree, gaps, 0))
+}
+
+/** What only Promtail has in its jobs. */
+const ownKeys = [
+  'pipeline_stages',
+  'journal',
+  'syslog',
+  'gcplog',
+  'loki_push_api',
+  'windows_events',
+  'gelf',
+  'cloudflare',
+  'heroku_drain',
+  'azure_event_hubs',
+]
+
+function isConfig(tree: Tree): boolean {
+  const jobs = itemsOf(below(tree, 'scrape_configs'))
+  if (jobs.length === 0) return below(tree, 'clients') !== undefined && below(tree, 'positions') !== undefined
+  if (below(tree, 'clients') !== undefined || below(tree, 'client') !== undefined) return true
+  return jobs.some(
+    (job) =>
+      ownKeys.some((key) => below(job, key) !== undefined) ||
+      itemsOf(below(job, 'static_configs')).some((group) => below(group, 'labels', '__path__') !== undefined),
+  )
+}
+
+function rootsIn(tree: Tree, gaps: Gap[], depth: number): readonly Tree[] {
+  if (!isMap(tree) || depth > 4) return []
+  if (isConfig(tree)) return [tree]
+  const agent = itemsOf(below(tree, 'logs', 'configs')).filter(isConfig)
+  if (agent.length > 0) return agent
+  const config = below(tree, 'config')
+  if (config !== undefined && isChartConfig(config)) return [chartConfig(config, gaps)]
+  const kind = textOf(below(tree, 'kind'))
+  if (kind === 'ConfigMap' || kind === 'Secret') {
+    return [...pairsOf(below(tree, 'data')), ...pairsOf(below(tree, 'stringData'))].flatMap(([name, text, inner]) => {
+      if (!/\.ya?ml$|^config$/i.test(name) || !text.includes('scrape_configs')) return []
+      const found = embedded(inner, gaps)
+      return found === undefined ? [] : rootsIn(found, gaps, depth + 1)
+    })
+  }
+  // Values of a chart that contains the one of Promtail, and those of a HelmRelease or an Application.
+  const inner = [
+    below(tree, 'promtail'),
+    below(tree, 'spec', 'values'),
+    below(tree, 'spec', 'source', 'helm', 'valuesObject'),
+  ]
+  return inner.flatMap((part) => (part === undefined ? [] : rootsIn(part, gaps, depth + 1)))
+}

@@ -1,0 +1,87 @@
+// What tests of conversions share: a converted Pipeline, an event through its transforms, and `lint`.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { loadConfigObject } from '@penstock/agent/config/load'
+import { runUnitTests } from '@penstock/agent/config/unit-tests'
+import { textLiteral } from '@penstock/agent/remap/literal'
+import { afterAll } from 'vitest'
+import type { Document } from 'yaml'
+import { compileFiles } from '../compile/config.ts'
+import { Draft, type Included, type NamedText } from '../migrate/draft.ts'
+
+let folder: string | undefined
+afterAll(() => {
+  if (folder !== undefined) rmSync(folder, { recursive: true })
+})
+
+type Convert = (files: readonly NamedText[], included: Included, draft: Draft) => void
+
+export function converted(convert: Convert, files: readonly NamedText[], namespace?: string) {
+  const draft = new Draft(namespace)
+  convert(files, () => [], draft)
+  const document = draft.document({ name: 'converted', namespace })
+  return { document, gaps: draft.gaps, resource: document.toJSON() }
+}
+
+let written = 0
+/** Problems of a resource, whose variables stand in a Secret, and its tests that fail. */
+export async function lint(text: string): Promise<string[]> {
+  folder ??= mkdtempSync(join(tmpdir(), 'penstock-loki-'))
+  const file = join(folder, `${++written}.yaml`)
+  const keys = new Set([...text.matchAll(/SECRET\[env\.(\w+)\]/g)].map(([, name]) => `  ${name}: x\n`))
+  const namespace = /^ {2}namespace: (\S+)$/m.exec(text)?.[1] ?? 'penstock-system'
+  const secret = `---\napiVersion: v1\nkind: Secret\nmetadata: { name: converted-environment, namespace: ${namespace} }\nstringData:\n${[...keys].join('')}`
+  writeFileSync(file, keys.size === 0 ? text : `${text}${secret}`)
+  const problems = compileFiles([file], { ownMachine: false }).problems.map(
+    ({ path, message, help, rendered }) => `${path}: ${message} ${help ?? ''} ${rendered ?? ''}`,
+  )
+  if (problems.length > 0 || !/^ {2}tests:/m.test(text)) return problems
+  const loaded = loadConfigObject(compileFiles([file], { ownMachine: true }).config)
+  if (!loaded.ok) return loaded.problems.map(({ path, message }) => `${path}: ${message}`)
+  const outcome = await runUnitTests(loaded.config)
+  return outcome.passed ? [] : [outcome.text]
+}
+
+interface Entries {
+  readonly name: string
+  readonly inputs: readonly string[]
+}
+
+/** A value as a literal of the remap language. */
+function literal(value: unknown): string {
+  if (typeof value === 'string') return textLiteral(value)
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  return `{ ${Object.entries(value)
+    .map(([name, item]) => `${textLiteral(name)}: ${literal(item)}`)
+    .join(', ')} }`
+}
+
+/**
+ * Adds a test: the event goes into the first transform behind a source, and the one before the sink gives what is expected.
+ * @param expected undefined if nothing may come out
+ */
+export function withTest(
+  document: Document,
+  resource: { readonly spec: { readonly transforms: readonly Entries[]; readonly sinks: readonly Entries[] } },
+  event: object,
+  expected: Readonly<Record<string, unknown>> | undefined,
+  insertAt = resource.spec.transforms[0]?.name ?? '',
+): void {
+  const at = resource.spec.sinks[0]?.inputs[0] ?? ''
+  const conditions = Object.entries(expected ?? {}).map(([name, value]) =>
+    name === 'timestamp' ? `.timestamp == t'${String(value)}'` : `.${name} == ${literal(value)}`,
+  )
+  document.setIn(
+    ['spec', 'tests'],
+    [
+      {
+        name: 'event',
+        insertAt,
+        input: { log: event },
+        expect: [expected === undefined ? { at, count: 0 } : { at, assert: conditions.join(' && ') }],
+      },
+    ],
+  )
+}
