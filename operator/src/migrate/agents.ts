@@ -1,5 +1,8 @@
 // The agents whose configurations are converted: the command, its help and the pages of the guide follow this list.
 
+import { convertAlloy } from './alloy/convert.ts'
+import { alloyTables } from './alloy/page.ts'
+import { isAlloy } from './alloy/read.ts'
 import type { Draft, Included, NamedText } from './draft.ts'
 import { convertFluentBit, isFluentBit } from './fluent-bit/convert.ts'
 import { fluentBitTables } from './fluent-bit/page.ts'
@@ -31,5 +34,6 @@ export const oldAgents: readonly OldAgent[] = [
     convert: convertFluentBit,
     tables: fluentBitTables,
   },
+  { name: 'alloy', title: 'Alloy', recognises: isAlloy, convert: convertAlloy, tables: alloyTables },
   { name: 'promtail', title: 'Promtail', recognises: isPromtail, convert: convertPromtail, tables: promtailTables },
 ]

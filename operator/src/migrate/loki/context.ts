@@ -41,12 +41,19 @@ export class Report {
   }
 
   gap(place: Place, subject: string, reason: string, nearest: string): void {
-    this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest })
+    this.#add({ file: place.file, line: place.line, subject, reason, nearest })
+  }
+
+  /** A part may be looked at more than once. */
+  #add(gap: Gap): void {
+    const isSame = ({ file, line, subject, reason }: Gap) =>
+      file === gap.file && line === gap.line && subject === gap.subject && reason === gap.reason
+    if (!this.#gaps.some(isSame)) this.#gaps.push(gap)
   }
 
   /** Reports what nothing is missing of, as something else does it. */
   replaced(place: Place, subject: string, reason: string, nearest: string): void {
-    this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
+    this.#add({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
   }
 
   /** Reports the options of a part that have no counterpart. */

@@ -80,6 +80,14 @@ export function pushOf(
     return found.text
   }
   const address = addressOf(secret(option(part, 'url')) ?? '')
+  if (address?.isVariable === true) {
+    report.replaced(
+      part,
+      `${part.name}: url`,
+      'the whole address is in a variable, and the sink appends `path`',
+      'Put the address without `/loki/api/v1/push` into the Secret, or change `path`.',
+    )
+  }
   if (address === undefined) {
     report.gap(part, `${part.name}: url`, 'it is no address', 'Give the sink `endpoint`.')
   }
@@ -154,6 +162,8 @@ interface Address {
   readonly endpoint: string
   readonly path: string
   readonly auth?: Readonly<Record<string, unknown>>
+  /** Whether only a Secret has it. */
+  readonly isVariable?: true
 }
 
 function addressOf(url: string): Address | undefined {
@@ -161,7 +171,11 @@ function addressOf(url: string): Address | undefined {
   if (found === null) {
     // A whole address may be in a variable.
     return /^SECRET\[env\.\w+\]/.test(url)
-      ? { endpoint: url.replace(/\/loki\/api\/v1\/push$/, ''), path: '/loki/api/v1/push' }
+      ? {
+          endpoint: url.replace(/\/loki\/api\/v1\/push$/, ''),
+          path: '/loki/api/v1/push',
+          ...(/^SECRET\[env\.\w+\]$/.test(url) ? { isVariable: true } : {}),
+        }
       : undefined
   }
   const [, scheme = '', login, host = '', path = '/', query = ''] = found

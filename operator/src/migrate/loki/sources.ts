@@ -10,6 +10,7 @@ import { type Rule, ruleLines } from './relabel.ts'
 import { type Place, type Tree, textOf } from './tree.ts'
 
 export interface SourceLimits {
+  readonly olderSecs?: number | undefined
   readonly bytes?: number
   readonly truncates?: boolean
 }
@@ -28,6 +29,8 @@ export interface Pods {
   readonly file: string | undefined
   /** Whether a label has the name of the node, out of the environment. */
   readonly asksNode: boolean
+  /** Statements behind the rules. */
+  readonly defaults?: readonly string[]
 }
 
 /** Adds the component, or gives that of before which is the same. */
@@ -94,6 +97,12 @@ function withoutPaths(rules: readonly Rule[], report: Report): readonly Rule[] {
   })
 }
 
+/** Rules without a path that no other rule reads: the API server is asked for pods, not for files. */
+function withoutUnreadPath(rules: readonly Rule[]): readonly Rule[] {
+  const isRead = rules.some(({ sources }) => sources.includes('__path__'))
+  return isRead ? rules : rules.filter(({ target }) => target !== '__path__')
+}
+
 /** Adds a source of pods, and the program with its labels to the chain. Gives the name of the source. */
 export function addPods(
   set: SourceSet,
@@ -106,7 +115,7 @@ export function addPods(
 ): string {
   const isCluster = draft.namespace === undefined
   const nodeRules = pods.rules.filter(({ action, sources, target }) => !isNodeRule(action, sources, target))
-  const rules = pods.file === undefined ? nodeRules : withoutPaths(nodeRules, report)
+  const rules = pods.file === undefined ? withoutUnreadPath(nodeRules) : withoutPaths(nodeRules, report)
   const known = knownRules(rules, report)
   const selection: Selection = selectionOf(known, isCluster)
   const given = merged(pods.selectors, selection.selectors)
@@ -116,9 +125,10 @@ export function addPods(
     ...given,
     ...(isSingle ? merged(given, { extra_field_selector: `metadata.namespace=${namespace}` }) : {}),
   }
-  const { bytes, truncates } = pods.limits
+  const { bytes, truncates, olderSecs } = pods.limits
   const config = {
     ...fields,
+    ...(olderSecs === undefined ? {} : { ignore_older_secs: olderSecs }),
     ...(bytes === undefined ? {} : { max_merged_line_bytes: bytes }),
     ...(bytes === undefined || truncates !== true ? {} : { max_merged_line_action: 'truncate' }),
   }
@@ -127,7 +137,7 @@ export function addPods(
     ...(Object.keys(config).length > 0 ? { config } : {}),
     ...(pods.joined === undefined ? {} : { multiline: podMultiline(pods.joined) }),
   })
-  const hasPath = selection.rules.some(({ target }) => target === '__path__')
+  const hasPath = pods.file !== undefined && selection.rules.some(({ target }) => target === '__path__')
   chain.add('labels', place, [
     ...(pods.namespaces.length > 0 && !isSingle
       ? [`if !includes([${pods.namespaces.map(textLiteral).join(', ')}], .orchestrator.pod_namespace) { abort }`]
@@ -138,6 +148,7 @@ export function addPods(
       (rule) => ruleLines(rule, report) ?? [`# GAP: the rule ${rule.action} (${rule.file}:${rule.line}) is left out.`],
     ),
     ...(hasPath ? ['if string!(labels.__path__ || "") == "" { abort }'] : []),
+    ...(pods.defaults ?? []),
     ...(pods.asksNode ? ['%node_name = .orchestrator.pod_node_name'] : []),
     ...finishLines(pods.file, '"stream": .stream'),
   ])
@@ -197,11 +208,12 @@ export function addFiles(
   wanted: string,
   place: Place,
 ): string {
-  const { bytes } = files.limits
+  const { bytes, olderSecs } = files.limits
   const config = {
     include: files.paths,
     ...(files.excluded.length > 0 ? { exclude: files.excluded } : {}),
     ...(files.readsFromEnd === true ? { read_from: 'end' } : {}),
+    ...(olderSecs === undefined ? {} : { ignore_older_secs: olderSecs }),
     ...(files.charset === undefined ? {} : { encoding: { charset: files.charset } }),
     ...(bytes === undefined ? {} : { max_line_bytes: bytes }),
     ...(files.joined === undefined ? {} : { multiline: fileMultiline(files.joined) }),

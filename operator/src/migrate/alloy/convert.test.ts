@@ -1,0 +1,318 @@
+import { expect, test } from 'vitest'
+import type { Document } from 'yaml'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertAlloy } from './convert.ts'
+
+const convert = (text: string, file = 'config.alloy', namespace?: string) =>
+  converted(convertAlloy, [{ file, text }], namespace)
+const missing = (gaps: readonly { isReplaced?: true; subject: string }[]) =>
+  gaps.filter(({ isReplaced }) => isReplaced !== true)
+
+const write = 'loki.write "default" {\n  endpoint { url = "http://loki:3100/loki/api/v1/push" }\n}\n'
+const pods = (rules: string, source = 'loki.source.kubernetes') => `discovery.kubernetes "pods" { role = "pod" }
+discovery.relabel "pods" {
+  targets = discovery.kubernetes.pods.targets
+${rules}
+}
+${source} "pods" {
+  targets    = discovery.relabel.pods.output
+  forward_to = [loki.process.pods.receiver]
+}
+`
+const process = (stages: string) => `loki.process "pods" {
+  forward_to = [loki.write.default.receiver]
+${stages}
+}
+`
+const namespaceRule =
+  '  rule {\n    source_labels = ["__meta_kubernetes_namespace"]\n    target_label = "namespace"\n  }'
+const pathRule =
+  '  rule {\n    source_labels = ["__meta_kubernetes_pod_uid", "__meta_kubernetes_pod_container_name"]\n    separator = "/"\n    replacement = "/var/log/pods/*$1/*.log"\n    target_label = "__path__"\n  }'
+
+const pod = {
+  message: '{"level":"warn","msg":"hello","user":{"id":7}}',
+  stream: 'stderr',
+  file: '/var/log/pods/shop_web-1_u1/app/0.log',
+  timestamp: '2026-01-01T00:00:00Z',
+  orchestrator: {
+    pod_name: 'web-1',
+    pod_namespace: 'shop',
+    pod_uid: 'u1',
+    pod_node_name: 'n1',
+    container_name: 'app',
+    container_id: 'containerd://abc',
+    pod_labels: { app: 'web', 'app.kubernetes.io/name': 'shop-web' },
+    pod_annotations: {},
+  },
+}
+const line = pod.message
+
+const cases: readonly { name: string; text: string; expected: Readonly<Record<string, unknown>> | undefined }[] = [
+  {
+    name: 'pods by the API server have a job and an instance, and no name of a file',
+    text: pods(namespaceRule) + process('  stage.cri {}') + write,
+    expected: {
+      message: line,
+      labels: { namespace: 'shop', job: 'loki.source.kubernetes.pods', instance: 'shop/web-1:app' },
+    },
+  },
+  {
+    name: 'pods by their files have the name of the file, and the stream of the runtime',
+    text: pods(`${namespaceRule}\n${pathRule}`, 'loki.source.file') + process('  stage.cri {}') + write,
+    expected: { message: line, labels: { namespace: 'shop', filename: pod.file, stream: 'stderr' } },
+  },
+  {
+    name: 'stages',
+    text:
+      pods(`${namespaceRule}\n  rule {\n    replacement = "j"\n    target_label = "job"\n  }`) +
+      process(`  stage.json { expressions = { level = "", text = "msg", user = "user.id" } }
+  stage.labels { values = { level = "" } }
+  stage.structured_metadata { values = { user = "" } }
+  stage.match {
+    selector = "{level=\\"warn\\"} |= \`hello\`"
+    stage.static_labels { values = { hit = "yes" } }
+    stage.template {
+      source   = "text"
+      template = "{{ .Value | ToUpper }}!"
+    }
+    stage.output { source = "text" }
+  }
+  stage.label_drop { values = ["instance"] }
+  stage.label_keep { values = ["namespace", "level", "hit"] }
+  stage.tenant { value = "ops" }`) +
+      write,
+    expected: {
+      message: 'HELLO!',
+      labels: { namespace: 'shop', level: 'warn', hit: 'yes' },
+      metadata: { user: '7' },
+      tenant: 'ops',
+    },
+  },
+  {
+    name: 'a process that drops',
+    text: pods(namespaceRule) + process('  stage.drop {\n    expression = "level.:.warn"\n  }') + write,
+    expected: undefined,
+  },
+  {
+    name: 'one process behind another extracts for itself, and relabels between',
+    text: `${pods(namespaceRule)}loki.process "pods" {
+  forward_to = [loki.relabel.more.receiver]
+  stage.json { expressions = { level = "" } }
+  stage.static_labels { values = { level = "label" } }
+}
+loki.relabel "more" {
+  forward_to = [loki.process.second.receiver]
+  rule {
+    source_labels = ["namespace", "level"]
+    separator     = "-"
+    target_label  = "both"
+  }
+  rule {
+    action = "labeldrop"
+    regex  = "instance|job"
+  }
+}
+loki.process "second" {
+  forward_to = [loki.write.default.receiver]
+  stage.labels { values = { copy = "level" } }
+}
+${write}`,
+    expected: { message: line, labels: { namespace: 'shop', level: 'label', both: 'shop-label', copy: 'label' } },
+  },
+  {
+    name: 'external labels, and a tenant out of a label',
+    text: `${pods(namespaceRule)}${process('  stage.tenant { label = "namespace" }')}loki.write "default" {
+  endpoint {
+    url       = "http://loki:3100/loki/api/v1/push"
+    tenant_id = "other"
+  }
+  external_labels = { cluster = "prod", namespace = "outer" }
+}
+`,
+    expected: {
+      message: line,
+      labels: { namespace: 'shop', cluster: 'prod', job: 'loki.source.kubernetes.pods', instance: 'shop/web-1:app' },
+      tenant: 'shop',
+    },
+  },
+]
+
+test.each(cases)('Alloy and the Pipeline push the same: $name', async ({ text, expected }) => {
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps)).toEqual([])
+  withTest(document, resource, pod, expected)
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('an event of Kubernetes has the line of Alloy', async () => {
+  const text = `loki.source.kubernetes_events "cluster" {
+  namespaces = ["shop"]
+  forward_to = [loki.write.default.receiver]
+}
+${write}`
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps)).toMatchObject([{ line: 1, subject: 'loki.source.kubernetes_events.cluster' }])
+  expect(resource.spec.sources).toMatchObject([{ type: 'orchestrator_events', config: { namespaces: ['shop'] } }])
+  const event = {
+    message: 'Back-off "x"',
+    timestamp: '2026-01-01T00:00:00Z',
+    orchestrator: {
+      reason: 'BackOff',
+      type: 'Warning',
+      count: 3,
+      regarding: { name: 'web-1', kind: 'Pod', namespace: 'shop', api_version: 'v1' },
+    },
+  }
+  const labels = {
+    namespace: 'shop',
+    job: 'loki.source.kubernetes_events',
+    instance: 'loki.source.kubernetes_events.cluster',
+  }
+  const pushed = 'name=web-1 kind=Pod objectAPIversion=v1 reason=BackOff type=Warning count=3 msg="Back-off \\"x\\"" '
+  withTest(document, resource, event, { message: pushed, labels })
+  expect(await lint(String(document))).toEqual([])
+  const asJson = convert(text.replace('namespaces', 'log_format = "json"\n  namespaces'))
+  const values = {
+    count: 3,
+    kind: 'Pod',
+    msg: 'Back-off "x"',
+    name: 'web-1',
+    objectAPIversion: 'v1',
+    reason: 'BackOff',
+    type: 'Warning',
+  }
+  withTest(asJson.document, asJson.resource, event, { message: JSON.stringify(values), labels })
+  expect(await lint(String(asJson.document))).toEqual([])
+})
+
+test('Events beside pods are a gap with a source in their place, since one Pipeline cannot have both', async () => {
+  const events = 'loki.source.kubernetes_events "all" {\n  forward_to = [loki.write.default.receiver]\n}\n'
+  const { document, resource, gaps } = convert(pods(namespaceRule) + process('') + events + write)
+  expect(resource.spec.sources.map(({ type }: { type: string }) => type)).toEqual(['orchestrator_logs', 'file'])
+  expect(gaps.map(({ reason }) => reason).join()).toContain('one Pipeline cannot have both')
+  expect(await lint(String(document))).toEqual([])
+})
+
+const gapCases: readonly [string, string, string][] = [
+  [
+    'the journal',
+    'loki.source.journal "j" {\n  forward_to = [loki.write.default.receiver]\n}\n',
+    'loki.source.journal.j',
+  ],
+  ['metrics', 'prometheus.scrape "m" {\n  targets    = []\n  forward_to = []\n}\n', 'prometheus.scrape.m'],
+  [
+    'OpenTelemetry',
+    'otelcol.receiver.otlp "o" {\n  grpc {}\n  output {\n    logs = []\n  }\n}\n',
+    'otelcol.receiver.otlp.o',
+  ],
+  ['a module', 'import.git "m" {\n  repository = "x"\n}\n', 'import.git.m'],
+  ['a component of its own', 'declare "own" {\n  argument "a" {}\n}\n', 'declare.own'],
+  ['a component nobody knows', 'pigeon.loft "p" {\n}\n', 'pigeon.loft.p'],
+]
+
+test.each(gapCases)('%s is a gap with its place, and the output passes lint', async (_, text, subject) => {
+  const before = `${pods(namespaceRule)}${process('')}${write}`
+  const { document, gaps } = convert(`${before}${text}`)
+  const found = gaps.find((gap) => gap.subject === subject)
+  expect(found).toMatchObject({
+    file: 'config.alloy',
+    line: before.split('\n').length,
+    reason: expect.stringMatching(/\w/),
+    nearest: expect.stringMatching(/\w/),
+  })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('a destination without a counterpart is discarded in its place', async () => {
+  const text = `${pods(namespaceRule)}loki.process "pods" {
+  forward_to = [otelcol.receiver.loki.default.receiver, loki.echo.here.receiver]
+}
+otelcol.receiver.loki "default" {
+  output {
+    logs = [otelcol.exporter.otlp.x.input]
+  }
+}
+loki.echo "here" {}
+`
+  const { document, resource, gaps } = convert(text)
+  expect(resource.spec.sinks.map(({ type }: { type: string }) => type)).toEqual(['blackhole', 'console'])
+  expect(String(document)).toContain(
+    '# GAP: `otelcol.receiver.loki.default` (config.alloy:16) has no counterpart. This sink discards its events.',
+  )
+  expect(missing(gaps).map(({ subject }) => subject)).toEqual(['otelcol.receiver.loki.default'])
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('lines are joined by the source', async () => {
+  const stages = '  stage.multiline {\n    firstline     = "^\\\\d{4}-"\n    max_wait_time = "5s"\n  }'
+  const { document, resource, gaps } = convert(pods(namespaceRule) + process(stages) + write)
+  expect(resource.spec.sources[0].multiline).toEqual({
+    custom: { start: '^[0-9]{4}-', condition: '^[0-9]{4}-', mode: 'halt_before', timeoutMs: 5000 },
+  })
+  expect(missing(gaps)).toEqual([])
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('values of the chart, ConfigMaps and several files are read, with the lines of their files', () => {
+  const text = pods(namespaceRule) + process('  stage.geoip {}') + write
+  const indented = text.replace(/^(?=.)/gm, '      ')
+  const plain = convert(text)
+  const chart = convert(`alloy:\n  configMap:\n    content: |-\n${indented}`, 'values.yaml')
+  const map = convert(`kind: ConfigMap\ndata:\n  config.alloy: |\n${indented}`, 'map.yaml')
+  const bare = (document: Document) => document.toString({ lineWidth: 0 }).replace(/\([\w.]+:\d+\)/g, '')
+  expect(bare(chart.document)).toBe(bare(plain.document))
+  expect(bare(map.document)).toBe(bare(plain.document))
+  const [gap] = plain.gaps.filter(({ subject }) => subject === 'stage geoip')
+  expect(missing(chart.gaps)).toMatchObject([{ file: 'values.yaml', line: (gap?.line ?? 0) + 3 }])
+  expect(text.split('\n')[(gap?.line ?? 0) - 1]).toContain('stage.geoip')
+
+  const [first = '', second = ''] = text.split(/^(?=loki\.process)/m)
+  const files = [
+    { file: 'a.alloy', text: first },
+    { file: 'b.alloy', text: second },
+  ]
+  expect(bare(converted(convertAlloy, files).document)).toBe(bare(plain.document))
+})
+
+test('files have their labels, their age and where reading starts', async () => {
+  const text = `local.file_match "logs" {
+  path_targets      = [{"__path__" = "/srv/*.log", "__path_exclude__" = "/srv/old.log", job = "srv"}]
+  ignore_older_than = "24h"
+}
+loki.source.file "logs" {
+  targets       = local.file_match.logs.targets
+  tail_from_end = true
+  encoding      = "utf-16le"
+  forward_to    = [loki.write.default.receiver]
+}
+${write}`
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps)).toEqual([])
+  expect(resource.spec.sources).toEqual([
+    {
+      name: 'file-logs',
+      type: 'file',
+      config: {
+        include: ['/srv/*.log'],
+        exclude: ['/srv/old.log'],
+        read_from: 'end',
+        ignore_older_secs: 86_400,
+        encoding: { charset: 'utf-16le' },
+      },
+    },
+  ])
+  withTest(document, resource, { message: 'x', file: '/srv/a.log' }, { labels: { job: 'srv', filename: '/srv/a.log' } })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('a component that is not there is a gap at the place that names it', async () => {
+  const { document, gaps } = convert(
+    `${pods(namespaceRule)}${process('').replace('loki.write.default', 'loki.write.other')}${write}`,
+  )
+  expect(missing(gaps).map(({ subject }) => subject)).toEqual([
+    'loki.write.other.receiver',
+    'loki.write.default',
+    'loki.write',
+  ])
+  expect(await lint(String(document))).toEqual([])
+})

@@ -1,0 +1,455 @@
+// A configuration of Alloy to a Pipeline: sources, programs and sinks follow `forward_to`, from the sources on.
+
+import type { Draft, Included, NamedText } from '../draft.ts'
+import { Chain, type Joined, joinedBy } from '../loki/chain.ts'
+import { type Part, Report } from '../loki/context.ts'
+import { pushOf } from '../loki/push.ts'
+import { ruleLines } from '../loki/relabel.ts'
+import { addFiles, addLabels, addPods, isPodPath, type Pods, SourceSet } from '../loki/sources.ts'
+import { flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import {
+  type ComponentMapping,
+  components,
+  endpoint,
+  endpointNames,
+  refusedComponents,
+  refusedSources,
+  replacedBlocks,
+} from './components.ts'
+import { Evaluator, referenceOf } from './evaluate.ts'
+import { eventLines } from './events.ts'
+import { textsIn } from './read.ts'
+import { stageList } from './stage-list.ts'
+import { type Block, parseAlloy } from './syntax.ts'
+import { componentOf, type Found, rulesIn, TargetReader, type Targets } from './targets.ts'
+
+/** Where events are, and whether the source has read the lines of the container runtime. */
+interface Head {
+  readonly name: string
+  readonly isPods: boolean
+  /** Whether no other process has worked on the events: what each extracts is its own. */
+  readonly isFresh: boolean
+}
+
+/** Reads the files of one configuration into a draft. */
+export function convertAlloy(files: readonly NamedText[], _included: Included, draft: Draft): void {
+  const conversion = new Conversion(draft)
+  for (const given of files) conversion.read(given)
+  conversion.run(files[0]?.file ?? '')
+}
+
+class Conversion {
+  readonly #draft: Draft
+  readonly #report: Report
+  readonly #sources: SourceSet
+  readonly #blocks = new Map<string, Found>()
+  readonly #heads = new Map<string, Head[]>()
+  readonly #targets: TargetReader
+  /** Components whose rules others use. */
+  readonly #used = new Set<string>()
+  #asksNode = false
+
+  constructor(draft: Draft) {
+    this.#draft = draft
+    this.#report = new Report(draft.gaps)
+    this.#sources = new SourceSet(draft)
+    this.#targets = new TargetReader((id) => this.#blocks.get(id), this.#report)
+  }
+
+  read(given: NamedText): void {
+    for (const { file, text, above } of textsIn(given, this.#draft.gaps)) {
+      const evaluator = new Evaluator(file, above, this.#report)
+      const { blocks, attributes, problems } = parseAlloy(text)
+      for (const { line, message } of problems) {
+        this.#report.gap(evaluator.place(line), file, `the syntax is not valid: ${message}`, 'Correct the file.')
+      }
+      for (const { name, line } of attributes) {
+        this.#report.gap(evaluator.place(line), name, 'an attribute stands outside of blocks', 'Leave it out.')
+      }
+      for (const block of blocks) this.#blocks.set(idOf(block), { block, evaluator })
+      this.#asksNode ||= /HOSTNAME|NODE_NAME|constants\.hostname|"(?:NODE|K8S_NODE_NAME)"/.test(text)
+    }
+  }
+
+  run(file: string): void {
+    for (const found of this.#blocks.values()) this.#source(found)
+    const waiting = [...this.#blocks.values()].filter(({ block }) =>
+      ['loki.process', 'loki.relabel'].includes(block.name),
+    )
+    // A component comes after all that forward to it.
+    while (waiting.length > 0) {
+      const index = waiting.findIndex(
+        ({ block }) => !waiting.some((other) => this.#receivers(other).includes(idOf(block))),
+      )
+      const [next] = waiting.splice(Math.max(0, index), 1)
+      if (next !== undefined) this.#through(next)
+    }
+    for (const found of this.#blocks.values()) this.#sink(found)
+    this.#complete(file)
+  }
+
+  /** Ids of the components that a component forwards to. */
+  #receivers({ block, evaluator }: Found): readonly string[] {
+    return itemsOf(evaluator.attribute(block, 'forward_to')).flatMap((item) => {
+      const reference = referenceOf(item)
+      return reference === undefined ? [] : [componentOf(reference)]
+    })
+  }
+
+  #forward(found: Found, heads: readonly Head[]): void {
+    const targets = found.evaluator.attribute(found.block, 'forward_to')
+    for (const item of itemsOf(targets)) {
+      const reference = referenceOf(item)
+      const id = reference === undefined ? undefined : componentOf(reference)
+      const to = id === undefined ? undefined : this.#blocks.get(id)
+      if (id === undefined || to === undefined) {
+        this.#report.gap(
+          item,
+          reference ?? 'forward_to',
+          'no component has this name',
+          'Name a component that the files have.',
+        )
+        continue
+      }
+      this.#heads.set(id, [...(this.#heads.get(id) ?? []), ...heads])
+    }
+  }
+
+  /** Reports the options of a component, and gives its settings. */
+  #options(found: Found, mapping: ComponentMapping): Tree {
+    const { block, evaluator } = found
+    const leaves = block.blocks
+      .map(({ name }) => name)
+      .filter((name) => mapping.blocks?.some((known) => name === known || name.startsWith(`${known}.`)))
+    const tree = evaluator.tree(block, leaves)
+    this.#report.options({ ...evaluator.place(block.line), name: idOf(block), tree }, mapping)
+    return tree
+  }
+
+  #source(found: Found): void {
+    const { block, evaluator } = found
+    const place = evaluator.place(block.line)
+    const mapping = components.find(({ name }) => name === block.name)
+    if (mapping !== undefined) {
+      const tree = this.#options(found, mapping)
+      if (block.name.startsWith('loki.source.')) this.#logs(found, tree)
+      return
+    }
+    const refusal = refusedSources.find(({ name }) => name === block.name)
+    if (refusal !== undefined) {
+      this.#report.gap(place, idOf(block), refusal.reason, refusal.nearest)
+      const chain = new Chain(this.#report, false)
+      const rulesTree = evaluator.attribute(block, 'relabel_rules')
+      const rulesAt = referenceOf(rulesTree)
+      if (rulesAt !== undefined) this.#used.add(componentOf(rulesAt))
+      const relabel = rulesAt === undefined ? undefined : this.#blocks.get(componentOf(rulesAt))
+      addLabels(
+        chain,
+        pairsOf(evaluator.attribute(block, 'labels')),
+        relabel === undefined ? [] : rulesIn(relabel, this.#report),
+        this.#report,
+        place,
+      )
+      const source = this.#sources.addMissing(nameOf(block), block.name, place)
+      this.#forward(
+        found,
+        this.#append([{ name: source, isPods: false, isFresh: true }], chain, nameOf(block), place, block.name),
+      )
+      return
+    }
+    const how = replacedBlocks[block.name]
+    if (how !== undefined) {
+      if (!['logging', 'livedebugging', 'local.file'].includes(block.name))
+        this.#report.replaced(place, block.name, 'something else does it', `${how[0]?.toUpperCase()}${how.slice(1)}.`)
+      return
+    }
+    const known = refusedComponents.find(({ name }) =>
+      name.endsWith('.') ? block.name.startsWith(name) : block.name === name,
+    )
+    this.#report.gap(
+      place,
+      idOf(block),
+      known?.reason ?? 'the component is not known',
+      known?.nearest ?? 'See `penstock-agent list` for components.',
+    )
+  }
+
+  #logs(found: Found, tree: Tree): void {
+    const { block, evaluator } = found
+    const place = evaluator.place(block.line)
+    if (block.name === 'loki.source.kubernetes_events') {
+      this.#events(found, tree)
+      return
+    }
+    const joined = this.#joinedFor(found)
+    if (block.name === 'loki.source.podlogs') {
+      this.#report.gap(
+        place,
+        idOf(block),
+        'rules and selectors in PodLogs are not read',
+        'Give the source `extra_label_selector`, and set labels in the program behind it.',
+      )
+      const pods: Targets = { ...place, kind: 'pods', selectors: {}, namespaces: [], rules: [] }
+      this.#forward(found, this.#pods(found, [pods], joined, true))
+      return
+    }
+    const targets = this.#targets.read(pick(tree, 'targets'))
+    if (targets.length === 0)
+      this.#report.gap(place, idOf(block), 'it has no targets', 'Give it targets, or leave it out.')
+    this.#forward(found, this.#pods(found, targets, joined, block.name === 'loki.source.kubernetes'))
+  }
+
+  /** `multiline` of the first process behind a source that joins lines. */
+  #joinedFor(found: Found): Joined | undefined {
+    const seen = new Set<string>()
+    const visit = (at: Found): Joined | undefined => {
+      const receivers = this.#receivers(at)
+      for (const id of receivers) {
+        const next = this.#blocks.get(id)
+        if (next === undefined || seen.has(id)) continue
+        seen.add(id)
+        const joined =
+          next.block.name === 'loki.process'
+            ? joinedBy(stageList(next.block, next.evaluator, this.#quiet), this.#report)
+            : undefined
+        if (joined !== undefined && receivers.length > 1) {
+          this.#report.gap(
+            next.evaluator.place(next.block.line),
+            idOf(next.block),
+            'the source joins lines for all that it forwards to',
+            'Read these files by a source of their own.',
+          )
+        }
+        const behind = joined ?? visit(next)
+        if (behind !== undefined) return behind
+      }
+      return undefined
+    }
+    return visit(found)
+  }
+
+  /** Gaps of stages are reported when these are converted, and not when the source looks at them. */
+  readonly #quiet = new Report([])
+
+  #pods(found: Found, targets: readonly Targets[], joined: Joined | undefined, isApi: boolean): readonly Head[] {
+    const { block, evaluator } = found
+    const place = evaluator.place(block.line)
+    const name = nameOf(block)
+    return targets.flatMap((each) => {
+      const path = each.kind === 'files' ? each.labels.find(([label]) => label === '__path__')?.[1] : undefined
+      const excluded =
+        each.kind === 'files' ? each.labels.find(([label]) => label === '__path_exclude__')?.[1] : undefined
+      const isAllPods =
+        path !== undefined && excluded === undefined && isPodPath(path) && /\/pods\/[*/]+(?:\.log)?$/.test(path)
+      const isPods = each.kind === 'pods' || isAllPods
+      // Lines from the API server come without what the runtime writes before them, so its stages find nothing.
+      const chain = new Chain(this.#report, isPods && !isApi)
+      const limits = { olderSecs: each.olderSecs }
+      const shared = { rules: each.rules, joined, limits, asksNode: this.#asksNode }
+      const head = ((): string => {
+        if (each.kind === 'missing') {
+          addLabels(chain, [], each.rules, this.#report, place)
+          return this.#sources.addMissing(name, each.subject, each)
+        }
+        if (isPods) {
+          const own = each.kind === 'pods' ? each : { selectors: {}, namespaces: [], labels: [] }
+          const labels = each.kind === 'files' ? each.labels.filter(([label]) => !label.startsWith('__')) : []
+          const pods: Pods = {
+            ...shared,
+            selectors: own.selectors,
+            namespaces: own.namespaces,
+            labels,
+            file: isApi ? undefined : '.file',
+            ...(isApi ? { defaults: apiLabels(idOf(block)) } : {}),
+          }
+          return addPods(this.#sources, chain, pods, this.#draft, this.#report, name, place)
+        }
+        const files = {
+          ...shared,
+          paths: [path ?? `/var/empty/${name}`],
+          excluded: excluded === undefined ? [] : [excluded],
+          labels: each.labels,
+          charset: textOf(evaluator.attribute(block, 'encoding')),
+          readsFromEnd: flagOf(evaluator.attribute(block, 'tail_from_end')) === true,
+        }
+        if (path === undefined)
+          this.#report.gap(each, idOf(block), 'a target has no `__path__`', 'Give the source `include`.')
+        return addFiles(this.#sources, chain, files, this.#report, name, place)
+      })()
+      return this.#append([{ name: head, isPods: isPods && !isApi, isFresh: true }], chain, name, place, block.name)
+    })
+  }
+
+  #events(found: Found, tree: Tree): void {
+    const { block, evaluator } = found
+    const place = evaluator.place(block.line)
+    const namespaces = textsOf(pick(tree, 'namespaces'))
+    // Others run on nodes.
+    const isAlone = [...this.#blocks.values()].every(
+      (other) => other === found || !other.block.name.startsWith('loki.source.'),
+    )
+    if (!isAlone) {
+      this.#report.gap(
+        place,
+        idOf(block),
+        'Events are read by one agent of an Aggregator, and the other sources on each node, so one Pipeline cannot have both',
+        'Convert the component alone, with what it forwards to, into a Pipeline of its own.',
+      )
+    }
+    const source = isAlone
+      ? this.#sources.add(nameOf(block), {
+          type: 'orchestrator_events',
+          ...(namespaces.length > 0 ? { config: { namespaces } } : {}),
+        })
+      : this.#sources.addMissing(nameOf(block), block.name, place)
+    const chain = new Chain(this.#report, false)
+    const job = textOf(pick(tree, 'job_name')) ?? 'loki.source.kubernetes_events'
+    const lines = eventLines(job, idOf(block), textOf(pick(tree, 'log_format')) === 'json')
+    chain.add('events', place, lines)
+    this.#report.gap(
+      place,
+      idOf(block),
+      'the line lacks `objectRV`, `eventRV`, `sourcecomponent` and `sourcehost`, which the source does not know',
+      'Change queries that read them.',
+    )
+    this.#forward(
+      found,
+      this.#append([{ name: source, isPods: false, isFresh: true }], chain, nameOf(block), place, block.name),
+    )
+  }
+
+  #append(heads: readonly Head[], chain: Chain, name: string, place: Place, subject: string): readonly Head[] {
+    const [{ isPods, isFresh } = { isPods: false, isFresh: false }] = heads
+    const names = this.#draft.append(
+      heads.map((head) => head.name),
+      chain.steps(),
+      name,
+      { ...place, subject },
+    )
+    return names.map((each) => ({ name: each, isPods, isFresh }))
+  }
+
+  /** A component between sources and sinks. */
+  #through(found: Found): void {
+    const { block, evaluator } = found
+    const place = evaluator.place(block.line)
+    const all = this.#heads.get(idOf(block)) ?? []
+    if (all.length === 0) {
+      if (this.#used.has(idOf(block))) return
+      this.#report.gap(place, idOf(block), 'no component forwards to it', 'The component is left out.')
+      return
+    }
+    const stages = stageList(block, evaluator, this.#report)
+    const groups = Map.groupBy(all, ({ isPods, isFresh }) => `${isPods} ${isFresh}`)
+    for (const heads of groups.values()) {
+      const [first] = heads
+      const chain = new Chain(this.#report, first?.isPods === true)
+      if (block.name === 'loki.process') {
+        if (first?.isFresh !== true) chain.add('begin', place, ['.extracted = .labels'])
+        chain.addStages(stages)
+      } else {
+        const rules = rulesIn(found, this.#report).flatMap((rule) => ruleLines(rule, this.#report) ?? [])
+        const rest = '.labels = filter(labels) -> |_name, value| { is_string(value) && value != "" }'
+        chain.add(idOf(block), place, ['labels = object!(.labels)', ...rules, rest, 'if is_empty(.labels) { abort }'])
+      }
+      const made = this.#append(heads, chain, nameOf(block), place, block.name)
+      this.#forward(
+        found,
+        made.map((head) => ({ ...head, isFresh: false })),
+      )
+    }
+  }
+
+  #sink(found: Found): void {
+    const { block, evaluator } = found
+    const isWrite = block.name === 'loki.write'
+    const isKnown = isWrite || block.name === 'loki.echo'
+    const heads = (this.#heads.get(idOf(block)) ?? []).map(({ name }) => name)
+    const place = evaluator.place(block.line)
+    if (!isKnown) {
+      // What is forwarded to a component without a counterpart is discarded in its place.
+      if (heads.length === 0 || ['loki.process', 'loki.relabel'].includes(block.name)) return
+      const comments = [
+        `GAP: \`${idOf(block)}\` (${place.file}:${place.line}) has no counterpart. This sink discards its events.`,
+      ]
+      this.#draft.add('sinks', nameOf(block), { type: 'blackhole', inputs: heads, comments })
+      return
+    }
+    if (heads.length === 0) {
+      this.#report.gap(place, idOf(block), 'no component forwards to it', 'The component is left out.')
+      return
+    }
+    if (!isWrite) {
+      this.#draft.add('sinks', nameOf(block), {
+        type: 'console',
+        inputs: heads,
+        config: { encoding: { codec: 'json' } },
+      })
+      return
+    }
+    const external = pairsOf(evaluator.attribute(block, 'external_labels'))
+    const endpoints = block.blocks.filter(({ name }) => name === 'endpoint')
+    if (endpoints.length === 0) this.#report.gap(place, idOf(block), 'it has no endpoint', 'The component is left out.')
+    for (const inner of endpoints) {
+      const tree = evaluator.tree(inner)
+      const at = evaluator.place(inner.line)
+      const part: Part = { ...at, name: 'endpoint', tree }
+      this.#report.options(part, endpoint)
+      const { component, lines } = pushOf(part, endpointNames, this.#report, external)
+      const chain = new Chain(this.#report, false)
+      chain.add(idOf(block), at, lines)
+      const name = textOf(pick(tree, 'name')) ?? nameOf(block)
+      const inputs = this.#append(
+        heads.map((each) => ({ name: each, isPods: false, isFresh: false })),
+        chain,
+        `${name}-form`,
+        at,
+        block.name,
+      )
+      this.#draft.add('sinks', name, { ...component, inputs: inputs.map((each) => each.name) })
+    }
+  }
+
+  /** A Pipeline needs a source and a sink. */
+  #complete(file: string): void {
+    const place: Place = { file, line: 1 }
+    if (this.#draft.count('sources') === 0) {
+      this.#report.gap(place, 'loki.source', 'the configuration has no source of logs', 'Replace the source `nothing`.')
+      this.#sources.addMissing('nothing', 'loki.source', place)
+    }
+    if (this.#draft.count('sinks') === 0) {
+      this.#report.gap(
+        place,
+        'loki.write',
+        'the configuration has no sink of logs that receives anything',
+        'Replace the sink `discarded`.',
+      )
+      this.#draft.add('sinks', 'discarded', {
+        type: 'blackhole',
+        inputs: ['*'],
+        comments: ['GAP: the configuration has no sink of logs.'],
+      })
+    } else this.#draft.removeUnread()
+  }
+}
+
+function idOf({ name, label }: Block): string {
+  return label === undefined ? name : `${name}.${label}`
+}
+
+function nameOf({ name, label }: Block): string {
+  const kind = name.split('.').at(-1) ?? name
+  return label === undefined || label === 'default' ? kind : `${kind}-${label}`
+}
+
+function pick(tree: Tree, name: string): Tree | undefined {
+  return tree.value instanceof Map ? tree.value.get(name) : undefined
+}
+
+/** Labels that a source of pods by the API server gives where rules have not. */
+function apiLabels(id: string): readonly string[] {
+  return [
+    `if string!(labels.job || "") == "" { labels.job = "${id}" }`,
+    'if string!(labels.instance || "") == "" { labels.instance = (string(.orchestrator.pod_namespace) ?? "") + "/" + (string(.orchestrator.pod_name) ?? "") + ":" + (string(.orchestrator.container_name) ?? "") }',
+  ]
+}

@@ -1,0 +1,237 @@
+// Expressions of Alloy as settings. A variable of the environment stays as `${NAME}`, and what a component exports as a reference.
+
+import type { Report } from '../loki/context.ts'
+import { isList, isMap, itemsOf, type Place, type Scalar, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import type { Attribute, Block, Expression } from './syntax.ts'
+
+/** Begins the text of a reference; no text of a user has it. */
+const mark = '\u{e000}'
+
+/** The path of a reference, such as `loki.write.default.receiver`. */
+export function referenceOf(tree: Tree | undefined): string | undefined {
+  const text = textOf(tree)
+  return text?.startsWith(mark) === true ? text.slice(mark.length) : undefined
+}
+
+type Call = (values: readonly Tree[]) => Scalar | readonly Tree[] | undefined
+
+const join = (values: readonly Tree[], separator: string) =>
+  textsOf({ file: '', line: 1, value: values }).join(separator)
+const onText =
+  (change: (text: string) => string): Call =>
+  ([value]) => {
+    const text = textOf(value)
+    return text === undefined ? undefined : change(text)
+  }
+const concat: Call = (values) => values.flatMap((value) => (isList(value) ? value.value : [value]))
+
+/** `%s`, `%d`, `%v` and `%q` take the values in their order. */
+const format: Call = ([form, ...values]) => {
+  let next = 0
+  let isWhole = true
+  const text = (textOf(form) ?? '').replace(/%([a-z%])/g, (whole, verb: string) => {
+    if (verb === '%') return '%'
+    const value = textOf(values[next++])
+    if (value === undefined || !'sdvq'.includes(verb)) isWhole = false
+    return verb === 'q' ? JSON.stringify(value) : (value ?? whole)
+  })
+  return isWhole ? text : undefined
+}
+
+/** The first that is something; a variable of the environment with what follows it as its default. */
+const coalesce: Call = (values) => {
+  for (const [index, value] of values.entries()) {
+    const text = textOf(value)
+    const variable = /^\$\{(\w+)\}$/.exec(text ?? '')?.[1]
+    const following = textOf(values[index + 1])
+    if (variable !== undefined) return following === undefined ? text : `\${${variable}:-${following}}`
+    if (isList(value) && value.value.length > 0) return value.value
+    if (text !== undefined && text !== '' && text !== 'false' && text !== '0') return value.value as Scalar
+  }
+  return null
+}
+
+const variable: Call = ([name]) => {
+  const text = textOf(name)
+  return text === undefined || !/^[A-Z_][A-Z0-9_]*$/.test(text) ? undefined : `\${${text}}`
+}
+
+const functions: Readonly<Record<string, Call>> = {
+  'sys.env': variable,
+  env: variable,
+  'string.format': format,
+  format,
+  'string.join': ([list, separator]) => join(itemsOf(list), textOf(separator) ?? ''),
+  join: ([list, separator]) => join(itemsOf(list), textOf(separator) ?? ''),
+  'string.to_lower': onText((text) => text.toLowerCase()),
+  to_lower: onText((text) => text.toLowerCase()),
+  'string.to_upper': onText((text) => text.toUpperCase()),
+  to_upper: onText((text) => text.toUpperCase()),
+  'string.trim_space': onText((text) => text.trim()),
+  trim_space: onText((text) => text.trim()),
+  'string.replace': ([text, from, to]) => textOf(text)?.replaceAll(textOf(from) ?? '', textOf(to) ?? ''),
+  replace: ([text, from, to]) => textOf(text)?.replaceAll(textOf(from) ?? '', textOf(to) ?? ''),
+  concat,
+  'array.concat': concat,
+  coalesce,
+  nonsensitive: ([value]) => value?.value as Scalar,
+  'convert.nonsensitive': ([value]) => value?.value as Scalar,
+}
+
+/** What components of single values export, as variables: the path and the key of a Secret. */
+function variableOf(path: readonly string[]): string | undefined {
+  const [room, kind] = path
+  if (room === 'local' && kind === 'file' && path[3] === 'content') return path[2]
+  if (room === 'remote' && ['http', 's3'].includes(kind ?? '') && path[3] === 'content') return path[2]
+  if (room === 'remote' && (kind === 'kubernetes' || kind === 'vault') && path.includes('data')) return path.at(-1)
+  return undefined
+}
+
+export class Evaluator {
+  readonly #file: string
+  readonly #above: number
+  readonly #report: Report
+
+  /** @param above lines of the file before the text */
+  constructor(file: string, above: number, report: Report) {
+    this.#file = file
+    this.#above = above
+    this.#report = report
+  }
+
+  place(line: number): Place {
+    return { file: this.#file, line: this.#above + line }
+  }
+
+  attribute(block: Block, name: string): Tree | undefined {
+    const found = block.attributes.find((attribute) => attribute.name === name)
+    return found === undefined ? undefined : this.#attribute(found)
+  }
+
+  #attribute({ line, value }: Attribute): Tree {
+    return { ...this.value(value), ...this.place(line) }
+  }
+
+  /** A block as settings; blocks in it by their names, as a list where there are several. */
+  tree(block: Block, leaves: readonly string[] = []): Tree {
+    const members = new Map<string, Tree>()
+    for (const attribute of block.attributes) members.set(attribute.name, this.#attribute(attribute))
+    for (const inner of block.blocks) {
+      if (leaves.includes(inner.name)) continue
+      const tree = this.tree(inner)
+      const before = members.get(inner.name)
+      const all =
+        before === undefined ? tree : { ...before, value: isList(before) ? [...before.value, tree] : [before, tree] }
+      members.set(inner.name, all)
+    }
+    return { ...this.place(block.line), value: members }
+  }
+
+  value(expression: Expression): Tree {
+    const place = this.place(expression.line)
+    const give = (value: Tree['value'] | undefined): Tree => {
+      if (value !== undefined) return { ...place, value }
+      this.#report.gap(
+        place,
+        'expression',
+        'the expression cannot be worked out before the agent runs',
+        'Write its value in its place.',
+      )
+      return { ...place, value: null }
+    }
+    switch (expression.kind) {
+      case 'literal':
+        return give(expression.value)
+      case 'list':
+        return give(expression.items.map((item) => this.value(item)))
+      case 'object':
+        return give(new Map(expression.members.map(([name, member]) => [name, this.value(member)])))
+      case 'path':
+        return this.#path(expression.path, place, give)
+      case 'index':
+        return this.#index(expression, place, give)
+      case 'call': {
+        const call = Object.hasOwn(functions, expression.name) ? functions[expression.name] : undefined
+        return give(call?.(expression.values.map((value) => this.value(value))))
+      }
+      case 'unary': {
+        const { value } = this.value(expression.value)
+        return give(
+          expression.sign === '-' && typeof value === 'number'
+            ? -value
+            : typeof value === 'boolean'
+              ? !value
+              : undefined,
+        )
+      }
+      case 'binary':
+        return give(binary(expression.sign, this.value(expression.left), this.value(expression.right)))
+    }
+  }
+
+  #path(path: readonly string[], place: Place, give: (value: Tree['value'] | undefined) => Tree): Tree {
+    if (path.join('.') === 'constants.hostname') return give('$'.concat('{HOSTNAME}'))
+    if (path.join('.') === 'constants.os') return give('linux')
+    const own = variableOf(path)
+    if (own !== undefined) return give(this.#secret(own, path.join('.'), place))
+    if (path[0] === 'argument' || path[0] === 'module' || path.length < 3) return give(undefined)
+    return give(mark + path.join('.'))
+  }
+
+  /** `remote.kubernetes.secret.x.data["password"]`, or a member of a value. */
+  #index(
+    expression: Expression & { kind: 'index' },
+    place: Place,
+    give: (value: Tree['value'] | undefined) => Tree,
+  ): Tree {
+    const name = textOf(this.value(expression.index))
+    if (expression.of.kind === 'path' && name !== undefined) {
+      const path = [...expression.of.path, name]
+      const own = variableOf(path)
+      if (own !== undefined) return give(this.#secret(own, path.join('.'), place))
+    }
+    const of = this.value(expression.of)
+    if (isMap(of) && name !== undefined) return give(of.value.get(name)?.value)
+    if (isList(of) && name !== undefined) return give(of.value[Number(name)]?.value)
+    return give(undefined)
+  }
+
+  #secret(name: string, path: string, place: Place): string {
+    const key = name
+      .toUpperCase()
+      .replace(/[^A-Z0-9]+/g, '_')
+      .replace(/^(?=\d)/, '_')
+    this.#report.replaced(
+      place,
+      path,
+      'the value is looked up by Alloy',
+      `Put it into the key \`${key}\` of the Secret.`,
+    )
+    return `\${${key}}`
+  }
+}
+
+function binary(sign: string, left: Tree, right: Tree): Tree['value'] | undefined {
+  const [one, other] = [left.value, right.value]
+  if (sign === '==') return one === other
+  if (sign === '!=') return one !== other
+  if (typeof one === 'boolean' && typeof other === 'boolean') return sign === '&&' ? one && other : one || other
+  if (sign === '+') {
+    if (isList(left) && isList(right)) return [...left.value, ...right.value]
+    if (typeof one === 'string' && typeof other === 'string') return one + other
+  }
+  if (typeof one !== 'number' || typeof other !== 'number') return undefined
+  const results: Readonly<Record<string, number | boolean>> = {
+    '+': one + other,
+    '-': one - other,
+    '*': one * other,
+    '/': one / other,
+    '%': one % other,
+    '^': one ** other,
+    '<': one < other,
+    '<=': one <= other,
+    '>': one > other,
+    '>=': one >= other,
+  }
+  return results[sign]
+}

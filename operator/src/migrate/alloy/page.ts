@@ -1,0 +1,23 @@
+// The tables of the guide for Alloy.
+
+import { ruleTable, stageTables } from '../loki/page.ts'
+import { mappingTables } from '../page.ts'
+import { components, endpoint, refusedComponents, refusedSources, replacedBlocks } from './components.ts'
+import { stageName } from './stage-list.ts'
+
+export function alloyTables(): string {
+  const replaced = Object.entries(replacedBlocks).map(([name, becomes]) => ({
+    name,
+    becomes: `nothing: ${becomes}`,
+    options: {},
+  }))
+  const refusals = [...refusedSources, ...refusedComponents].map((refusal) => ({
+    ...refusal,
+    name: refusal.name.endsWith('.') ? `${refusal.name}*` : refusal.name,
+  }))
+  return [
+    mappingTables('Components', [...components, endpoint, ...replaced], refusals),
+    ruleTable('rule'),
+    stageTables(stageName),
+  ].join('\n')
+}

@@ -1,0 +1,64 @@
+// Where a configuration of Alloy may stand: a file of its own, `alloy.configMap.content` among the values of its chart, or a ConfigMap.
+
+import type { Gap, NamedText } from '../draft.ts'
+import { below, isMap, pairsOf, type Tree, textOf } from '../loki/tree.ts'
+import { treesOf } from '../loki/yaml.ts'
+
+/** A text with the number of lines before it in its file. */
+export interface AlloyText extends NamedText {
+  readonly above: number
+}
+
+const component =
+  /^\s*(?:(?:loki|discovery|prometheus|otelcol|local|remote|pyroscope|faro|mimir|beyla)\.[a-z0-9_.]+\s+"\w+"|logging|livedebugging|declare\s+"\w+"|import\.\w+\s+"\w+")\s*\{/m
+
+/** Whether a text holds a configuration of Alloy. */
+export function isAlloy(given: NamedText): boolean {
+  if (/\.(?:alloy|river)$/i.test(given.file)) return true
+  if (/\.(?:toml|conf|json)$/i.test(given.file)) return false
+  return component.test(given.text) && textsIn(given, []).length > 0
+}
+
+/** All configurations of a file. */
+export function textsIn({ file, text }: NamedText, gaps: Gap[]): readonly AlloyText[] {
+  if (/\.(?:alloy|river)$/i.test(file)) return [{ file, text, above: 0 }]
+  const problems: Gap[] = []
+  const found = treesOf({ file, text }, problems).flatMap((tree) => embeddedIn(tree, 0))
+  if (found.length > 0) return found
+  if (component.test(text)) return [{ file, text, above: 0 }]
+  gaps.push({
+    file,
+    line: 1,
+    subject: file,
+    reason: 'the file has no components of Alloy',
+    nearest: 'Name the file that has them, or `--from` the agent that it is for.',
+  })
+  return []
+}
+
+function embeddedIn(tree: Tree, depth: number): readonly AlloyText[] {
+  if (!isMap(tree) || depth > 4) return []
+  const textAt = (at: Tree | undefined): AlloyText[] => {
+    const text = textOf(at)
+    return at === undefined || text === undefined || !component.test(text)
+      ? []
+      : [{ file: at.file, text, above: at.line }]
+  }
+  const content = textAt(below(tree, 'alloy', 'configMap', 'content')).concat(
+    textAt(below(tree, 'configMap', 'content')),
+  )
+  if (content.length > 0) return content
+  const kind = textOf(below(tree, 'kind'))
+  if (kind === 'ConfigMap' || kind === 'Secret') {
+    return [...pairsOf(below(tree, 'data')), ...pairsOf(below(tree, 'stringData'))].flatMap(([, , inner]) =>
+      textAt(inner),
+    )
+  }
+  const inner = [
+    below(tree, 'alloy'),
+    below(tree, 'spec', 'values'),
+    below(tree, 'spec', 'source', 'helm', 'valuesObject'),
+    ...pairsOf(tree).flatMap(([name, , part]) => (/^alloy-/.test(name) ? [part] : [])),
+  ]
+  return inner.flatMap((part) => (part === undefined ? [] : embeddedIn(part, depth + 1)))
+}

@@ -1,0 +1,137 @@
+// What a source of Alloy reads: `targets` followed through the components that discover, match and relabel them.
+
+import type { Report } from '../loki/context.ts'
+import { type Rule, ruleOf } from '../loki/relabel.ts'
+import { below, isMap, itemsOf, millisecondsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { ruleBlock } from './components.ts'
+import { type Evaluator, referenceOf } from './evaluate.ts'
+import type { Block } from './syntax.ts'
+
+export type Targets = Place & {
+  readonly rules: readonly Rule[]
+  /** Older files are not read. */
+  readonly olderSecs?: number
+} & (
+    | {
+        readonly kind: 'pods'
+        readonly selectors: Readonly<Record<string, string>>
+        readonly namespaces: readonly string[]
+      }
+    | {
+        readonly kind: 'files'
+        readonly labels: readonly (readonly [string, string, Tree])[]
+        /** Older files are not read. */
+        readonly olderSecs?: number
+      }
+    | { readonly kind: 'missing'; readonly subject: string }
+  )
+
+/** A component with the evaluator of its file. */
+export interface Found {
+  readonly block: Block
+  readonly evaluator: Evaluator
+}
+
+export type Lookup = (id: string) => Found | undefined
+
+/** The component of a reference, without what it exports. */
+export function componentOf(reference: string): string {
+  return reference.split('.').slice(0, -1).join('.')
+}
+
+export function rulesIn({ block, evaluator }: Found, report: Report): readonly Rule[] {
+  return block.blocks
+    .filter(({ name }) => name === 'rule')
+    .map((rule) => {
+      const tree = evaluator.tree(rule)
+      report.options({ ...evaluator.place(rule.line), name: 'rule', tree }, ruleBlock)
+      return ruleOf({ ...evaluator.place(rule.line), name: 'rule', tree }, report)
+    })
+}
+
+export class TargetReader {
+  readonly #lookup: Lookup
+  readonly #report: Report
+
+  constructor(lookup: Lookup, report: Report) {
+    this.#lookup = lookup
+    this.#report = report
+  }
+
+  read(tree: Tree | undefined, depth = 0): readonly Targets[] {
+    if (tree === undefined || depth > 20) return []
+    const reference = referenceOf(tree)
+    if (reference !== undefined) return this.#referred(reference, tree, depth)
+    if (isMap(tree)) return [{ file: tree.file, line: tree.line, kind: 'files', labels: pairsOf(tree), rules: [] }]
+    return itemsOf(tree).flatMap((item) => this.read(item, depth + 1))
+  }
+
+  #referred(reference: string, tree: Tree, depth: number): readonly Targets[] {
+    const id = componentOf(reference)
+    const found = this.#lookup(id)
+    const missing: Targets = { file: tree.file, line: tree.line, kind: 'missing', subject: reference, rules: [] }
+    if (found === undefined) {
+      this.#report.gap(tree, reference, 'no component has this name', 'Name a component that the files have.')
+      return [missing]
+    }
+    const { block, evaluator } = found
+    switch (block.name) {
+      case 'discovery.kubernetes':
+        return [this.#pods(found)]
+      case 'discovery.relabel': {
+        const rules = rulesIn(found, this.#report)
+        const before = this.read(evaluator.attribute(block, 'targets'), depth + 1)
+        return before.map((targets) => ({ ...targets, rules: [...targets.rules, ...rules] }))
+      }
+      case 'local.file_match':
+        return this.#matched(found, depth)
+      default:
+        // The component itself is a gap.
+        return [{ ...missing, subject: block.name }]
+    }
+  }
+
+  #matched({ block, evaluator }: Found, depth: number): readonly Targets[] {
+    const ms = millisecondsOf(textOf(evaluator.attribute(block, 'ignore_older_than')))
+    const targets = this.read(evaluator.attribute(block, 'path_targets'), depth + 1)
+    if (ms === undefined || ms === 0) return targets
+    const olderSecs = Math.round(ms / 1000)
+    return targets.map((each) => ({ ...each, olderSecs }))
+  }
+
+  #pods({ block, evaluator }: Found): Targets {
+    const place = evaluator.place(block.line)
+    const tree = evaluator.tree(block)
+    const role = textOf(below(tree, 'role')) ?? 'pod'
+    if (role !== 'pod') {
+      this.#report.gap(
+        below(tree, 'role') ?? place,
+        `discovery.kubernetes: role ${role}`,
+        'only pods have logs here',
+        'Use the role `pod`.',
+      )
+      return { ...place, kind: 'missing', subject: `discovery.kubernetes: role ${role}`, rules: [] }
+    }
+    const selectors: Record<string, string> = {}
+    const blocks = below(tree, 'selectors')
+    for (const selector of blocks === undefined ? [] : isMap(blocks) ? [blocks] : itemsOf(blocks)) {
+      const label = textOf(below(selector, 'label'))
+      if (label !== undefined && label !== '') selectors['extra_label_selector'] = label
+      // Pods of the own node are read anyway.
+      const fields = (textOf(below(selector, 'field')) ?? '')
+        .split(',')
+        .filter((text) => text.trim() !== '' && !/^\s*spec\.nodeName\s*=/.test(text))
+      if (fields.length > 0) selectors['extra_field_selector'] = fields.join(',')
+    }
+    const names = below(tree, 'namespaces', 'names')
+    if (textOf(below(tree, 'namespaces', 'own_namespace')) === 'true') {
+      this.#report.gap(
+        place,
+        'discovery.kubernetes: own_namespace',
+        'the namespace of Alloy is not known',
+        'Give the Pipeline the namespace by `-n`.',
+      )
+    }
+    return { ...place, kind: 'pods', selectors, namespaces: textsOf(names), rules: [] }
+  }
+}
