@@ -6,6 +6,9 @@ import { isAlloy } from './alloy/read.ts'
 import type { Draft, Included, NamedText } from './draft.ts'
 import { convertFluentBit, isFluentBit } from './fluent-bit/convert.ts'
 import { fluentBitTables } from './fluent-bit/page.ts'
+import { convertOtel } from './otel/convert.ts'
+import { otelTables } from './otel/page.ts'
+import { isOtel } from './otel/read.ts'
 import { convertPromtail } from './promtail/convert.ts'
 import { promtailTables } from './promtail/page.ts'
 import { isPromtail } from './promtail/read.ts'
@@ -36,4 +39,11 @@ export const oldAgents: readonly OldAgent[] = [
   },
   { name: 'alloy', title: 'Alloy', recognises: isAlloy, convert: convertAlloy, tables: alloyTables },
   { name: 'promtail', title: 'Promtail', recognises: isPromtail, convert: convertPromtail, tables: promtailTables },
+  {
+    name: 'otel',
+    title: 'OpenTelemetry Collector',
+    recognises: isOtel,
+    convert: convertOtel,
+    tables: otelTables,
+  },
 ]

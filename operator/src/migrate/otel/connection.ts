@@ -1,0 +1,207 @@
+// Options that all exporters have: where they connect to, how they authenticate, and what becomes of events that wait.
+
+import { isTable } from '@penstock/agent/schema/walk'
+import { withoutPlaceholders } from './environment.ts'
+import { type Context, type Part, seconds, typeOf } from './mapping.ts'
+
+const tlsOptions = {
+  'tls.ca_file': '`tls.ca_file`',
+  'tls.ca_pem': '`tls.ca_file`',
+  'tls.cert_file': '`tls.crt_file`',
+  'tls.cert_pem': '`tls.crt_file`',
+  'tls.key_file': '`tls.key_file`',
+  'tls.key_pem': '`tls.key_file`',
+  'tls.server_name_override': '`tls.server_name`',
+  'tls.insecure_skip_verify': '`tls.verify_certificate`, `tls.verify_hostname`',
+} as const
+
+export const deliveryOptions = {
+  timeout: '`request.timeout_secs`',
+  'retry_on_failure.enabled': '`request.retry_attempts`',
+  'retry_on_failure.initial_interval': '`request.retry_initial_backoff_secs`',
+  'retry_on_failure.max_interval': '`request.retry_max_duration_secs`',
+  'sending_queue.num_consumers': '`request.concurrency`',
+  'sending_queue.storage': '`buffer` on disk',
+  'sending_queue.queue_size': '`buffer.max_size` on disk, `buffer.max_events` in memory where the sizer counts items',
+  'sending_queue.sizer': 'what `queue_size` counts',
+} as const
+
+export const httpOptions = {
+  endpoint: 'the address',
+  headers: '`request.headers`',
+  'auth.authenticator': '`auth`, by the extension',
+  compression: '`compression`',
+  proxy_url: '`proxy`',
+  ...tlsOptions,
+  ...deliveryOptions,
+} as const
+
+const pool = 'connections are kept and closed as needed'
+
+export const httpItself = {
+  'tls.insecure': 'the address says whether TLS is used',
+  'tls.min_version': 'TLS 1.2 is the lowest version',
+  'tls.reload_interval': 'files are read again when they change',
+  'retry_on_failure.multiplier': 'waits follow the Fibonacci sequence',
+  'retry_on_failure.randomization_factor': 'waits vary by chance',
+  'retry_on_failure.max_elapsed_time':
+    'the sink retries until the destination takes the events; its buffer holds what follows',
+  'sending_queue.enabled': 'every sink has a buffer',
+  'sending_queue.block_on_overflow': 'a full buffer makes the source wait',
+  'sending_queue.wait_for_result': 'positions of sources move when events are delivered',
+  'sending_queue.batch': 'the sink makes batches by itself',
+  batcher: 'the sink makes batches by itself',
+  read_buffer_size: pool,
+  write_buffer_size: pool,
+  max_idle_conns: pool,
+  max_idle_conns_per_host: pool,
+  max_conns_per_host: pool,
+  idle_conn_timeout: pool,
+  disable_keep_alives: pool,
+  http2_read_idle_timeout: pool,
+  http2_ping_timeout: pool,
+  force_attempt_http2: pool,
+} as const
+
+function tlsOf(part: Part): Record<string, unknown> {
+  const names = {
+    ca_file: ['ca_file', 'ca_pem'],
+    crt_file: ['cert_file', 'cert_pem'],
+    key_file: ['key_file', 'key_pem'],
+    server_name: ['server_name_override'],
+  }
+  const tls: Record<string, unknown> = {}
+  for (const [to, from] of Object.entries(names)) {
+    const value = from.map((name) => part.text(`tls.${name}`)).find((text) => text !== undefined)
+    if (value !== undefined) tls[to] = value
+  }
+  if (part.flag('tls.insecure_skip_verify', false)) {
+    tls['verify_certificate'] = false
+    tls['verify_hostname'] = false
+  }
+  return tls
+}
+
+const whole = (text: string | undefined, least: number) => {
+  const found = seconds(text)
+  return found === undefined ? undefined : Math.max(least, Math.ceil(found))
+}
+
+function requestOf(part: Part): Record<string, unknown> {
+  const entries: [string, unknown][] = [
+    ['timeout_secs', whole(part.text('timeout'), 1)],
+    ['retry_attempts', part.flag('retry_on_failure.enabled', true) ? undefined : 0],
+    ['retry_initial_backoff_secs', whole(part.text('retry_on_failure.initial_interval'), 1)],
+    ['retry_max_duration_secs', whole(part.text('retry_on_failure.max_interval'), 1)],
+    [
+      'concurrency',
+      part.has('sending_queue.num_consumers') ? Number(part.text('sending_queue.num_consumers')) : undefined,
+    ],
+  ]
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined && !Number.isNaN(value)))
+}
+
+const leastDisk = 268_435_488
+
+function bufferOf(part: Part): Record<string, unknown> | undefined {
+  const size = Number(part.text('sending_queue.queue_size'))
+  const sizer = part.text('sending_queue.sizer') ?? 'requests'
+  if (part.has('sending_queue.storage')) {
+    // The queue of the collector counts requests; 1 GiB is a queue of its default length with full requests.
+    const wanted = sizer === 'bytes' && size > 0 ? size : 1024 ** 3
+    return { type: 'disk', max_size: Math.max(leastDisk, wanted) }
+  }
+  return sizer === 'items' && size > 0 ? { max_events: size } : undefined
+}
+
+interface Credentials {
+  readonly auth?: Readonly<Record<string, unknown>>
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The extension that adds credentials to requests. */
+function credentials(part: Part, context: Context): Credentials {
+  const id = part.text('auth.authenticator')
+  if (id === undefined) return {}
+  const found = context.extension(id)
+  const refuse = (reason: string): Credentials => {
+    context.gap(
+      part.place(['auth']),
+      `${part.id}: auth ${id}`,
+      reason,
+      'Give `auth` of the sink, or a header in `request.headers`.',
+    )
+    return {}
+  }
+  if (found === undefined) return refuse('the configuration does not define the extension')
+  const extension = withoutPlaceholders(found, true, context)
+  const type = typeOf(id)
+  if (type === 'basicauth') {
+    const user = extension.text('client_auth.username')
+    if (user === undefined) return refuse('the extension has no `client_auth.username`')
+    return { auth: { strategy: 'basic', user, password: extension.text('client_auth.password') ?? '' } }
+  }
+  if (type === 'bearertokenauth') {
+    const token = extension.text('token')
+    if (token === undefined) return refuse('the token is in a file, or has several values')
+    const scheme = extension.text('scheme') ?? 'Bearer'
+    const header = extension.text('header') ?? 'Authorization'
+    if (scheme === 'Bearer' && header === 'Authorization') return { auth: { strategy: 'bearer', token } }
+    return { headers: { [header]: scheme === '' ? token : `${scheme} ${token}` } }
+  }
+  if (type === 'headerssetter') {
+    const headers: Record<string, string> = {}
+    for (const { key, value } of extension.tables('headers')) {
+      if (value === undefined || value === null) {
+        return refuse('the value of a header comes from the request that brought the record')
+      }
+      headers[String(key)] = String(value)
+    }
+    return { headers }
+  }
+  return refuse(`\`${type}\` is not converted`)
+}
+
+/** The options that sinks over HTTP share. */
+export function connectionOf(part: Part, context: Context, compressions: readonly string[]): Record<string, unknown> {
+  const tls = tlsOf(part)
+  const { auth, headers: more } = credentials(part, context)
+  const headers = { ...textTable(part.get('headers')), ...more }
+  const request = { ...requestOf(part), ...(Object.keys(headers).length > 0 ? { headers } : {}) }
+  const buffer = bufferOf(part)
+  const compression = compressionOf(part, context, compressions)
+  const proxy = part.text('proxy_url')
+  return {
+    ...(compression === undefined ? {} : { compression }),
+    ...(Object.keys(tls).length > 0 ? { tls } : {}),
+    ...(auth === undefined ? {} : { auth }),
+    ...(Object.keys(request).length > 0 ? { request } : {}),
+    ...(buffer === undefined ? {} : { buffer }),
+    ...(proxy === undefined ? {} : { proxy: { http: proxy, https: proxy } }),
+  }
+}
+
+/** Headers, as a table or as a list of names and values. */
+function textTable(value: unknown): Record<string, string> {
+  if (Array.isArray(value)) {
+    return Object.fromEntries(value.filter(isTable).map(({ name, value: text }) => [String(name), String(text)]))
+  }
+  return isTable(value) ? Object.fromEntries(Object.entries(value).map(([name, text]) => [name, String(text)])) : {}
+}
+
+/** `gzip` if nothing is said, as all exporters over HTTP have it. */
+function compressionOf(part: Part, context: Context, known: readonly string[]): string | undefined {
+  const wanted = (part.text('compression') ?? 'gzip').toLowerCase()
+  if (wanted === 'none' || wanted === '') return 'none'
+  if (known.includes(wanted)) return wanted
+  context.gap(
+    part.place(['compression']),
+    `${part.id}: compression`,
+    `the sink does not write \`${wanted}\``,
+    'The sink writes `gzip`, which every receiver of requests by HTTP reads.',
+  )
+  return 'gzip'
+}
+
+/** A template that is nothing but text. */
+export const literalTemplate = (text: string) => text.replaceAll('{{', '\\{{').replaceAll('%', '%%')

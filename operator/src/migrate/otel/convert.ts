@@ -1,0 +1,249 @@
+// A configuration of the OpenTelemetry collector to a Pipeline. `service.pipelines` says what is connected: the pipelines of logs are
+// followed in the order in which connectors join them. Record.ts says what a log record is here.
+
+import { isTable } from '@penstock/agent/schema/walk'
+import type { Draft, Included, NamedText, Step } from '../draft.ts'
+import { connectors, refusedConnectors } from './connectors.ts'
+import { withoutPlaceholders } from './environment.ts'
+import { exporters, refusedExporters } from './exporters.ts'
+import { serviceGaps } from './extensions.ts'
+import { Context, findMapping, gapComment, Part, type Path } from './mapping.ts'
+import { processors, refusedProcessors } from './processors.ts'
+import { Config } from './read.ts'
+import { receivers, refusedReceivers } from './receivers.ts'
+
+/** Reads the files of one configuration into a draft. */
+export function convertOtel(files: readonly NamedText[], _included: Included, draft: Draft): void {
+  const config = new Config(files, draft.gaps)
+  new Conversion(config, draft).run()
+}
+
+interface Pipeline {
+  readonly id: string
+  readonly path: Path
+  readonly receivers: readonly string[]
+  readonly processors: readonly string[]
+  readonly exporters: readonly string[]
+}
+
+const signalOf = (id: string) => (id.split('/')[0] ?? '').trim()
+
+class Conversion {
+  readonly #config: Config
+  readonly #draft: Draft
+  readonly #context: Context
+  /** What stands for each receiver: the transforms whose events are its records. */
+  readonly #sources = new Map<string, readonly string[]>()
+  /** The events that arrive at each exporter and connector, in their order. */
+  readonly #arriving = new Map<string, string[]>()
+  /** What each connector passes to a pipeline. */
+  readonly #passed = new Map<string, Map<string, readonly string[]>>()
+
+  constructor(config: Config, draft: Draft) {
+    this.#config = config
+    this.#draft = draft
+    this.#context = new Context(
+      draft.gaps,
+      (id) => this.#find('extension', id),
+      (heads, steps, wanted, part) => {
+        const { file, line } = part.place()
+        return draft.append(heads, steps, wanted, { file, line, subject: `${part.kind} ${part.id}` })
+      },
+    )
+  }
+
+  run(): void {
+    serviceGaps(this.#config, this.#context, (id) => this.#find('extension', id))
+    const all = this.#pipelines()
+    for (const pipeline of this.#ordered(all)) this.#pipeline(pipeline)
+    for (const [id, heads] of this.#arriving) {
+      if (this.#find('connector', id) === undefined) this.#sink(id, [...new Set(heads)])
+    }
+    this.#draft.removeUnread()
+    this.#complete()
+  }
+
+  // --- pipelines ---
+
+  /** The pipelines of logs; those of other signals are gaps. */
+  #pipelines(): readonly Pipeline[] {
+    const { service } = this.#config.value
+    const table = isTable(service) && isTable(service['pipelines']) ? service['pipelines'] : {}
+    const list = (value: unknown) => (Array.isArray(value) ? value.map(String) : [])
+    return Object.entries(table).flatMap(([id, value]) => {
+      const path: Path = ['service', 'pipelines', id]
+      if (signalOf(id) !== 'logs') {
+        const isTraces = signalOf(id) === 'traces'
+        this.#context.gap(
+          this.#config.place(path),
+          `pipeline ${id}`,
+          `${isTraces ? 'traces are' : `${signalOf(id)} of this origin are`} not collected`,
+          isTraces
+            ? 'Keep a collector for traces; the Pipeline has the logs.'
+            : 'Let Prometheus or an agent of your metrics collect them; Penstock collects logs.',
+        )
+        return []
+      }
+      const given = isTable(value) ? value : {}
+      const parts = { receivers: list(given['receivers']), processors: list(given['processors']) }
+      return [{ id, path, ...parts, exporters: list(given['exporters']) }]
+    })
+  }
+
+  /** Those that a connector feeds come after those that feed it. */
+  #ordered(pipelines: readonly Pipeline[]): readonly Pipeline[] {
+    const ordered: Pipeline[] = []
+    const seen = new Set<Pipeline>()
+    const visit = (pipeline: Pipeline): void => {
+      if (seen.has(pipeline)) return
+      seen.add(pipeline)
+      for (const before of pipelines) {
+        const isFeeding = before.exporters.some(
+          (id) => pipeline.receivers.includes(id) && this.#find('connector', id) !== undefined,
+        )
+        if (isFeeding) visit(before)
+      }
+      ordered.push(pipeline)
+    }
+    for (const pipeline of pipelines) visit(pipeline)
+    return ordered
+  }
+
+  #pipeline(pipeline: Pipeline): void {
+    let heads = pipeline.receivers.flatMap((id) => [
+      ...(this.#passed.get(id)?.get(pipeline.id) ??
+        (this.#find('connector', id) === undefined ? this.#source(id, pipeline) : [])),
+    ])
+    if (heads.length === 0) {
+      this.#context.gap(
+        this.#config.place(pipeline.path),
+        `pipeline ${pipeline.id}`,
+        'no receiver of it is left',
+        'The pipeline is left out, as it receives nothing.',
+      )
+      return
+    }
+    for (const id of pipeline.processors) {
+      heads = this.#append(heads, id, pipeline)
+    }
+    for (const id of pipeline.exporters) {
+      const connector = this.#find('connector', id)
+      if (connector === undefined) this.#arriving.set(id, [...(this.#arriving.get(id) ?? []), ...heads])
+      else this.#connect(connector, pipeline, heads)
+    }
+  }
+
+  #append(heads: readonly string[], id: string, pipeline: Pipeline): string[] {
+    const part = this.#part('processor', id, ['processors', id], [...pipeline.path, 'processors'])
+    const wanted = `${pipeline.id === 'logs' ? '' : `${pipeline.id}-`}${id}`
+    return this.#context.append(heads, this.#steps(part), wanted, part)
+  }
+
+  #steps(given: Part): readonly Step[] {
+    const mapping = findMapping(given, processors, refusedProcessors, this.#context)
+    if (mapping === undefined) {
+      return [{ type: 'remap', text: '.', comments: [gapComment(given, 'Events pass unchanged.')] }]
+    }
+    const part = withoutPlaceholders(given, false, this.#context)
+    this.#context.reportOptions(part, mapping)
+    return mapping.build(part, this.#context)
+  }
+
+  /** Passes the events of a pipeline to those that have the connector as a receiver. */
+  #connect(given: Part, pipeline: Pipeline, heads: readonly string[]): void {
+    const targets = this.#pipelines()
+      .filter(({ receivers: ids }) => ids.includes(given.id))
+      .map(({ id }) => id)
+    const mapping = findMapping(given, connectors, refusedConnectors, this.#context)
+    if (mapping === undefined) return
+    const part = withoutPlaceholders(given, false, this.#context)
+    this.#context.reportOptions(part, mapping)
+    const passed = this.#passed.get(given.id) ?? new Map<string, readonly string[]>()
+    this.#passed.set(given.id, passed)
+    for (const { target, steps } of mapping.build(part, this.#context)(targets)) {
+      const made = this.#context.append(heads, steps, `${pipeline.id}-to-${target}`, part)
+      passed.set(target, [...(passed.get(target) ?? []), ...made])
+    }
+  }
+
+  // --- components ---
+
+  #source(id: string, pipeline: Pipeline): readonly string[] {
+    const known = this.#sources.get(id)
+    if (known !== undefined) return known
+    const given = this.#part('receiver', id, ['receivers', id], [...pipeline.path, 'receivers'])
+    const mapping = findMapping(given, receivers, refusedReceivers, this.#context)
+    let heads: readonly string[]
+    if (mapping === undefined) {
+      const name = id.replace(/[^\w-]/g, '-')
+      const config = { include: [`/var/empty/${name}`] }
+      const comments = [gapComment(given, 'This source reads nothing.')]
+      heads = [this.#draft.add('sources', id, { type: 'file', config, comments })]
+    } else {
+      const part = withoutPlaceholders(given, false, this.#context)
+      this.#context.reportOptions(part, mapping)
+      const { component, follow } = mapping.build(part, this.#context)
+      heads = follow(this.#draft.add('sources', id, component), this.#context)
+    }
+    this.#sources.set(id, heads)
+    return heads
+  }
+
+  #sink(id: string, heads: readonly string[]): void {
+    const given = this.#part('exporter', id, ['exporters', id], ['service', 'pipelines'])
+    const mapping = findMapping(given, exporters, refusedExporters, this.#context)
+    if (mapping === undefined) {
+      const comments = [gapComment(given, 'This sink discards its events.')]
+      this.#draft.add('sinks', id, { type: 'blackhole', inputs: heads, comments })
+      return
+    }
+    const part = withoutPlaceholders(given, true, this.#context)
+    this.#context.reportOptions(part, mapping)
+    const { component, steps } = mapping.build(part, this.#context)
+    const inputs = this.#context.append(heads, steps, `${id}-form`, part)
+    this.#draft.add('sinks', id, { ...component, inputs })
+  }
+
+  /** A component that a pipeline names; one that is not defined has no options. */
+  #part(kind: string, id: string, path: Path, namedAt: Path): Part {
+    const found = this.#find(kind, id)
+    if (found !== undefined) return found
+    const place = this.#config.place(namedAt)
+    this.#context.gap(
+      place,
+      `${kind} ${id}`,
+      `the configuration does not define the ${kind}`,
+      `Define it below \`${String(path[0])}\`, or convert the file with it, too.`,
+    )
+    return new Part(kind, id, {}, () => place)
+  }
+
+  #find(kind: string, id: string): Part | undefined {
+    const section = `${kind}s`
+    const all = this.#config.value[section]
+    if (!isTable(all) || !Object.hasOwn(all, id)) return undefined
+    const config = all[id]
+    return new Part(kind, id, isTable(config) ? config : {}, (path) => this.#config.place([section, id, ...path]))
+  }
+
+  /** A Pipeline needs a source and a sink. */
+  #complete(): void {
+    const place = this.#config.place(['service', 'pipelines'])
+    if (this.#draft.count('sources') === 0) {
+      this.#context.gap(place, 'receivers', 'no pipeline of logs has a receiver', 'Replace the source `nothing`.')
+      this.#draft.add('sources', 'nothing', {
+        type: 'file',
+        config: { include: ['/var/empty/nothing'] },
+        comments: ['GAP: the configuration has no receiver of logs.'],
+      })
+    }
+    if (this.#draft.count('sinks') === 0) {
+      this.#context.gap(place, 'exporters', 'no pipeline of logs has an exporter', 'Replace the sink `discarded`.')
+      this.#draft.add('sinks', 'discarded', {
+        type: 'blackhole',
+        inputs: ['*'],
+        comments: ['GAP: the configuration has no exporter of logs.'],
+      })
+    }
+  }
+}

@@ -1,0 +1,71 @@
+// Variables and files that stand for values, as in `${env:NAME}`. A resource is literal text: in sinks a variable becomes a reference to
+// a Secret, elsewhere the default that stands beside it, or a gap.
+
+import { isTable } from '@penstock/agent/schema/walk'
+import { type Context, Part, type Path } from './mapping.ts'
+
+const placeholder = /\$\$|\$\{(?:([a-z][a-z0-9+.-]*):)?([^}]*)\}/g
+
+/** A variable that holds the name of the node: in programs the name is known. */
+export const nodeVariable = /^\$\{(?:env:)?(?:\w+_)?NODE_NAME\}$/
+
+/** The part with the values that its placeholders have here. */
+export function withoutPlaceholders(part: Part, takesSecrets: boolean, context: Context): Part {
+  const visit = (value: unknown, path: Path): unknown => {
+    if (Array.isArray(value)) return value.map((item, index) => visit(item, [...path, index]))
+    if (isTable(value)) {
+      return Object.fromEntries(Object.entries(value).map(([key, below]) => [key, visit(below, [...path, key])]))
+    }
+    if (typeof value !== 'string') return value
+    if (!takesSecrets && nodeVariable.test(value)) return value
+    const text = value.replace(placeholder, (whole, scheme: string | undefined, name: string | undefined) =>
+      name === undefined ? '$' : resolved(part, path, whole, scheme ?? 'env', name, takesSecrets, context),
+    )
+    const isWhole = /^\$\{[^}]*\}$/.test(value) && text !== value
+    return isWhole && /^(?:true|false|-?\d+(?:\.\d+)?)$/.test(text) ? JSON.parse(text) : text
+  }
+  const config = visit(part.config, [])
+  return new Part(part.kind, part.id, isTable(config) ? config : {}, (path) => part.place(path))
+}
+
+function resolved(
+  part: Part,
+  path: Path,
+  whole: string,
+  scheme: string,
+  name: string,
+  takesSecrets: boolean,
+  context: Context,
+): string {
+  const place = part.place(path)
+  if (scheme !== 'env') {
+    context.gap(
+      place,
+      `${part.id}: ${whole}`,
+      `a resource is literal text, and \`${scheme}:\` stands for text from elsewhere`,
+      takesSecrets
+        ? 'Put the text into a Secret, and write SECRET[ALIAS.KEY] in its place.'
+        : 'Write the text in its place.',
+    )
+    return whole
+  }
+  const [variable = '', ...rest] = name.split(':-')
+  if (rest.length > 0) {
+    const fallback = rest.join(':-')
+    context.replaced(
+      place,
+      `${part.id}: ${whole}`,
+      `the default \`${fallback}\` of the variable takes its place`,
+      'Write another value if the variable was set.',
+    )
+    return fallback
+  }
+  if (takesSecrets) return `SECRET[env.${variable.replace(/[^A-Za-z0-9_]/g, '_')}]`
+  context.gap(
+    place,
+    `${part.id}: ${whole}`,
+    'a resource is literal text, and the variable of the environment has no value here',
+    'Write the value in its place.',
+  )
+  return whole
+}

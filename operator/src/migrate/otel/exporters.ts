@@ -1,0 +1,523 @@
+// Exporters as sinks. A transform before the sink gives the record the form that the exporter would have sent.
+
+import type { Step } from '../draft.ts'
+import type { Refusal } from '../page.ts'
+import { connectionOf, deliveryOptions, httpItself, httpOptions, literalTemplate } from './connection.ts'
+import {
+  datadogForm,
+  documentForms,
+  form,
+  hecForm,
+  lokiForm,
+  otlpJson,
+  plain,
+  victoriaForm,
+  withoutEmpty,
+} from './forms.ts'
+import { type Context, each, type Mapping, none, type Part, type SinkPart } from './mapping.ts'
+
+const allCompressions = ['gzip', 'snappy', 'zlib', 'zstd']
+
+const otlpEncoding = {
+  encoding: { codec: 'json' },
+  payload_prefix: '{"resourceLogs":',
+  payload_suffix: '}',
+} as const
+
+const endsAt = (address: string, path: string) =>
+  address.endsWith(path) ? address : `${address.replace(/\/+$/, '')}${path}`
+
+function otlpSink(part: Part, address: string, context: Context): SinkPart {
+  if (/:9428\b|\/insert\/opentelemetry/.test(address)) return victoriaSink(part, address, context)
+  const uri = literalTemplate(address)
+  return {
+    component: { type: 'http', config: { uri, ...otlpEncoding, ...connectionOf(part, context, allCompressions) } },
+    steps: otlpJson,
+  }
+}
+
+/** VictoriaLogs reads OTLP in protobuf alone, and lines of JSON beside it. */
+function victoriaSink(part: Part, address: string, context: Context): SinkPart {
+  const { request = {}, ...others } = connectionOf(part, context, allCompressions)
+  const given = request as { readonly headers?: Readonly<Record<string, string>> }
+  const named = Object.keys(given.headers ?? {}).some((name) => name.toLowerCase() === 'vl-stream-fields')
+  if (!named) {
+    context.replaced(
+      part.place(),
+      part.id,
+      'VictoriaLogs made a stream of all resource attributes',
+      'The header `VL-Stream-Fields` names those that tell programs apart; add others to it.',
+    )
+  }
+  const streams = 'service.name,k8s.namespace.name,k8s.pod.name,k8s.container.name,k8s.node.name'
+  const headers = named ? given.headers : { 'VL-Stream-Fields': streams, ...given.headers }
+  const base = address.replace(/\/insert\/opentelemetry.*$/, '').replace(/\/v1\/logs$/, '')
+  return {
+    component: {
+      type: 'http',
+      config: {
+        uri: literalTemplate(`${base.replace(/\/+$/, '')}/insert/jsonline?_msg_field=_msg&_time_field=_time`),
+        encoding: { codec: 'json' },
+        framing: { method: 'newline_delimited' },
+        ...others,
+        request: { ...given, headers },
+      },
+    },
+    steps: victoriaForm,
+  }
+}
+
+const otlpHttp: Mapping<SinkPart> = {
+  name: 'otlphttp',
+  becomes: '`http` with OTLP in JSON, also for the OTLP endpoint of Loki; lines of JSON for VictoriaLogs',
+  options: { ...httpOptions, logs_endpoint: 'the address' },
+  itself: {
+    ...httpItself,
+    encoding: 'the sink writes JSON, which receivers of OTLP over HTTP must read',
+    traces_endpoint: 'traces are not collected',
+    metrics_endpoint: 'the sink takes logs alone',
+    profiles_endpoint: 'profiles are not collected',
+  },
+  build: (part, context) => {
+    const given = part.text('logs_endpoint')
+    const address = given ?? `${(part.text('endpoint') ?? 'http://localhost:4318').replace(/\/+$/, '')}/v1/logs`
+    return otlpSink(part, address, context)
+  },
+}
+
+const otlpGrpc: Mapping<SinkPart> = {
+  name: 'otlp',
+  becomes: '`http` with OTLP in JSON, at the port 4318 where the exporter has 4317',
+  options: httpOptions,
+  itself: {
+    ...httpItself,
+    balancer_name: 'there is one connection after the other',
+    keepalive: 'connections are kept and closed as needed',
+    wait_for_ready: 'the sink retries',
+    authority: 'the address names the server',
+  },
+  build: (part, context) => {
+    const given = part.text('endpoint') ?? 'localhost:4317'
+    const isPlain = part.flag('tls.insecure', false) || given.startsWith('http://')
+    const bare = given.replace(/^(?:https?|dns|grpc):\/{2,3}/, '').replace(/:4317\b/, ':4318')
+    context.gap(
+      part.place(),
+      part.id,
+      'the sink does not speak gRPC',
+      'It sends OTLP by HTTP, to the port 4318 in place of 4317: let the receiver listen there (`protocols.http`).',
+    )
+    return otlpSink(part, `${isPlain ? 'http' : 'https'}://${bare}/v1/logs`, context)
+  },
+}
+
+const verbosity = 'events are lines of JSON'
+
+const printer = (name: string): Mapping<SinkPart> => ({
+  name,
+  becomes: '`console` with lines of JSON',
+  options: {},
+  itself: {
+    verbosity,
+    loglevel: verbosity,
+    sampling_initial: 'all events are printed',
+    sampling_thereafter: 'all events are printed',
+    use_internal_logger: 'events go to standard output',
+    output_paths: 'events go to standard output',
+    sending_queue: 'there is nothing to wait for',
+  },
+  build: () => ({ component: { type: 'console', config: { encoding: { codec: 'json' } } }, steps: plain }),
+})
+
+const nothing: Mapping<SinkPart> = {
+  name: 'nop',
+  becomes: '`blackhole`',
+  options: {},
+  build: () => ({ component: { type: 'blackhole' }, steps: [] }),
+}
+
+const file: Mapping<SinkPart> = {
+  name: 'file',
+  becomes: '`file` with OTLP in JSON, a line for each record',
+  options: {
+    path: '`path`',
+    format: 'a gap if it is not `json`',
+    compression: '`compression`',
+    rotation: 'a gap: the sink begins new files by the date in `path`',
+    group_by: 'a gap: `path` is a template',
+  },
+  itself: {
+    flush_interval: 'the sink writes at once',
+    append: 'the sink always appends',
+    create_directory: 'the sink makes folders',
+    directory_permissions: 'folders have the rights that the agent gives',
+    encoding: 'a line is JSON',
+  },
+  build: (part, context) => {
+    for (const [option, reason, nearest] of [
+      [
+        'rotation',
+        'the sink does not begin new files by size or age',
+        'Put a date such as `%Y-%m-%d` into `path`, and remove old files by a job.',
+      ],
+      ['group_by', 'the name of the file is not made of a resource attribute', 'Make `path` a template with a field.'],
+    ] as const) {
+      if (part.has(option)) context.gap(part.place([option]), `${part.id}: ${option}`, reason, nearest)
+    }
+    if ((part.text('format') ?? 'json') !== 'json') {
+      context.gap(
+        part.place(['format']),
+        `${part.id}: format`,
+        'the sink writes no protobuf',
+        'It writes lines of JSON.',
+      )
+    }
+    const compression = part.text('compression')
+    const line = form('message = .\n. = { "resourceLogs": [message] }', 'A line holds one message.')
+    const config = {
+      path: literalTemplate(part.text('path') ?? '/tmp/otel.json'),
+      encoding: { codec: 'json' },
+      ...(compression === 'zstd' ? { compression } : {}),
+    }
+    return { component: { type: 'file', config }, steps: [...otlpJson, ...line] }
+  },
+}
+
+const loki: Mapping<SinkPart> = {
+  name: 'loki',
+  becomes: '`log_aggregator`; labels are those that the hints `loki.attribute.labels` and `loki.resource.labels` name',
+  options: { ...httpOptions, default_labels_enabled: 'labels `exporter`, `job`, `instance` and `level`' },
+  itself: httpItself,
+  build: (part, context) => {
+    const address = part.text('endpoint') ?? 'http://localhost:3100/loki/api/v1/push'
+    const split = /^(https?:\/\/[^/]+|[^/]+)(\/.*)?$/.exec(address)
+    const { request = {}, ...others } = connectionOf(part, context, ['gzip'])
+    const { headers = {}, ...limits } = request as { readonly headers?: Readonly<Record<string, string>> }
+    const tenant = Object.entries(headers).find(([name]) => name.toLowerCase() === 'x-scope-orgid')
+    const rest = Object.fromEntries(Object.entries(headers).filter(([name]) => name !== tenant?.[0]))
+    const made = { ...limits, ...(Object.keys(rest).length > 0 ? { headers: rest } : {}) }
+    const enabled = (name: string) => part.flag(`default_labels_enabled.${name}`, true)
+    const config = {
+      endpoint: split?.[1] ?? address,
+      ...(split?.[2] === undefined ? {} : { path: split[2] }),
+      labels: { '*': '{{ labels }}' },
+      out_of_order_action: 'accept',
+      encoding: { codec: 'text' },
+      ...others,
+      ...(tenant === undefined ? {} : { tenant_id: literalTemplate(tenant[1]) }),
+      ...(Object.keys(made).length > 0 ? { request: made } : {}),
+    }
+    const defaults = {
+      exporter: enabled('exporter'),
+      job: enabled('job'),
+      instance: enabled('instance'),
+      level: enabled('level'),
+    }
+    return { component: { type: 'log_aggregator', config }, steps: lokiForm(defaults) }
+  },
+}
+
+const searchItself = {
+  ...httpItself,
+  num_workers: 'requests run beside each other as `request.concurrency` says',
+  flush: 'the sink makes batches by itself',
+  discover: 'the sink uses the addresses that it is given',
+  telemetry: 'the agent logs requests that fail',
+  user: '`auth`',
+  password: '`auth`',
+} as const
+
+function documentSteps(part: Part, context: Context, byDefault: string): readonly Step[] {
+  const mode = part.text('mapping.mode') ?? byDefault
+  const lines = documentForms[mode]
+  if (lines === undefined) {
+    context.gap(
+      part.place(['mapping', 'mode']),
+      `${part.id}: mapping.mode ${mode}`,
+      'fields are not given the names of this mode',
+      `The documents are those of \`${byDefault}\`; rename their fields in the remap transform before the sink.`,
+    )
+  }
+  return form(
+    [...(lines ?? documentForms[byDefault] ?? []), withoutEmpty].join('\n'),
+    `The document as the exporter writes it with mapping mode \`${lines === undefined ? byDefault : mode}\`.`,
+  )
+}
+
+function indexOf(part: Part, byDefault: string): string {
+  const name = part.text('logs_index') ?? part.text('index')
+  if (part.flag('logstash_format.enabled', false)) {
+    const separator = part.text('logstash_format.prefix_separator') ?? '-'
+    return `${literalTemplate(name ?? 'logs')}${separator}${part.text('logstash_format.date_format') ?? '%Y.%m.%d'}`
+  }
+  return literalTemplate(name ?? byDefault)
+}
+
+const searchOptions = {
+  ...httpOptions,
+  endpoints: '`endpoints`',
+  logs_index: '`bulk.index`',
+  index: '`bulk.index`',
+  pipeline: '`pipeline`',
+  'mapping.mode': 'the form of documents: `otel`, `none`, `raw` or `bodymap`',
+  'logstash_format.enabled': 'the date in `bulk.index`',
+  'logstash_format.prefix_separator': '`bulk.index`',
+  'logstash_format.date_format': '`bulk.index`',
+  'retry.enabled': '`request.retry_attempts`',
+  'retry.max_retries': '`request.retry_attempts`',
+  api_key: 'a header',
+} as const
+
+const elasticsearch: Mapping<SinkPart> = {
+  name: 'elasticsearch',
+  becomes: '`search_engine`',
+  options: { ...searchOptions, user: '`auth`', password: '`auth`' },
+  itself: Object.fromEntries(
+    Object.entries({
+      ...searchItself,
+      logs_dynamic_index: 'the index is the data stream `logs-generic.otel-default`, or the one that is named',
+      logs_dynamic_id: 'the destination makes the ids',
+      metrics_index: 'the sink takes logs alone',
+      traces_index: 'traces are not collected',
+      'retry.initial_interval': 'as `request`',
+      'retry.max_interval': 'as `request`',
+      'retry.retry_on_status': 'the sink knows which answers may pass',
+    }).filter(([name]) => name !== 'user' && name !== 'password'),
+  ),
+  build: (part, context) => {
+    const mode = part.text('mapping.mode') ?? 'otel'
+    const { request = {}, ...others } = connectionOf(part, context, allCompressions)
+    const user = part.text('user')
+    const key = part.text('api_key')
+    const headers = {
+      ...(request as { headers?: object }).headers,
+      ...(key === undefined ? {} : { Authorization: `ApiKey ${key}` }),
+    }
+    const attempts = !part.flag('retry.enabled', true)
+      ? 0
+      : part.has('retry.max_retries')
+        ? Number(part.text('retry.max_retries'))
+        : undefined
+    const made = {
+      ...(request as object),
+      ...(Object.keys(headers).length > 0 ? { headers } : {}),
+      ...(attempts === undefined ? {} : { retry_attempts: attempts }),
+    }
+    const pipeline = part.text('pipeline')
+    const config = {
+      endpoints: part.has('endpoint') ? part.list('endpoint') : part.list('endpoints'),
+      bulk: {
+        action: 'create',
+        index: indexOf(part, mode === 'otel' ? 'logs-generic.otel-default' : 'logs-generic-default'),
+      },
+      encoding: { except_fields: ['timestamp'] },
+      ...(pipeline === undefined ? {} : { pipeline }),
+      ...others,
+      ...(user === undefined ? {} : { auth: { strategy: 'basic', user, password: part.text('password') ?? '' } }),
+      ...(Object.keys(made).length > 0 ? { request: made } : {}),
+    }
+    return { component: { type: 'search_engine', config }, steps: documentSteps(part, context, 'otel') }
+  },
+}
+
+const opensearch: Mapping<SinkPart> = {
+  name: 'opensearch',
+  becomes: '`search_engine`',
+  options: {
+    ...Object.fromEntries(
+      Object.entries(httpOptions).map(([name, becomes]) => [name in deliveryOptions ? name : `http.${name}`, becomes]),
+    ),
+    logs_index: '`bulk.index`',
+    bulk_action: '`bulk.action`',
+    'mapping.mode': 'the form of documents: `ss4o` or `bodymap`',
+    dataset: '`bulk.index`',
+    namespace: '`bulk.index`',
+  },
+  itself: Object.fromEntries(
+    Object.entries(httpItself).map(([name, how]) => [
+      /^(?:retry|sending|batcher)/.test(name) ? name : `http.${name}`,
+      how,
+    ]),
+  ),
+  build: (part, context) => {
+    const inner = part.within(['http'], { ...part.config, ...part.table('http') }, part.id)
+    const dataset = part.text('dataset') ?? 'default'
+    const config = {
+      endpoints: inner.list('endpoint'),
+      bulk: {
+        action: part.text('bulk_action') ?? 'create',
+        index: literalTemplate(
+          part.text('logs_index') ?? `ss4o_logs-${dataset}-${part.text('namespace') ?? 'namespace'}`,
+        ),
+      },
+      encoding: { except_fields: ['timestamp'] },
+      ...connectionOf(inner, context, allCompressions),
+    }
+    return { component: { type: 'search_engine', config }, steps: documentSteps(part, context, 'ss4o') }
+  },
+}
+
+const splunk: Mapping<SinkPart> = {
+  name: 'splunkhec',
+  becomes: '`http` at the event collector',
+  options: {
+    ...httpOptions,
+    token: 'a header',
+    source: 'a field',
+    sourcetype: 'a field',
+    index: 'a field',
+    disable_compression: '`compression`',
+  },
+  itself: {
+    ...httpItself,
+    max_content_length_logs: 'the sink makes batches by itself',
+    max_content_length_metrics: 'the sink takes logs alone',
+    max_event_size: 'the destination limits events',
+    log_data_enabled: 'the sink takes logs alone',
+    profiling_data_enabled: 'the sink takes logs alone',
+    splunk_app_name: 'requests name the agent',
+    splunk_app_version: 'requests name the agent',
+    health_check_enabled: '`healthcheck` of the sink',
+    max_connections: 'connections are kept and closed as needed',
+    use_multi_metric_format: 'the sink takes logs alone',
+  },
+  build: (part, context) => {
+    const { request = {}, ...others } = connectionOf(part, context, allCompressions)
+    const given = request as { readonly headers?: object }
+    const address = part.text('endpoint') ?? ''
+    const config = {
+      uri: literalTemplate(
+        /\/services\/collector/.test(address) ? address : endsAt(address, '/services/collector/event'),
+      ),
+      encoding: { codec: 'json' },
+      framing: { method: 'newline_delimited' },
+      ...others,
+      ...(part.flag('disable_compression', false) ? { compression: 'none' } : {}),
+      request: { ...given, headers: { ...given.headers, Authorization: `Splunk ${part.text('token') ?? ''}` } },
+    }
+    const fixed = { source: part.text('source'), sourcetype: part.text('sourcetype'), index: part.text('index') }
+    return { component: { type: 'http', config }, steps: hecForm(fixed) }
+  },
+}
+
+const datadog: Mapping<SinkPart> = {
+  name: 'datadog',
+  becomes: '`monitor_a_logs`',
+  options: {
+    'api.key': '`default_api_key`',
+    'api.site': '`site`',
+    'logs.endpoint': '`endpoint`',
+    ...tlsAndDelivery(),
+  },
+  itself: {
+    ...httpItself,
+    'api.fail_on_invalid_key': '`healthcheck` of the sink',
+    'logs.use_compression': 'the sink compresses',
+    'logs.compression_level': 'the sink compresses',
+    'logs.batch_wait': 'the sink makes batches by itself',
+    'logs.dump_payloads': '`penstock tap` shows events',
+    hostname: 'the resource attribute `host.name` is the host',
+    host_metadata: 'facts about the machine are not sent',
+    metrics: 'the sink takes logs alone',
+    traces: 'traces are not collected',
+    hostname_detection_timeout: 'the resource attribute `host.name` is the host',
+  },
+  build: (part, context) => {
+    const site = part.text('api.site')
+    const endpoint = part.text('logs.endpoint')
+    const config = {
+      default_api_key: part.text('api.key') ?? '',
+      ...(site === undefined ? {} : { site }),
+      ...(endpoint === undefined ? {} : { endpoint }),
+      ...connectionOf(part, context, ['gzip', 'snappy', 'zlib', 'zstd']),
+    }
+    return { component: { type: 'monitor_a_logs', config }, steps: datadogForm }
+  },
+}
+
+function tlsAndDelivery(): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(httpOptions).filter(([name]) => name.startsWith('tls.') || name in deliveryOptions),
+  )
+}
+
+export const exporters: readonly Mapping<SinkPart>[] = [
+  otlpHttp,
+  otlpGrpc,
+  loki,
+  elasticsearch,
+  opensearch,
+  splunk,
+  datadog,
+  file,
+  printer('debug'),
+  printer('logging'),
+  nothing,
+]
+
+const byHttp = 'Use the sink `http` with a receiver that writes to it, for instance a collector that listens for OTLP.'
+
+export const refusedExporters: readonly Refusal[] = [
+  none(
+    'kafka',
+    'there is no sink for the protocol',
+    'Use the sink `message_broker` (Pulsar), or a bridge that takes `http`.',
+  ),
+  none('pulsar', 'the exporter is not converted', 'Use the sink `message_broker` with `endpoint` and `topic`.'),
+  none(
+    'clickhouse',
+    'the sink for its protocol is missing',
+    'Use the sink `http` at its HTTP port, with `INSERT INTO otel_logs FORMAT JSONEachRow` as the parameter `query`.',
+  ),
+  ...each(
+    ['prometheusremotewrite', 'prometheus', 'influxdb', 'signalfx'],
+    'metrics have no source here',
+    'Let Prometheus or an agent of your metrics collect them; `remote_write_metrics` takes those that Penstock has.',
+  ),
+  none(
+    'azuremonitor',
+    'the exporter is not converted',
+    'Use the sink `cloud_monitor_logs` with `customer_id`, `shared_key` and `log_type`.',
+  ),
+  none('mezmo', 'the exporter is not converted', 'Use the sink `logsvc_a` with `api_key` and `hostname`.'),
+  none('sematext', 'the exporter is not converted', 'Use the sink `monitor_c_logs` with `token` and `region`.'),
+  none('newrelic', 'the exporter is not converted', 'Use the sink `observability_d` with `api: logs`.'),
+  none('logscale', 'the exporter is not converted', 'Use the sink `logsvc_b_logs` with `token`.'),
+  ...each(
+    ['jaeger', 'zipkin', 'sapm', 'otelarrow', 'loadbalancing', 'tempo'],
+    'traces are not collected',
+    'Keep the collector for traces.',
+  ),
+  ...each(
+    [
+      'awss3',
+      'awscloudwatchlogs',
+      'awskinesis',
+      'awsxray',
+      'awsemf',
+      'googlecloud',
+      'googlecloudpubsub',
+      'googlecloudstorage',
+      'azureblob',
+      'azuredataexplorer',
+      'syslog',
+      'tcp',
+      'rabbitmq',
+      'sumologic',
+      'coralogix',
+      'logzio',
+      'honeycombmarker',
+      'dynatrace',
+      'alibabacloud_logservice',
+      'tencentcloud_logservice',
+      'cassandra',
+      'doris',
+      'bmchelix',
+      'logicmonitor',
+      'sentry',
+      'mongodb',
+      'faro',
+    ],
+    'there is no sink for it',
+    byHttp,
+  ),
+]

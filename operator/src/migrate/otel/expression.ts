@@ -1,0 +1,292 @@
+// Expressions of operators (`if`, `expr`, `is_first_entry`, `EXPR(…)`): a parser for the part of the language Expr that configurations
+// use, and what the language here writes for it. Whatever fails is false, as the collector takes it.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import { fieldAt, type Key, roots } from './record.ts'
+import { regexLiteral } from './text.ts'
+
+export type Expression =
+  | { readonly type: 'literal'; readonly value: string | number | boolean | null }
+  | { readonly type: 'list'; readonly items: readonly Expression[] }
+  | { readonly type: 'path'; readonly path: readonly Key[] }
+  | { readonly type: 'call'; readonly name: string; readonly values: readonly Expression[] }
+  | { readonly type: 'not'; readonly value: Expression }
+  | { readonly type: 'operation'; readonly operator: string; readonly left: Expression; readonly right: Expression }
+
+/** A text that this parser does not know. */
+export class UnknownExpression extends Error {}
+
+interface Token {
+  readonly kind: 'name' | 'number' | 'text' | 'sign' | 'end'
+  readonly text: string
+}
+
+const tokenPattern =
+  /\s+|([A-Za-z_$][\w$]*)|(\d+(?:\.\d+)?)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]*)`|(==|!=|<=|>=|&&|\|\||\?\?|\?\.|[-+*/%<>!()[\].,?:{}])/y
+
+function tokensOf(text: string): Token[] {
+  const tokens: Token[] = []
+  tokenPattern.lastIndex = 0
+  while (tokenPattern.lastIndex < text.length) {
+    const at = tokenPattern.lastIndex
+    const found = tokenPattern.exec(text)
+    if (found === null) throw new UnknownExpression(`\`${text.slice(at, at + 10)}\` is not known`)
+    const [, name, number, double, single, raw, sign] = found
+    const quoted = double ?? single
+    if (name !== undefined) tokens.push({ kind: 'name', text: name })
+    else if (number !== undefined) tokens.push({ kind: 'number', text: number })
+    else if (quoted !== undefined) tokens.push({ kind: 'text', text: unescaped(quoted) })
+    else if (raw !== undefined) tokens.push({ kind: 'text', text: raw })
+    else if (sign !== undefined) tokens.push({ kind: 'sign', text: sign === '?.' ? '.' : sign })
+  }
+  tokens.push({ kind: 'end', text: '' })
+  return tokens
+}
+
+const escapes: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '"': '"', "'": "'", '\\': '\\' }
+
+function unescaped(text: string): string {
+  return text.replace(/\\(.)/gs, (whole, sign: string) => escapes[sign] ?? whole)
+}
+
+/** By how tightly operators bind. */
+const levels: readonly (readonly string[])[] = [
+  ['or', '||'],
+  ['and', '&&'],
+  ['==', '!=', '<', '<=', '>', '>=', 'matches', 'contains', 'startsWith', 'endsWith', 'in', 'not'],
+  ['+', '-'],
+]
+
+export function parseExpression(text: string): Expression {
+  return new Parser(tokensOf(text)).whole()
+}
+
+class Parser {
+  readonly #tokens: readonly Token[]
+  #at = 0
+
+  constructor(tokens: readonly Token[]) {
+    this.#tokens = tokens
+  }
+
+  whole(): Expression {
+    const expression = this.#binary(0)
+    if (this.#next.kind !== 'end') this.#refuse(this.#next)
+    return expression
+  }
+
+  get #next(): Token {
+    return this.#tokens[this.#at] as Token
+  }
+
+  #take(): Token {
+    const token = this.#next
+    if (token.kind !== 'end') this.#at++
+    return token
+  }
+
+  #refuse({ kind, text }: Token): never {
+    throw new UnknownExpression(kind === 'end' ? 'it ends too early' : `\`${text}\` cannot stand where it does`)
+  }
+
+  #is(sign: string): boolean {
+    return this.#next.kind !== 'text' && this.#next.kind !== 'end' && this.#next.text === sign
+  }
+
+  #expect(sign: string): void {
+    if (!this.#is(sign)) this.#refuse(this.#next)
+    this.#at++
+  }
+
+  #binary(level: number): Expression {
+    const operators = levels[level]
+    if (operators === undefined) return this.#unary()
+    let left = this.#binary(level + 1)
+    while (operators.some((operator) => this.#is(operator))) {
+      const isNegated = this.#is('not')
+      if (isNegated) this.#at++
+      const operator = this.#take().text
+      const operation: Expression = { type: 'operation', operator, left, right: this.#binary(level + 1) }
+      left = isNegated ? { type: 'not', value: operation } : operation
+    }
+    return left
+  }
+
+  #unary(): Expression {
+    if (this.#is('not') || this.#is('!')) {
+      // `not` is taken to deny a whole comparison, `!` what follows it at once.
+      return { type: 'not', value: this.#take().text === 'not' ? this.#binary(2) : this.#unary() }
+    }
+    if (this.#is('-')) {
+      this.#at++
+      const token = this.#take()
+      return token.kind === 'number' ? { type: 'literal', value: -Number(token.text) } : this.#refuse(token)
+    }
+    return this.#primary()
+  }
+
+  #listUntil(end: string): Expression[] {
+    const items: Expression[] = []
+    while (!this.#is(end)) {
+      items.push(this.#binary(0))
+      if (!this.#is(end)) this.#expect(',')
+    }
+    this.#at++
+    return items
+  }
+
+  #primary(): Expression {
+    const token = this.#take()
+    if (token.kind === 'text') return { type: 'literal', value: token.text }
+    if (token.kind === 'number') return { type: 'literal', value: Number(token.text) }
+    if (token.text === '(') {
+      const inner = this.#binary(0)
+      this.#expect(')')
+      return inner
+    }
+    if (token.text === '[') return { type: 'list', items: this.#listUntil(']') }
+    if (token.kind !== 'name') return this.#refuse(token)
+    if (token.text === 'true' || token.text === 'false') return { type: 'literal', value: token.text === 'true' }
+    if (token.text === 'nil' || token.text === 'null') return { type: 'literal', value: null }
+    if (this.#is('(')) {
+      this.#at++
+      return { type: 'call', name: token.text, values: this.#listUntil(')') }
+    }
+    return this.#path(token.text)
+  }
+
+  #path(name: string): Expression {
+    const root = roots[name.replace(/^\$/, '')]
+    if (root === undefined) throw new UnknownExpression(`\`${name}\` names no part of a record`)
+    const path: Key[] = [...root]
+    for (;;) {
+      if (this.#is('.')) {
+        this.#at++
+        const key = this.#take()
+        if (key.kind !== 'name') return this.#refuse(key)
+        path.push(key.text)
+      } else if (this.#is('[')) {
+        this.#at++
+        const key = this.#take()
+        if (key.kind !== 'text' && key.kind !== 'number') throw new UnknownExpression('keys must be texts or numbers')
+        path.push(key.kind === 'number' ? Number(key.text) : key.text)
+        this.#expect(']')
+      } else return { type: 'path', path }
+    }
+  }
+}
+
+const isText = (expression: Expression) => expression.type === 'literal' && typeof expression.value === 'string'
+
+/** The expression as a condition: true or false, whatever the event holds. */
+export function conditionOf(expression: Expression): string {
+  switch (expression.type) {
+    case 'literal':
+      return expression.value === true ? 'true' : 'false'
+    case 'path':
+      return `(${fieldAt(expression.path)} == true)`
+    case 'not':
+      return `!${conditionOf(expression.value)}`
+    case 'operation':
+      return operationOf(expression.operator, expression.left, expression.right)
+    default:
+      throw new UnknownExpression(`\`${expression.type}\` is no condition`)
+  }
+}
+
+function operationOf(operator: string, left: Expression, right: Expression): string {
+  const texts = (call: (a: string, b: string) => string) => {
+    const [a, b] = [textOf(left), textOf(right)]
+    const tests = [...a.tests, ...b.tests]
+    return `(${[...tests, call(a.code, b.code)].join(' && ')})`
+  }
+  switch (operator) {
+    case 'or':
+    case '||':
+      return `(${conditionOf(left)} || ${conditionOf(right)})`
+    case 'and':
+    case '&&':
+      return `(${conditionOf(left)} && ${conditionOf(right)})`
+    case '==':
+    case '!=':
+      return `(${valueText(left)} ${operator} ${valueText(right)})`
+    case '<':
+    case '<=':
+    case '>':
+    case '>=':
+      if (left.type === 'literal' && right.type === 'literal') throw new UnknownExpression('both sides are constants')
+      return `((${valueText(left)} ${operator} ${valueText(right)}) ?? false)`
+    case 'matches': {
+      if (right.type !== 'literal' || typeof right.value !== 'string') {
+        throw new UnknownExpression('the expression after `matches` must be a text')
+      }
+      const { code, tests } = textOf(left)
+      return `(${[...tests, `match(${code}, ${regexLiteral(right.value)})`].join(' && ')})`
+    }
+    case 'contains':
+      return texts((a, b) => `contains(${a}, ${b})`)
+    case 'startsWith':
+      return texts((a, b) => `starts_with(${a}, ${b})`)
+    case 'endsWith':
+      return texts((a, b) => `ends_with(${a}, ${b})`)
+    case 'in':
+      if (right.type === 'list') return `includes(${valueText(right)}, ${valueText(left)})`
+      if (right.type === 'path' && left.type === 'literal' && typeof left.value === 'string') {
+        return `exists(${fieldAt([...right.path, left.value])})`
+      }
+      throw new UnknownExpression('the right side of `in` must be a list or a field')
+    default:
+      throw new UnknownExpression(`\`${operator}\` is no condition`)
+  }
+}
+
+/** A text with the tests that say whether it is one. */
+function textOf(expression: Expression): { readonly code: string; readonly tests: readonly string[] } {
+  if (isText(expression)) return { code: valueText(expression), tests: [] }
+  if (expression.type === 'path') {
+    const field = fieldAt(expression.path)
+    return { code: `string!(${field})`, tests: [`is_string(${field})`] }
+  }
+  if (expression.type === 'call') {
+    const [value] = expression.values
+    const functions: Readonly<Record<string, string>> = {
+      lower: 'downcase',
+      upper: 'upcase',
+      trim: 'strip_whitespace',
+    }
+    const name = functions[expression.name]
+    if (value !== undefined && expression.values.length === 1 && name !== undefined) {
+      const { code, tests } = textOf(value)
+      return { code: `${name}(${code})`, tests }
+    }
+    if (value !== undefined && expression.name === 'string') {
+      return { code: `(to_string(${valueText(value)}) ?? "")`, tests: [] }
+    }
+  }
+  throw new UnknownExpression('one side is no text')
+}
+
+/** The expression as a value. */
+export function valueText(expression: Expression): string {
+  switch (expression.type) {
+    case 'literal':
+      return typeof expression.value === 'string' ? textLiteral(expression.value) : String(expression.value)
+    case 'list':
+      return `[${expression.items.map(valueText).join(', ')}]`
+    case 'path':
+      return fieldAt(expression.path)
+    case 'operation': {
+      if (expression.operator !== '+') return conditionOf(expression)
+      const [left, right] = [expression.left, expression.right].map((side) =>
+        isText(side) ? valueText(side) : `(to_string(${valueText(side)}) ?? "")`,
+      )
+      return `(${left} + ${right})`
+    }
+    case 'not':
+      return conditionOf(expression)
+    default: {
+      const { code, tests } = textOf(expression)
+      return tests.length === 0 ? code : `(if ${tests.join(' && ')} { ${code} } else { null })`
+    }
+  }
+}

@@ -1,0 +1,49 @@
+// Extensions and the settings of the collector itself: what a cluster or the agent does in their place.
+
+import { isTable } from '@penstock/agent/schema/walk'
+import type { Refusal } from '../page.ts'
+import { type Context, none, type Part, typeOf } from './mapping.ts'
+import type { Config } from './read.ts'
+
+/** Extensions with what does their work. */
+export const extensions: readonly Refusal[] = [
+  none('health_check', 'the agent has probes of its own', 'The Agent resource makes them.'),
+  none('pprof', 'the agent has no such server', 'Use `penstock support-bundle`.'),
+  none('zpages', 'the agent has no such server', 'Use `penstock tap` and `penstock top`.'),
+  none('file_storage', 'the agent keeps positions by itself', 'Disk buffers of sinks hold queues.'),
+  none('db_storage', 'the agent keeps positions by itself', 'Disk buffers of sinks hold queues.'),
+  none('memory_ballast', 'memory is limited by the resources of the pod', 'Set them in the Agent resource.'),
+  none('k8s_leader_elector', 'one replica at a time runs a source that must not run twice', 'Nothing is to do.'),
+  none('k8s_observer', 'the agent follows the pods of its node', 'Nothing is to do.'),
+  none('basicauth', 'sinks have their credentials', 'See `auth` of the sink.'),
+  none('bearertokenauth', 'sinks have their credentials', 'See `auth` of the sink.'),
+  none('headers_setter', 'sinks have their headers', 'See `request.headers` of the sink.'),
+  none('opamp', 'the operator manages agents', 'See `penstock status`.'),
+]
+
+export function serviceGaps(config: Config, context: Context, find: (id: string) => Part | undefined): void {
+  const { service } = config.value
+  if (!isTable(service)) return
+  if (isTable(service['telemetry']) && Object.keys(service['telemetry']).length > 0) {
+    context.replaced(
+      config.place(['service', 'telemetry']),
+      'service.telemetry',
+      'the agent has logs and metrics of its own',
+      'Scrape `/metrics` of the agents.',
+    )
+  }
+  const named = service['extensions']
+  for (const [index, id] of (Array.isArray(named) ? named.map(String) : []).entries()) {
+    const known = extensions.find(({ name }) => name.replaceAll('_', '') === typeOf(id))
+    const place = find(id)?.place() ?? config.place(['service', 'extensions', index])
+    if (known !== undefined) context.replaced(place, `extension ${id}`, known.reason, known.nearest)
+    else {
+      context.gap(
+        place,
+        `extension ${id}`,
+        'the extension has no counterpart',
+        'See whether a component that is left needs it: credentials stand at the sinks.',
+      )
+    }
+  }
+}

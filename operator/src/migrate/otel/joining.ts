@@ -1,0 +1,133 @@
+// Joining of lines: by the option `multiline` of files, or by an operator `recombine`. Sources do it, before any transform.
+
+import { multilineProblems } from '@penstock/agent/tailing/multiline'
+import { type Expression, parseExpression, UnknownExpression } from './expression.ts'
+import { type Context, type Part, seconds } from './mapping.ts'
+import { regexLiteral } from './text.ts'
+
+export const isPodLog = (path: string) => /^\/var\/log\/(?:containers|pods)(?:\/|$)/.test(path)
+
+/** The type without underscores. */
+export const typeOfOperator = (part: Part) => (part.text('type') ?? '').replaceAll('_', '').toLowerCase()
+
+/** Rules for joining lines, as `multiline.custom` has them. */
+interface Rules {
+  readonly start: string
+  readonly condition: string
+  readonly mode: 'continue_through' | 'halt_before' | 'halt_with'
+  readonly timeoutMs: number
+}
+
+/** The same as a source of files has them. */
+export const fileRules = ({ start, condition, mode, timeoutMs }: Rules) => ({
+  start_pattern: start,
+  condition_pattern: condition,
+  mode,
+  timeout_ms: timeoutMs,
+})
+
+interface Joined {
+  readonly rules: Rules | undefined
+  /** The operators whose work the source does. */
+  readonly done: ReadonlySet<Part>
+}
+
+/** Joining by the option `multiline` of a file, or by an operator that stands before all others. */
+export function joinedBy(part: Part, operators: readonly Part[], context: Context): Joined {
+  const start = part.text('multiline.line_start_pattern')
+  const end = part.text('multiline.line_end_pattern')
+  const isFile = !part.list('include').every(isPodLog)
+  const [first] = operators.filter(
+    (operator) => !['noop', 'move', 'regexparser', 'add'].includes(typeOfOperator(operator)),
+  )
+  const checked = (rules: Rules, at: Part, done: readonly Part[]): Joined => {
+    const [problem] = multilineProblems(fileRules(rules))
+    if (problem === undefined) return { rules, done: new Set(done) }
+    context.gap(
+      at.place(),
+      `${part.id}: multiline`,
+      problem.message,
+      'Give `multiline` to the source, with patterns that look neither ahead nor behind.',
+    )
+    return { rules: undefined, done: new Set(done) }
+  }
+  if (isFile && start !== undefined) {
+    const pattern = bare(start)
+    return checked({ start: pattern, condition: pattern, mode: 'halt_before', timeoutMs: 500 }, part, [])
+  }
+  if (isFile && end !== undefined) {
+    return checked({ start: '', condition: bare(end), mode: 'halt_with', timeoutMs: 500 }, part, [])
+  }
+  if (first !== undefined && typeOfOperator(first) === 'recombine') {
+    context.reportOptions(first, recombineOperator)
+    const rules = recombined(first, context)
+    return rules === undefined ? { rules, done: new Set([first]) } : checked(rules, first, [first])
+  }
+  return { rules: undefined, done: new Set() }
+}
+
+const recombineOperator = {
+  name: 'recombine',
+  options: {
+    type: '',
+    id: '',
+    output: '',
+    is_first_entry: '',
+    is_last_entry: '',
+    combine_field: '',
+    force_flush_period: '',
+    combine_with: '',
+  },
+  itself: {
+    source_identifier: 'the source joins lines of one file or container alone',
+    max_sources: 'the source joins lines of one file or container alone',
+    max_log_size: 'the source joins lines up to its own limit',
+    overwrite_with: 'the fields of the first line stay',
+    max_batch_size: 'the source joins lines up to its own limit',
+    max_unmatched_batch_size: 'lines that begin no event are events of their own',
+    on_error: 'lines that cannot be joined are events of their own',
+  },
+}
+
+/** A pattern without the group that configurations put around it for Go. */
+const bare = (pattern: string) => regexLiteral(pattern).slice(2, -1)
+
+function recombined(part: Part, context: Context): Rules | undefined {
+  const refuse = (reason: string) => {
+    context.gap(
+      part.place(),
+      `${part.id}: operator recombine`,
+      reason,
+      'Give `multiline` to the source: start, condition and mode.',
+    )
+    return undefined
+  }
+  if (part.has('combine_with') && part.text('combine_with') !== '\n') return refuse('lines are joined by a newline')
+  const timeoutMs = Math.ceil((seconds(part.text('force_flush_period')) ?? 5) * 1000)
+  const option = part.has('is_first_entry') ? 'is_first_entry' : 'is_last_entry'
+  const found = patternIn(part.text(option) ?? '')
+  if (found === undefined) return refuse(`\`${option}\` is not a test by \`matches\``)
+  const condition = bare(found.pattern)
+  if (option === 'is_last_entry') {
+    return found.isNegated
+      ? refuse('the last line is one that does not match')
+      : { start: '', condition, mode: 'halt_with', timeoutMs }
+  }
+  return found.isNegated
+    ? { start: '', condition, mode: 'continue_through', timeoutMs }
+    : { start: condition, condition, mode: 'halt_before', timeoutMs }
+}
+
+function patternIn(text: string): { readonly pattern: string; readonly isNegated: boolean } | undefined {
+  let expression: Expression
+  try {
+    expression = parseExpression(text)
+  } catch (error) {
+    if (error instanceof UnknownExpression) return undefined
+    throw error
+  }
+  const isNegated = expression.type === 'not'
+  const inner = expression.type === 'not' ? expression.value : expression
+  if (inner.type !== 'operation' || inner.operator !== 'matches' || inner.right.type !== 'literal') return undefined
+  return { pattern: String(inner.right.value), isNegated }
+}

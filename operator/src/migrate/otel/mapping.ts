@@ -1,0 +1,231 @@
+// The contract of a mapping: which component of the collector it takes, what that becomes, and what becomes of each of its options. The
+// guide's tables and the report of options without a counterpart are derived from it.
+
+import { isTable } from '@penstock/agent/schema/walk'
+import type { Component, Gap, Step } from '../draft.ts'
+import type { Refusal } from '../page.ts'
+
+export interface Place {
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+}
+
+export type Path = readonly (string | number)[]
+export type Signal = 'logs' | 'metrics'
+
+export interface Mapping<Result> {
+  /** The type without underscores, as `filelog` and `file_log` are one. */
+  readonly name: string
+  /** For the guide: what it becomes. */
+  readonly becomes: string
+  /**
+   * Options that the mapping reads, with what becomes of each; a name with dots is an option of a group, and stands for all that is below
+   * it. Of options that stand neither here nor in `itself` a gap is reported.
+   */
+  readonly options: Readonly<Record<string, string>>
+  /** Options whose work the agent does in its own way, and how. */
+  readonly itself?: Readonly<Record<string, string | Exception>>
+  readonly build: (part: Part, context: Context) => Result
+}
+
+/** An option whose work the agent does in its own way, but for some values. */
+export interface Exception {
+  readonly how: string
+  /** For these values a gap is reported. */
+  readonly unless: RegExp
+  readonly reason: string
+  readonly nearest: string
+}
+
+export interface SourcePart {
+  readonly component: Component
+  readonly signal: Signal
+  /** Where events of the source go through: gives the names of the transforms whose events are records. */
+  readonly follow: (source: string, context: Context) => readonly string[]
+}
+
+export interface SinkPart {
+  readonly component: Component
+  readonly steps: readonly Step[]
+}
+
+/** One component of the configuration. */
+export class Part {
+  readonly kind: string
+  /** As the configuration names it: `otlphttp/loki`. */
+  readonly id: string
+  readonly config: Readonly<Record<string, unknown>>
+  readonly #placeOf: (path: Path) => Place
+
+  constructor(kind: string, id: string, config: Readonly<Record<string, unknown>>, placeOf: (path: Path) => Place) {
+    this.kind = kind
+    this.id = id
+    this.config = config
+    this.#placeOf = placeOf
+  }
+
+  get type(): string {
+    return typeOf(this.id)
+  }
+
+  place(path: Path = []): Place {
+    return this.#placeOf(path)
+  }
+
+  /** A part that is configured inside this one, such as an operator. */
+  within(path: Path, config: Readonly<Record<string, unknown>>, id: string): Part {
+    return new Part(this.kind, id, config, (below) => this.#placeOf([...path, ...below]))
+  }
+
+  /** The value of an option; of one in a group by a name with dots. */
+  get(name: string): unknown {
+    let value: unknown = this.config
+    for (const key of name.split('.')) value = isTable(value) && Object.hasOwn(value, key) ? value[key] : undefined
+    return value ?? undefined
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== undefined
+  }
+
+  text(name: string): string | undefined {
+    const value = this.get(name)
+    return value === undefined || typeof value === 'object' ? undefined : String(value)
+  }
+
+  flag(name: string, byDefault: boolean): boolean {
+    const value = this.text(name)
+    return value === undefined ? byDefault : value.toLowerCase() === 'true'
+  }
+
+  /** Texts of a list; a single text is a list of one. */
+  list(name: string): string[] {
+    const value = this.get(name)
+    if (value === undefined) return []
+    return (Array.isArray(value) ? value : [value]).map(String)
+  }
+
+  table(name: string): Readonly<Record<string, unknown>> {
+    const value = this.get(name)
+    return isTable(value) ? value : {}
+  }
+
+  tables(name: string): readonly Readonly<Record<string, unknown>>[] {
+    const value = this.get(name)
+    return Array.isArray(value) ? value.filter(isTable) : []
+  }
+}
+
+/** The type in the id of a component. Types have been renamed to forms with underscores: `k8sattributes`, `k8s_attributes`. */
+export function typeOf(id: string): string {
+  const type = (id.split('/')[0] ?? '').trim().replaceAll('_', '').toLowerCase()
+  return type === 'otlpgrpc' ? 'otlp' : type
+}
+
+export class Context {
+  readonly gaps: Gap[]
+  /** Gives an extension by its id. */
+  readonly extension: (id: string) => Part | undefined
+  /** Adds transforms after the heads, as `Draft.append` does. */
+  readonly append: (heads: readonly string[], steps: readonly Step[], wanted: string, part: Part) => string[]
+
+  constructor(gaps: Gap[], extension: Context['extension'], append: Context['append']) {
+    this.gaps = gaps
+    this.extension = extension
+    this.append = append
+  }
+
+  gap(place: Place, subject: string, reason: string, nearest: string): void {
+    this.#add({ file: place.file, line: place.line, subject, reason, nearest })
+  }
+
+  /** Reports that something else does what the configuration asks for. */
+  replaced(place: Place, subject: string, reason: string, nearest: string): void {
+    this.#add({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
+  }
+
+  /** A component in several pipelines is reported once. */
+  #add(gap: Gap): void {
+    const isKnown = this.gaps.some(
+      (each) =>
+        each.file === gap.file && each.line === gap.line && each.subject === gap.subject && each.reason === gap.reason,
+    )
+    if (!isKnown) this.gaps.push(gap)
+  }
+
+  /** Reports the options of a component that have no counterpart. */
+  reportOptions(part: Part, mapping: Pick<Mapping<unknown>, 'name' | 'options' | 'itself'>): void {
+    const { options, itself = {} } = mapping
+    const known = [...Object.keys(options), ...Object.keys(itself)]
+    const visit = (table: Readonly<Record<string, unknown>>, above: readonly string[]): void => {
+      for (const [key, value] of Object.entries(table)) {
+        const path = [...above, key]
+        const name = path.join('.')
+        if (Object.hasOwn(options, name)) continue
+        const own = Object.hasOwn(itself, name) ? itself[name] : undefined
+        if (typeof own === 'string') continue
+        const place = part.place(path)
+        const subject = `${part.id}: ${name}`
+        if (own !== undefined) {
+          if (own.unless.test(JSON.stringify(value) ?? '')) this.gap(place, subject, own.reason, own.nearest)
+        } else if (known.some((each) => each.startsWith(`${name}.`)) && (isTable(value) || value === null)) {
+          if (isTable(value)) visit(value, path)
+        } else {
+          const others = Object.keys(options).slice(0, 8).join(', ')
+          this.gap(
+            place,
+            subject,
+            `the option \`${name}\` has no counterpart`,
+            `The Pipeline behaves as if it were not given. Options that are converted: ${others}.`,
+          )
+        }
+      }
+    }
+    visit(part.config, [])
+  }
+}
+
+/** The mapping of a part; without one a gap is reported, with the reason of its refusal. */
+export function findMapping<Result>(
+  part: Part,
+  mappings: readonly Mapping<Result>[],
+  refusals: readonly Refusal[],
+  context: Context,
+): Mapping<Result> | undefined {
+  const mapping = mappings.find(({ name }) => name === part.type)
+  if (mapping !== undefined) return mapping
+  const refusal = refusals.find(({ name }) => name.replaceAll('_', '') === part.type)
+  context.gap(
+    part.place(),
+    `${part.kind} ${part.id}`,
+    refusal?.reason ?? `the ${part.kind} is not known`,
+    refusal?.nearest ?? 'See `penstock-agent list` for components.',
+  )
+  return undefined
+}
+
+/** The comment of a component that stands in the place of one without a counterpart. */
+export function gapComment(part: Part, effect: string): string {
+  const { file, line } = part.place()
+  return `GAP: the ${part.kind} \`${part.id}\` (${file}:${line}) has no counterpart. ${effect}`
+}
+
+export const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+
+/** With one reason for several names. */
+export const each = (names: readonly string[], reason: string, nearest: string): Refusal[] =>
+  names.map((name) => none(name, reason, nearest))
+
+/** Seconds of a duration such as `1m30s` or `500ms`; undefined if it is none. */
+export function seconds(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (/^\d+$/.test(text)) return Number(text) / 1e9
+  const units: Readonly<Record<string, number>> = { ns: 1e-9, us: 1e-6, µs: 1e-6, ms: 1e-3, s: 1, m: 60, h: 3600 }
+  if (!/^(?:\d+(?:\.\d+)?(?:ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined
+  let total = 0
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|h)/g)) {
+    total += Number(amount) * (units[unit ?? ''] ?? 0)
+  }
+  return total
+}

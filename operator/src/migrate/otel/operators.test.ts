@@ -1,0 +1,418 @@
+// Operators of filelog on records that the collector would have had: the transforms give the record that it would have passed on.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { compileFiles } from '../../compile/config.ts'
+import { Draft } from '../draft.ts'
+import { convertOtel } from './convert.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'penstock-otel-operators-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let written = 0
+function converted(operators: readonly object[], receiver: object = {}) {
+  const draft = new Draft()
+  const config = {
+    receivers: { filelog: { include: ['/srv/app.log'], operators, ...receiver } },
+    exporters: { nop: null },
+    service: { pipelines: { logs: { receivers: ['filelog'], exporters: ['nop'] } } },
+  }
+  convertOtel([{ file: 'c.yaml', text: stringify(config) }], () => [], draft)
+  return { document: draft.document({ name: 'converted' }), gaps: draft.gaps }
+}
+
+function problems(text: string): string[] {
+  const file = join(folder, `${++written}.yaml`)
+  writeFileSync(file, text)
+  return compileFiles([file], { ownMachine: false }).problems.map(
+    ({ path, message, help, rendered }) => `${path}: ${message} ${help ?? ''} ${rendered ?? ''}`,
+  )
+}
+
+const cases: { name: string; operators: object[]; record: object; assert?: string }[] = [
+  {
+    name: 'json_parser puts members into attributes, and sets time and severity',
+    operators: [
+      {
+        type: 'json_parser',
+        timestamp: { parse_from: 'attributes.ts', layout: '%Y-%m-%d %H:%M:%S,%L' },
+        severity: { parse_from: 'attributes.level' },
+      },
+    ],
+    record: { message: '{"ts":"2024-05-01 10:00:00,250","level":"Warning2","n":{"m":1}}', attributes: { old: 1 } },
+    assert:
+      '.attributes.n.m == 1 && .attributes.old == 1 && .severity_number == 14 && .severity_text == "Warning2" && .timestamp == t\'2024-05-01T10:00:00.25Z\' && is_string(.message)',
+  },
+  {
+    name: 'json_parser leaves a text that is no object as it is',
+    operators: [{ type: 'json_parser', parse_to: 'body' }],
+    record: { message: 'plain', attributes: {} },
+    assert: '.message == "plain" && .attributes == {}',
+  },
+  {
+    name: 'json_parser discards what it cannot parse with on_error: drop',
+    operators: [{ type: 'json_parser', on_error: 'drop' }],
+    record: { message: 'plain' },
+  },
+  {
+    name: 'json_parser reads a nested field into the body under a condition',
+    operators: [{ type: 'json_parser', if: 'attributes.kind == "json" and body matches "^{"', parse_to: 'body' }],
+    record: { message: '{"a":[1]}', attributes: { kind: 'json' } },
+    assert: '.message.a == [1]',
+  },
+  {
+    name: 'regex_parser gives groups, and the empty text for those without a match',
+    operators: [{ type: 'regex_parser', regex: '^(?P<code>\\d{3}) (?P<path>\\S+)(?: (?P<rest>.*))?$' }],
+    record: { message: '200 /a' },
+    assert: '.attributes.code == "200" && .attributes.path == "/a" && .attributes.rest == ""',
+  },
+  {
+    name: "regex_parser reads ASCII digits alone, as Go's classes do",
+    operators: [{ type: 'regex_parser', regex: '^(?P<n>\\d+)$' }],
+    record: { message: '٣', attributes: {} },
+    assert: '!exists(.attributes.n)',
+  },
+  {
+    name: 'key_value_parser',
+    operators: [{ type: 'key_value_parser', delimiter: ':', pair_delimiter: ';' }],
+    record: { message: 'a:1;b:x' },
+    assert: '.attributes.a == "1" && .attributes.b == "x"',
+  },
+  {
+    name: 'csv_parser',
+    operators: [{ type: 'csv_parser', header: 'id,name' }],
+    record: { message: '7,"a,b"' },
+    assert: '.attributes.id == "7" && .attributes.name == "a,b"',
+  },
+  {
+    name: 'uri_parser',
+    operators: [{ type: 'uri_parser', parse_from: 'attributes.url', parse_to: 'attributes.uri' }],
+    record: { message: 'x', attributes: { url: 'https://h/p?a=b' } },
+    assert: '.attributes.uri == {"scheme": "https", "host": "h", "path": "/p", "query": {"a": ["b"]}}',
+  },
+  {
+    name: 'syslog_parser',
+    operators: [{ type: 'syslog_parser', protocol: 'rfc5424' }],
+    record: { message: '<34>1 2003-10-11T22:14:15.003Z web su 123 ID47 [ex@1 a="b"] failed' },
+    assert:
+      '.attributes.priority == 34 && .attributes.facility == 4 && .attributes.hostname == "web" && .attributes.appname == "su" && .attributes.proc_id == "123" && .attributes.msg_id == "ID47" && .attributes.structured_data."ex@1".a == "b" && .severity_number == 18 && .timestamp == t\'2003-10-11T22:14:15.003Z\'',
+  },
+  {
+    name: 'time_parser with a layout of Go',
+    operators: [
+      { type: 'time_parser', parse_from: 'attributes.t', layout_type: 'gotime', layout: '02/Jan/2006:15:04:05 -0700' },
+    ],
+    record: { message: 'x', attributes: { t: '10/Oct/2025:13:55:36 +0200' } },
+    assert: ".timestamp == t'2025-10-10T11:55:36Z'",
+  },
+  {
+    name: 'time_parser with a layout of Go in RFC 3339',
+    operators: [
+      {
+        type: 'time_parser',
+        parse_from: 'attributes.t',
+        layout_type: 'gotime',
+        layout: '2006-01-02T15:04:05.999999999Z07:00',
+      },
+    ],
+    record: { message: 'x', attributes: { t: '2025-10-10T13:55:36.5Z' } },
+    assert: ".timestamp == t'2025-10-10T13:55:36.5Z'",
+  },
+  {
+    name: 'time_parser in a zone, with a fraction that the layout does not have',
+    operators: [
+      { type: 'time_parser', parse_from: 'attributes.t', layout: '%Y-%m-%d %H:%M:%S', location: 'Europe/Berlin' },
+    ],
+    record: { message: 'x', attributes: { t: '2025-01-10 13:00:00.5' } },
+    assert: ".timestamp == t'2025-01-10T12:00:00.5Z'",
+  },
+  {
+    name: 'time_parser of an epoch with a fraction',
+    operators: [{ type: 'time_parser', parse_from: 'attributes.t', layout_type: 'epoch', layout: 's.ms' }],
+    record: { message: 'x', attributes: { t: '1700000000.25' } },
+    assert: ".timestamp == t'2023-11-14T22:13:20.25Z'",
+  },
+  {
+    name: 'time_parser of milliseconds',
+    operators: [{ type: 'time_parser', parse_from: 'attributes.t', layout_type: 'epoch', layout: 'ms' }],
+    record: { message: 'x', attributes: { t: 1_700_000_000_250 } },
+    assert: ".timestamp == t'2023-11-14T22:13:20.25Z'",
+  },
+  {
+    name: 'severity_parser with a mapping of its own',
+    operators: [
+      {
+        type: 'severity_parser',
+        parse_from: 'attributes.code',
+        overwrite_text: true,
+        mapping: { error: '5xx', warn2: [{ min: 400, max: 499 }], fatal: 'boom' },
+      },
+    ],
+    record: { message: 'x', attributes: { code: 404 } },
+    assert: '.severity_number == 14 && .severity_text == "WARN2"',
+  },
+  {
+    name: 'severity_parser without a match',
+    operators: [{ type: 'severity_parser', parse_from: 'attributes.code', preset: 'none', mapping: { error: 'bad' } }],
+    record: { message: 'x', attributes: { code: 'info' } },
+    assert: '.severity_number == 0 && .severity_text == "info"',
+  },
+  {
+    name: 'move, copy, add, remove',
+    operators: [
+      { type: 'move', from: 'attributes.a', to: 'resource["x.y"]' },
+      { type: 'copy', from: 'body', to: 'attributes["log.original"]' },
+      { type: 'add', field: 'attributes.fixed', value: { k: [1, 'b'] } },
+      { type: 'add', field: 'attributes.made', value: 'EXPR(body + "!")' },
+      { type: 'remove', field: 'attributes.gone' },
+      { type: 'move', from: 'attributes.none', to: 'body' },
+    ],
+    record: { message: 'm', attributes: { a: 1, gone: 2 } },
+    assert:
+      '.resource.attributes."x.y" == 1 && !exists(.attributes.a) && .attributes."log.original" == "m" && .attributes.fixed.k == [1, "b"] && .attributes.made == "m!" && !exists(.attributes.gone) && .message == "m"',
+  },
+  {
+    name: 'move of an object joins the members',
+    operators: [{ type: 'move', from: 'body', to: 'attributes' }],
+    record: { message: { b: 2 }, attributes: { a: 1 } },
+    assert: '.attributes == {"a": 1, "b": 2} && !exists(.message)',
+  },
+  {
+    name: 'retain keeps fields of the roots that it names',
+    operators: [{ type: 'retain', fields: ['attributes.a', 'attributes["c.d"]'] }],
+    record: { message: 'm', attributes: { a: 1, b: 2, 'c.d': 3 } },
+    assert: '.attributes == {"a": 1, "c.d": 3} && .message == "m"',
+  },
+  {
+    name: 'flatten',
+    operators: [{ type: 'flatten', field: 'attributes.k' }],
+    record: { message: 'm', attributes: { k: { x: 1 }, y: 2 } },
+    assert: '.attributes == {"x": 1, "y": 2}',
+  },
+  {
+    name: 'regex_replace',
+    operators: [{ type: 'regex_replace', field: 'body', regex: '(\\w+)@\\w+', replace_with: '$1@…' }],
+    record: { message: 'to bob@host' },
+    assert: '.message == "to bob@…"',
+  },
+  {
+    name: 'filter discards what its expression chooses',
+    operators: [{ type: 'filter', expr: 'not (attributes.level in ["warn", "error"]) or body contains "noise"' }],
+    record: { message: 'x', attributes: { level: 'info' } },
+  },
+  {
+    name: 'filter keeps the rest, and an expression that fails is false',
+    operators: [{ type: 'filter', expr: 'attributes.n > 5 or attributes.missing startsWith "x"' }],
+    record: { message: 'x', attributes: { n: 'text' } },
+    assert: '.message == "x"',
+  },
+  {
+    name: 'a router sends records to operators, and each goes on where its output says',
+    operators: [
+      {
+        type: 'router',
+        routes: [
+          { expr: 'body startsWith "{"', output: 'json' },
+          { expr: 'true', output: 'text' },
+        ],
+      },
+      { type: 'json_parser', id: 'json', output: 'end' },
+      { type: 'add', id: 'text', field: 'attributes.text', value: true, output: 'end' },
+      { type: 'add', id: 'end', field: 'attributes.end', value: true },
+    ],
+    record: { message: '{"a":1}', attributes: {} },
+    assert: '.attributes == {"a": 1, "end": true}',
+  },
+  {
+    name: 'a router discards what no route takes',
+    operators: [
+      { type: 'router', routes: [{ expr: 'body == "a"', output: 'end' }] },
+      { type: 'noop', id: 'end' },
+    ],
+    record: { message: 'b' },
+  },
+]
+
+test.each(cases)('$name', ({ operators, record, assert }) => {
+  const { document, gaps } = converted([{ type: 'add', field: 'attributes.first', value: 1 }, ...operators])
+  expect(gaps).toEqual([])
+  const transforms: { name: string; inputs: string[] }[] = document.toJSON().spec.transforms
+  const input = { attributes: {}, resource: { attributes: {} }, timestamp: '2026-01-01T00:00:00Z', ...record }
+  const first = transforms.findIndex(({ name }) => name.startsWith('filelog-add'))
+  document.setIn(['spec', 'transforms', first, 'config', 'source'], '.')
+  const [sink] = document.toJSON().spec.sinks
+  document.addIn(['spec', 'transforms'], {
+    name: 'last',
+    type: 'filter',
+    inputs: sink.inputs,
+    config: { condition: 'true' },
+  })
+  document.setIn(['spec', 'sinks', 0, 'inputs'], ['last'])
+  const expected = assert === undefined ? { at: 'last', count: 0 } : { at: 'last', assert }
+  document.setIn(
+    ['spec', 'tests'],
+    [{ name: 'record', insertAt: transforms[first]?.name, input: { log: input }, expect: [expected] }],
+  )
+  expect(problems(String(document))).toEqual([])
+})
+
+const pods = { include: ['/var/log/pods/*/*/*.log'], include_file_path: true }
+const line = {
+  message: 'hello',
+  stream: 'stderr',
+  file: '/var/log/pods/shop_web-1_abc-1/app/3.log',
+  timestamp: '2026-01-01T00:00:00Z',
+  orchestrator: { pod_name: 'web-1', pod_namespace: 'shop', pod_uid: 'abc-1', container_name: 'app' },
+}
+const older = [
+  {
+    type: 'router',
+    id: 'get-format',
+    routes: [
+      { output: 'parser-docker', expr: 'body matches "^\\\\{"' },
+      { output: 'parser-crio', expr: 'body matches "^[^ Z]+ "' },
+      { output: 'parser-containerd', expr: 'body matches "^[^ Z]+Z"' },
+    ],
+  },
+  {
+    type: 'regex_parser',
+    id: 'parser-crio',
+    regex: '^(?P<time>[^ Z]+) (?P<stream>stdout|stderr) (?P<logtag>[^ ]*) ?(?P<log>.*)$',
+    output: 'extract',
+    timestamp: { parse_from: 'attributes.time', layout_type: 'gotime', layout: '2006-01-02T15:04:05.999999999Z07:00' },
+  },
+  {
+    type: 'regex_parser',
+    id: 'parser-containerd',
+    regex: '^(?P<time>[^ ^Z]+Z) (?P<stream>stdout|stderr) (?P<logtag>[^ ]*) ?(?P<log>.*)$',
+    output: 'extract',
+    timestamp: { parse_from: 'attributes.time', layout: '%Y-%m-%dT%H:%M:%S.%LZ' },
+  },
+  {
+    type: 'json_parser',
+    id: 'parser-docker',
+    output: 'extract',
+    timestamp: { parse_from: 'attributes.time', layout: '%Y-%m-%dT%H:%M:%S.%LZ' },
+  },
+  {
+    type: 'regex_parser',
+    id: 'extract',
+    regex:
+      '^.*\\/(?P<namespace>[^_]+)_(?P<pod_name>[^_]+)_(?P<uid>[a-f0-9\\-]{36}|[^/]+)\\/(?P<container_name>[^\\._]+)\\/(?P<restart_count>\\d+)\\.log$',
+    parse_from: 'attributes["log.file.path"]',
+  },
+  { type: 'move', from: 'attributes.stream', to: 'attributes["log.iostream"]' },
+  { type: 'move', from: 'attributes.container_name', to: 'resource["k8s.container.name"]' },
+  { type: 'move', from: 'attributes.namespace', to: 'resource["k8s.namespace.name"]' },
+  { type: 'move', from: 'attributes.pod_name', to: 'resource["k8s.pod.name"]' },
+  { type: 'move', from: 'attributes.restart_count', to: 'resource["k8s.container.restart_count"]' },
+  { type: 'move', from: 'attributes.uid', to: 'resource["k8s.pod.uid"]' },
+  { type: 'move', from: 'attributes.log', to: 'body' },
+]
+
+test.each([
+  ['the operator container', [{ type: 'container', id: 'container-parser' }]],
+  ['a router and parsers of the runtime', older],
+])('lines of pods become the records of %s', (_, operators) => {
+  const { document, gaps } = converted(operators, pods)
+  expect(gaps).toEqual([])
+  const transforms: { name: string }[] = document.toJSON().spec.transforms
+  const facts =
+    '.message == "hello" && .attributes."log.iostream" == "stderr" && .attributes."log.file.path" == "/var/log/pods/shop_web-1_abc-1/app/3.log" && .attributes."log.file.name" == "3.log" && .resource.attributes == {"k8s.namespace.name": "shop", "k8s.pod.name": "web-1", "k8s.pod.uid": "abc-1", "k8s.container.name": "app", "k8s.container.restart_count": "3"} && .timestamp == t\'2026-01-01T00:00:00Z\' && is_timestamp(.observed_timestamp)'
+  document.setIn(
+    ['spec', 'tests'],
+    [
+      {
+        name: 'pod',
+        insertAt: transforms[0]?.name,
+        input: { log: line },
+        expect: [{ at: transforms.at(-1)?.name, assert: facts }],
+      },
+    ],
+  )
+  expect(problems(String(document))).toEqual([])
+})
+
+test.each([
+  { include: ['/var/log/pods/shop_*/*/*.log'], exclude: [], isRead: true },
+  { include: ['/var/log/pods/other_*/*/*.log'], exclude: [], isRead: false },
+  { include: ['/var/log/containers/web-*_shop_*.log'], exclude: [], isRead: true },
+  { include: ['/var/log/pods/*/*/*.log'], exclude: ['/var/log/pods/*_web-*_*/app/*.log'], isRead: false },
+  { include: ['/var/log/pods/**/*.log'], exclude: ['/var/log/pods/*/otel-collector/*.log'], isRead: true },
+])('paths $include without $exclude choose pods', ({ include, exclude, isRead }) => {
+  const { document, gaps } = converted([{ type: 'container' }], { include, exclude })
+  expect(gaps).toEqual([])
+  const transforms: { name: string }[] = document.toJSON().spec.transforms
+  document.setIn(
+    ['spec', 'tests'],
+    [
+      {
+        name: 'pod',
+        insertAt: transforms[0]?.name,
+        input: { log: line },
+        expect: [isRead ? { at: transforms.at(-1)?.name, assert: 'true' } : { at: transforms.at(-1)?.name, count: 0 }],
+      },
+    ],
+  )
+  expect(problems(String(document))).toEqual([])
+})
+
+test.each([
+  [
+    'multiline.line_start_pattern',
+    [],
+    { multiline: { line_start_pattern: '^\\d{4}' } },
+    { start_pattern: '^[0-9]{4}', condition_pattern: '^[0-9]{4}', mode: 'halt_before' },
+  ],
+  [
+    'multiline.line_end_pattern',
+    [],
+    { multiline: { line_end_pattern: ';$' } },
+    { start_pattern: '', condition_pattern: ';$', mode: 'halt_with' },
+  ],
+  [
+    'recombine by the first entry',
+    [{ type: 'recombine', combine_field: 'body', is_first_entry: 'body matches "^\\\\S"', force_flush_period: '2s' }],
+    {},
+    {
+      start_pattern: '^[^\\t\\n\\f\\r ]',
+      condition_pattern: '^[^\\t\\n\\f\\r ]',
+      mode: 'halt_before',
+      timeout_ms: 2000,
+    },
+  ],
+  [
+    'recombine by lines that continue',
+    [{ type: 'recombine', combine_field: 'body', is_first_entry: 'body not matches "^at "' }],
+    {},
+    { start_pattern: '', condition_pattern: '^at ', mode: 'continue_through' },
+  ],
+  [
+    'recombine by the last entry',
+    [{ type: 'recombine', combine_field: 'body', is_last_entry: 'body matches "END$"' }],
+    {},
+    { start_pattern: '', condition_pattern: 'END$', mode: 'halt_with' },
+  ],
+])('%s becomes `multiline` of the source', (_, operators, receiver, multiline) => {
+  const { document, gaps } = converted(operators, receiver)
+  expect(gaps).toEqual([])
+  expect(document.toJSON().spec.sources[0].config.multiline).toMatchObject(multiline)
+  expect(problems(String(document))).toEqual([])
+})
+
+test.each([
+  ['trace_parser', [{ type: 'trace_parser' }], 'operator trace_parser'],
+  ['an unknown operator', [{ type: 'wizard' }], 'operator wizard'],
+  ['an expression', [{ type: 'filter', expr: 'count(attributes.x, {# > 1})' }], 'expr'],
+  ['a field', [{ type: 'remove', field: 'somewhere.else' }], 'field'],
+  ['an option', [{ type: 'move', from: 'body', to: 'attributes.x', pace: 1 }], 'pace'],
+])('%s without a counterpart is a gap with its line, and the output passes lint', (_, operators, subject) => {
+  const { document, gaps } = converted(operators)
+  expect(gaps).toHaveLength(1)
+  expect(gaps[0]).toMatchObject({ file: 'c.yaml', subject: expect.stringContaining(subject) })
+  expect(gaps[0]?.line).toBeGreaterThan(5)
+  expect(problems(String(document))).toEqual([])
+})

@@ -1,0 +1,474 @@
+// Operators of filelog and of other receivers of logs. They are a graph: each passes records to the next in the list, or to the one that
+// `output` names. Operators without a counterpart pass records unchanged.
+
+import type { Step } from '../draft.ts'
+import type { Described } from '../page.ts'
+import { conditionOf, parseExpression, UnknownExpression, valueText } from './expression.ts'
+import { type Field, fieldOf, storeLines } from './field.ts'
+import { typeOfOperator } from './joining.ts'
+import { type Context, gapComment, type Mapping, type Part } from './mapping.ts'
+import { fieldAt } from './record.ts'
+import { severityLines, severityOptions, timeLines, timeOptions } from './record-time.ts'
+import { indent, regexLiteral, valueLiteral } from './text.ts'
+
+type Lines = readonly string[]
+
+const common = { type: 'the type', id: 'the name', output: 'which operator is next', if: '`if` around the statements' }
+const failing = {
+  on_error: '`drop` discards events whose parsing fails; else they pass unchanged',
+} as const
+const parsing = {
+  ...common,
+  ...failing,
+  parse_from: 'the field that is parsed',
+  parse_to: 'the field for what is found',
+  timestamp: 'the time of the event',
+  severity: '`.severity_text`, `.severity_number`',
+} as const
+
+function condition(part: Part, option: string, context: Context): string | undefined {
+  const text = part.text(option)
+  if (text === undefined) return undefined
+  try {
+    return conditionOf(parseExpression(text))
+  } catch (error) {
+    if (!(error instanceof UnknownExpression)) throw error
+    context.gap(
+      part.place([option]),
+      `${part.id}: ${option}`,
+      `the expression \`${text}\` is not converted: ${error.message}`,
+      'Write the operator as a remap transform.',
+    )
+    return undefined
+  }
+}
+
+function field(part: Part, option: string, context: Context, byDefault?: string): Field | undefined {
+  const text = part.text(option) ?? byDefault
+  const found = fieldOf(text ?? '')
+  if (found === undefined) {
+    context.gap(
+      part.place([option]),
+      `${part.id}: ${option}`,
+      `\`${text ?? ''}\` is no field of body, attributes or resource`,
+      'Write the operator as a remap transform.',
+    )
+  }
+  return found
+}
+
+/** A parser: the call gives an object, or null where the text is not of its form. */
+function parser(
+  name: string,
+  becomes: string,
+  options: Readonly<Record<string, string>>,
+  call: (text: string, part: Part, context: Context) => readonly string[] | undefined,
+  itself: Readonly<Record<string, string>> = {},
+): Mapping<Lines> {
+  return {
+    name,
+    becomes,
+    options: { ...parsing, ...options },
+    itself,
+    build: (part, context) => {
+      const from = field(part, 'parse_from', context, 'body')
+      const to = field(part, 'parse_to', context, 'attributes')
+      if (from === undefined || to === undefined) return []
+      const at = fieldAt(from.path)
+      const lines = call(`string!(${at})`, part, context)
+      if (lines === undefined) return []
+      const blocks = blocksOf(part, context)
+      const drops = (part.text('on_error') ?? '').startsWith('drop')
+      return [
+        'parsed = null',
+        `if is_string(${at}) {`,
+        ...lines.map((line) => `  ${line}`),
+        '}',
+        'if is_object(parsed) {',
+        ...storeLines(to, 'parsed').map((line) => `  ${line}`),
+        ...blocks.map((line) => `  ${line}`),
+        drops ? '} else {\n  abort\n}' : '}',
+      ]
+    },
+  }
+}
+
+function blocksOf(part: Part, context: Context): string[] {
+  const block = (name: string) => part.within([name], part.table(name), part.id)
+  const lines: string[] = []
+  if (part.has('timestamp')) {
+    context.reportOptions(block('timestamp'), { name: 'timestamp', options: timeOptions })
+    lines.push(...timeLines(block('timestamp'), context))
+  }
+  if (part.has('severity')) {
+    context.reportOptions(block('severity'), { name: 'severity', options: severityOptions })
+    lines.push(...severityLines(block('severity'), context))
+  }
+  return lines
+}
+
+const jsonParser = parser(
+  'jsonparser',
+  'a remap transform with `parse_json`',
+  {},
+  (text) => [`parsed = parse_json(${text}) ?? null`],
+  { parse_ints: 'numbers without a fraction are integers' },
+)
+
+const regexParser = parser(
+  'regexparser',
+  'a remap transform with `parse_regex`',
+  { regex: 'the pattern; a group that takes part in no match is the empty text' },
+  (text, part, context) => {
+    const regex = part.text('regex')
+    if (regex === undefined || !/\(\?P?</.test(regex)) {
+      context.gap(part.place(), `${part.id}: regex`, 'the pattern names no group', 'Name groups by `(?P<name>…)`.')
+      return undefined
+    }
+    return [
+      `parsed = parse_regex(${text}, ${regexLiteral(regex)}) ?? null`,
+      'if is_object(parsed) { parsed = map_values(object!(parsed)) -> |group| { if group == null { "" } else { group } } }',
+    ]
+  },
+  { cache: 'nothing is kept of earlier lines' },
+)
+
+const keyValueParser = parser(
+  'keyvalueparser',
+  'a remap transform with `parse_key_value`',
+  { delimiter: '`key_value_delimiter`', pair_delimiter: '`field_delimiter`' },
+  (text, part) => {
+    const delimiter = valueLiteral(part.text('delimiter') ?? '=')
+    const pair = valueLiteral(part.text('pair_delimiter') ?? ' ')
+    return [
+      `parsed = parse_key_value(${text}, key_value_delimiter: ${delimiter}, field_delimiter: ${pair}, accept_standalone_key: false) ?? null`,
+    ]
+  },
+)
+
+const csvParser = parser(
+  'csvparser',
+  'a remap transform with `parse_csv`',
+  { header: 'the names of columns', header_delimiter: 'between the names', delimiter: '`delimiter`' },
+  (text, part, context) => {
+    const delimiter = part.text('delimiter') ?? ','
+    const header = part.text('header')
+    if (header === undefined) {
+      context.gap(part.place(), `${part.id}: header`, 'the operator names no columns', 'Give `header`.')
+      return undefined
+    }
+    const names = header.split(part.text('header_delimiter') ?? delimiter).map((name) => name.trim())
+    return [
+      `columns = parse_csv(${text}, delimiter: ${valueLiteral(delimiter)}) ?? []`,
+      `if length(columns) == ${names.length} { parsed = object_from_array(zip([${names.map(valueLiteral).join(', ')}], columns)) }`,
+    ]
+  },
+)
+
+const uriParser = parser('uriparser', 'a remap transform with `parse_url`', {}, (text) => [
+  `parts = parse_url(${text}) ?? null`,
+  'if is_object(parts) {',
+  '  parsed = { "scheme": parts.scheme, "host": parts.host, "path": parts.path, "query": map_values(object(parts.query) ?? {}) -> |value| { [value] } }',
+  '  if parts.port != null { parsed.port = to_string(parts.port) }',
+  '  if parts.username != "" { parsed.user = parts.username }',
+  '  parsed = filter(parsed) -> |_key, value| { value != null && value != "" && value != {} }',
+  '}',
+])
+
+const syslogParser = parser(
+  'syslogparser',
+  'a remap transform with `parse_syslog`',
+  { location: 'a gap: a time without a zone is that of UTC' },
+  (text, part, context) => {
+    const zone = part.text('location')
+    if (zone !== undefined && zone !== 'UTC') {
+      context.gap(
+        part.place(['location']),
+        `${part.id}: location`,
+        'a time that names no zone is read as that of UTC',
+        'Correct `.timestamp` in a remap transform.',
+      )
+    }
+    return [
+      `found = parse_syslog(${text}) ?? null`,
+      'if is_object(found) {',
+      '  facility = to_syslog_facility_code(string(found.facility) ?? "user") ?? 1',
+      '  level = to_syslog_severity(string(found.severity) ?? "notice") ?? 5',
+      '  proc_id = if found.procid == null { null } else { to_string(found.procid) }',
+      '  structured = filter(object!(found)) -> |_key, value| { is_object(value) }',
+      '  if is_empty(structured) { structured = null }',
+      '  parsed = { "priority": facility * 8 + level, "facility": facility, "message": found.message, "hostname": found.hostname, "appname": found.appname, "proc_id": proc_id, "msg_id": found.msgid, "version": found.version, "structured_data": structured }',
+      '  parsed = filter(parsed) -> |_key, value| { value != null }',
+      '  .severity_text = found.severity',
+      '  .severity_number = get([21, 19, 18, 17, 13, 10, 9, 5], [level]) ?? 0',
+      '  if is_timestamp(found.timestamp) { .timestamp = found.timestamp }',
+      '}',
+    ]
+  },
+  { protocol: 'the function detects it', allow_skip_pri_header: 'lines without it are read, too' },
+)
+
+/** An operator that changes fields. */
+function change(
+  name: string,
+  options: Readonly<Record<string, string>>,
+  build: (part: Part, context: Context) => readonly string[],
+  becomes = 'a remap transform',
+): Mapping<Lines> {
+  return {
+    name,
+    becomes,
+    options: { ...common, ...options },
+    itself: { on_error: 'a field that is absent changes nothing' },
+    build,
+  }
+}
+
+/** Takes a field out; of a root all that it holds. */
+function takeOut(from: Field): string {
+  return from.below.length === 0 && from.root !== 'body' ? `${fieldAt(from.path)} = {}` : `del(${fieldAt(from.path)})`
+}
+
+const move = change('move', { from: 'the field that goes', to: 'the field that comes' }, (part, context) => {
+  const from = field(part, 'from', context)
+  const to = field(part, 'to', context)
+  if (from === undefined || to === undefined) return []
+  const at = fieldAt(from.path)
+  return [
+    `if exists(${at}) {`,
+    `  value = ${at}`,
+    `  ${takeOut(from)}`,
+    ...storeLines(to, 'value').map((line) => `  ${line}`),
+    '}',
+  ]
+})
+
+const copy = change('copy', { from: 'the field', to: 'the field that comes' }, (part, context) => {
+  const from = field(part, 'from', context)
+  const to = field(part, 'to', context)
+  if (from === undefined || to === undefined) return []
+  const at = fieldAt(from.path)
+  return [`if exists(${at}) {`, `  value = ${at}`, ...storeLines(to, 'value').map((line) => `  ${line}`), '}']
+})
+
+const add = change('add', { field: 'the field', value: 'a value, or an expression in `EXPR(…)`' }, (part, context) => {
+  const to = field(part, 'field', context)
+  if (to === undefined) return []
+  const given = part.get('value')
+  const inner = typeof given === 'string' ? /^EXPR\((.*)\)$/s.exec(given)?.[1] : undefined
+  if (inner === undefined) return [`${fieldAt(to.path)} = ${valueLiteral(given)}`]
+  try {
+    return [`${fieldAt(to.path)} = ${valueText(parseExpression(inner))}`]
+  } catch (error) {
+    if (!(error instanceof UnknownExpression)) throw error
+    context.gap(
+      part.place(['value']),
+      `${part.id}: value`,
+      `the expression \`${inner}\` is not converted: ${error.message}`,
+      'Write the operator as a remap transform.',
+    )
+    return []
+  }
+})
+
+const remove = change('remove', { field: '`del`' }, (part, context) => {
+  const from = field(part, 'field', context)
+  return from === undefined ? [] : [takeOut(from)]
+})
+
+const retain = change('retain', { fields: 'the fields that stay, of the roots that they have' }, (part, context) => {
+  const fields = part.list('fields').flatMap((text, index) => {
+    const found = fieldOf(text)
+    if (found === undefined) {
+      context.gap(part.place(['fields', index]), `${part.id}: ${text}`, 'it names no field', 'Correct `fields`.')
+    }
+    return found === undefined ? [] : [found]
+  })
+  return [...Map.groupBy(fields, ({ root }) => root)].flatMap(([, ofRoot]) => {
+    if (ofRoot.some(({ below }) => below.length === 0)) return []
+    const root = fieldAt(
+      (ofRoot[0] as Field).path.slice(0, (ofRoot[0] as Field).path.length - (ofRoot[0] as Field).below.length),
+    )
+    return [
+      'kept = {}',
+      ...ofRoot.map(({ path, below }) => `if exists(${fieldAt(path)}) { kept${fieldAt(below)} = ${fieldAt(path)} }`),
+      `${root} = kept`,
+    ]
+  })
+})
+
+const flatten = change('flatten', { field: 'the object whose members move up' }, (part, context) => {
+  const from = field(part, 'field', context)
+  if (from === undefined || from.below.length === 0) return []
+  const above = fieldAt(from.path.slice(0, -1))
+  const at = fieldAt(from.path)
+  return [
+    `if is_object(${at}) {`,
+    `  nested = object!(del(${at}))`,
+    `  ${above} = merge(object(${above}) ?? {}, nested)`,
+    '}',
+  ]
+})
+
+const regexReplace = change(
+  'regexreplace',
+  { field: 'the field', regex: 'the pattern', regex_name: '`ansi_control_sequences`', replace_with: 'the new text' },
+  (part, context) => {
+    const at = field(part, 'field', context)
+    if (at === undefined) return []
+    const place = fieldAt(at.path)
+    const regex = part.text('regex')
+    if (part.text('regex_name') === 'ansi_control_sequences') {
+      return [`if is_string(${place}) { ${place} = strip_ansi_escape_codes(string!(${place})) }`]
+    }
+    if (regex === undefined) {
+      context.gap(part.place(), `${part.id}: regex`, 'the operator names no known pattern', 'Give `regex`.')
+      return []
+    }
+    const text = valueLiteral(part.text('replace_with') ?? '')
+    return [`if is_string(${place}) { ${place} = replace(string!(${place}), ${regexLiteral(regex)}, ${text}) }`]
+  },
+)
+
+const timeParser = change('timeparser', timeOptions, timeLines)
+const severityParser = change('severityparser', severityOptions, severityLines)
+const noop = change('noop', {}, () => [])
+
+/** Operators that are one program each. */
+const statements: readonly Mapping<Lines>[] = [
+  jsonParser,
+  regexParser,
+  keyValueParser,
+  csvParser,
+  uriParser,
+  syslogParser,
+  move,
+  copy,
+  add,
+  remove,
+  retain,
+  flatten,
+  regexReplace,
+  timeParser,
+  severityParser,
+  noop,
+]
+
+const filterOptions = { ...common, expr: 'records for which it holds go', drop_ratio: 'a gap if it is not 1' }
+const routerOptions = { ...common, routes: 'a filter transform each', default: 'a filter transform for the rest' }
+
+/** Operators that choose records, or that the source does; for the guide. */
+const others: readonly Described[] = [
+  { name: 'filter', becomes: 'a filter transform', options: filterOptions },
+  { name: 'router', becomes: 'a filter transform for each route', options: routerOptions },
+]
+
+export const operatorTable: readonly Described[] = [...others, ...statements].map((each) => ({
+  ...each,
+  name: each.name.replace(/(parser|replace)$/, '_$1'),
+}))
+
+const refusals: Readonly<Record<string, readonly [string, string]>> = {
+  traceparser: [
+    'the ids of a trace are not read from the text',
+    'Set `.trace_id` and `.span_id` in a remap transform, for instance from `.attributes`.',
+  ],
+  scopenameparser: ['the name of the scope is not read', 'Set `.scope.name` in a remap transform.'],
+  recombine: ['records are joined by sources alone, before other operators', 'Give `multiline` to the source.'],
+  container: ['the source reads lines of the container runtime', 'Read the logs of pods below `/var/log/pods`.'],
+  jsonarrayparser: ['the operator is not converted', 'Use `parse_json` in a remap transform.'],
+  assignkeys: ['the operator is not converted', 'Use `object_from_array` in a remap transform.'],
+  unquote: ['the operator is not converted', 'Use `parse_json` in a remap transform.'],
+  fileoutput: ['an operator cannot be an output', 'Add a sink `file`.'],
+  stdout: ['an operator cannot be an output', 'Use `penstock tap`.'],
+}
+
+/** @param skipped operators whose work the source has done */
+export function followOperators(
+  operators: readonly Part[],
+  skipped: ReadonlySet<Part>,
+  start: readonly string[],
+  context: Context,
+): string[] {
+  const idOf = (part: Part) => part.text('id') ?? part.text('type') ?? ''
+  const arriving = new Map<Part | undefined, string[]>()
+  const pass = (heads: readonly string[], output: string | undefined, from: number) => {
+    const named = output === undefined ? undefined : operators.find((part) => idOf(part) === output)
+    const next = output === undefined ? operators[from + 1] : named
+    arriving.set(next, [...(arriving.get(next) ?? []), ...heads])
+  }
+  if (operators.length === 0) return [...start]
+  arriving.set(operators[0], [...start])
+  for (const [index, part] of operators.entries()) {
+    const heads = [...new Set(arriving.get(part) ?? [])]
+    if (heads.length === 0) continue
+    const type = typeOfOperator(part)
+    const output = part.text('output')
+    if (type === 'router' && !skipped.has(part)) route(part, heads, index, pass, context)
+    else if (skipped.has(part)) pass(heads, type === 'router' ? firstRoute(part) : output, index)
+    else pass(context.append(heads, stepsOf(part, type, context), `${part.id}-${idOf(part)}`, part), output, index)
+  }
+  return [...new Set(arriving.get(undefined) ?? [])]
+}
+
+function firstRoute(part: Part): string | undefined {
+  const [first] = part.tables('routes')
+  const output = first?.['output']
+  return Array.isArray(output) ? String(output[0]) : output === undefined ? undefined : String(output)
+}
+
+function route(
+  part: Part,
+  heads: readonly string[],
+  index: number,
+  pass: (heads: readonly string[], output: string | undefined, from: number) => void,
+  context: Context,
+): void {
+  context.reportOptions(part, { name: 'router', options: routerOptions })
+  const before: string[] = []
+  for (const [number, table] of part.tables('routes').entries()) {
+    const inner = part.within(['routes', number], table, part.id)
+    const test = condition(inner, 'expr', context) ?? 'false'
+    const steps: Step[] = [{ type: 'filter', text: [...before.map((text) => `!${text}`), test].join(' && ') }]
+    const made = context.append(heads, steps, `${part.id}-route`, part)
+    const outputs = inner.list('output')
+    for (const output of outputs.length === 0 ? [undefined] : outputs) pass(made, output, index)
+    before.push(test)
+  }
+  const byDefault = part.text('default')
+  if (byDefault === undefined) return
+  const rest: Step[] = [{ type: 'filter', text: before.map((text) => `!${text}`).join(' && ') || 'true' }]
+  pass(context.append(heads, rest, `${part.id}-route`, part), byDefault, index)
+}
+
+function stepsOf(part: Part, type: string, context: Context): readonly Step[] {
+  if (type === 'filter') {
+    context.reportOptions(part, { name: type, options: filterOptions })
+    if (part.has('drop_ratio') && Number(part.text('drop_ratio')) !== 1) {
+      context.gap(
+        part.place(['drop_ratio']),
+        `${part.id}: drop_ratio`,
+        'a part of the records cannot be chosen by chance',
+        'All of them are discarded.',
+      )
+    }
+    const test = condition(part, 'expr', context)
+    return test === undefined ? [] : [{ type: 'filter', text: `!${test}` }]
+  }
+  const mapping = statements.find(({ name }) => name === type)
+  if (mapping === undefined) {
+    const name = part.text('type') ?? ''
+    const [reason, nearest] = refusals[type] ?? ['the operator is not known', 'Write it as a remap transform.']
+    context.gap(part.place(), `${part.id}: operator ${name}`, reason, nearest)
+    const { file, line } = part.place()
+    const comment = `GAP: the operator \`${name}\` (${file}:${line}) has no counterpart. Records pass unchanged.`
+    return [{ type: 'remap', text: '.', comments: [comment] }]
+  }
+  context.reportOptions(part, mapping)
+  const lines = mapping.build(part, context)
+  if (lines.length === 0) return []
+  if (!part.has('if')) return [{ type: 'remap', text: lines.join('\n') }]
+  const test = condition(part, 'if', context)
+  if (test === undefined) return [{ type: 'remap', text: '.', comments: [gapComment(part, 'Records pass unchanged.')] }]
+  return [{ type: 'remap', text: `if ${test} {\n${indent(lines.join('\n'))}\n}` }]
+}

@@ -1,0 +1,39 @@
+// The tables of the guide for the OpenTelemetry collector.
+
+import { type Described, mappingTables, type Refusal } from '../page.ts'
+import { connectors, refusedConnectors } from './connectors.ts'
+import { exporters, refusedExporters } from './exporters.ts'
+import { extensions } from './extensions.ts'
+import { operatorTable } from './operators.ts'
+import { processors, refusedProcessors } from './processors.ts'
+import { receivers, refusedReceivers } from './receivers.ts'
+
+/** Names as the collector writes them. */
+const written: Readonly<Record<string, string>> = {
+  k8sevents: 'k8s_events',
+  memorylimiter: 'memory_limiter',
+  splunkhec: 'splunk_hec',
+}
+
+const named = (mappings: readonly Described[]): Described[] =>
+  mappings.map((mapping) => ({ ...mapping, name: written[mapping.name] ?? mapping.name }))
+
+export function otelTables(): string {
+  const tables = (title: string, mappings: readonly Described[], refusals: readonly Refusal[]) =>
+    mappingTables(title, named(mappings), refusals)
+  return [
+    tables('Receivers', receivers, refusedReceivers),
+    mappingTables('Operators', operatorTable, [], ['type', 'id', 'output', 'if']),
+    tables('Processors', processors, refusedProcessors),
+    tables('Connectors', connectors, refusedConnectors),
+    tables('Exporters', exporters, refusedExporters),
+    [
+      '## Extensions',
+      '',
+      '| Extension | In its place | See |',
+      '|---|---|---|',
+      ...extensions.map(({ name, reason, nearest }) => `| \`${name}\` | ${reason} | ${nearest} |`),
+      '',
+    ].join('\n'),
+  ].join('\n')
+}

@@ -1,0 +1,112 @@
+// What the Helm chart adds to the configuration among its values: the pipeline of logs that it has by default, and the components of
+// presets.
+
+import { isTable } from '@penstock/agent/schema/walk'
+
+type Table = Readonly<Record<string, unknown>>
+
+interface Added {
+  readonly receivers?: Readonly<Record<string, Table>>
+  readonly processors?: Readonly<Record<string, Table>>
+  readonly pipeline: 'logs' | 'metrics'
+}
+
+const kubernetesAttributes = (preset: Table): Table => {
+  const all = [{ tag_name: '$$1', key_regex: '(.*)', from: 'pod' }]
+  const metadata = [
+    'k8s.namespace.name',
+    'k8s.pod.name',
+    'k8s.pod.uid',
+    'k8s.node.name',
+    'k8s.deployment.name',
+    'k8s.replicaset.name',
+    'k8s.daemonset.name',
+    'k8s.job.name',
+    'k8s.container.name',
+    'k8s.cronjob.name',
+    'k8s.statefulset.name',
+    'container.image.tag',
+    'container.image.name',
+  ]
+  return {
+    extract: {
+      metadata,
+      ...(preset['extractAllPodLabels'] === true ? { labels: all } : {}),
+      ...(preset['extractAllPodAnnotations'] === true ? { annotations: all } : {}),
+    },
+  }
+}
+
+const presets: Readonly<Record<string, (preset: Table) => Added>> = {
+  logsCollection: () => ({
+    pipeline: 'logs',
+    receivers: {
+      filelog: {
+        include: ['/var/log/pods/*/*/*.log'],
+        start_at: 'end',
+        include_file_path: true,
+        include_file_name: false,
+        operators: [{ type: 'container', id: 'container-parser' }],
+      },
+    },
+  }),
+  kubernetesAttributes: (preset) => ({
+    pipeline: 'logs',
+    processors: { k8sattributes: kubernetesAttributes(preset) },
+  }),
+  kubernetesEvents: () => ({
+    pipeline: 'logs',
+    receivers: { k8sobjects: { objects: [{ name: 'events', mode: 'watch', group: 'events.k8s.io' }] } },
+  }),
+  hostMetrics: () => ({ pipeline: 'metrics', receivers: { hostmetrics: {} } }),
+  kubeletMetrics: () => ({ pipeline: 'metrics', receivers: { kubeletstats: {} } }),
+  clusterMetrics: () => ({ pipeline: 'metrics', receivers: { k8s_cluster: {} } }),
+}
+
+/** The pipeline that the chart has where the values give none. */
+const byDefault = { receivers: ['otlp'], processors: ['memory_limiter', 'batch'], exporters: ['debug'] }
+
+const tableOf = (value: unknown): Table => (isTable(value) ? value : {})
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** The configuration that the chart makes of its values; undefined if no preset is on. */
+export function withPresets(values: Table, own: Table): Table | undefined {
+  const asked = tableOf(values['presets'])
+  const added = Object.entries(presets).flatMap(([name, make]) => {
+    const preset = tableOf(asked[name])
+    return preset['enabled'] === true ? [make(preset)] : []
+  })
+  if (added.length === 0) return undefined
+  const receivers: Record<string, unknown> = { ...tableOf(own['receivers']) }
+  const processors: Record<string, unknown> = { ...tableOf(own['processors']) }
+  const exporters: Record<string, unknown> = { ...tableOf(own['exporters']) }
+  const service = tableOf(own['service'])
+  const pipelines: Record<string, Table> = { ...(tableOf(service['pipelines']) as Record<string, Table>) }
+  for (const { pipeline, ...parts } of added) {
+    const given = tableOf(pipelines[pipeline])
+    const start = {
+      receivers: listOf(given['receivers'] ?? byDefault.receivers),
+      processors: listOf(given['processors'] ?? byDefault.processors),
+      exporters: listOf(given['exporters'] ?? byDefault.exporters),
+    }
+    // Receivers are put last, and attributes of Kubernetes come first.
+    const more = Object.keys(parts.receivers ?? {}).filter((id) => !start.receivers.includes(id))
+    const first = Object.keys(parts.processors ?? {}).filter((id) => !start.processors.includes(id))
+    pipelines[pipeline] = {
+      ...start,
+      receivers: [...start.receivers, ...more],
+      processors: [...first, ...start.processors],
+    }
+    for (const [id, config] of Object.entries(parts.receivers ?? {})) {
+      receivers[id] = { ...config, ...tableOf(receivers[id]) }
+    }
+    for (const [id, config] of Object.entries(parts.processors ?? {})) {
+      processors[id] = { ...config, ...tableOf(processors[id]) }
+    }
+  }
+  // Parts that the chart defines, where the values only name them.
+  for (const id of ['memory_limiter', 'batch']) processors[id] ??= {}
+  exporters['debug'] ??= {}
+  receivers['otlp'] ??= {}
+  return { ...own, receivers, processors, exporters, service: { ...service, pipelines } }
+}

@@ -1,0 +1,464 @@
+// Receivers as sources. The first transform after a source makes its events records, in the form that `record.ts` describes.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import type { Step } from '../draft.ts'
+import type { Refusal } from '../page.ts'
+import { nodeVariable } from './environment.ts'
+import { fieldOf } from './field.ts'
+import { fileRules, isPodLog, joinedBy, typeOfOperator } from './joining.ts'
+import { type Context, each, type Mapping, none, type Part, type SourcePart, seconds } from './mapping.ts'
+import { followOperators } from './operators.ts'
+import { regexLiteral, valueLiteral } from './text.ts'
+
+const later = {
+  storage: 'positions are kept by themselves',
+  retry_on_failure: 'a source waits for the buffers of its sinks',
+}
+
+const operatorsOf = (part: Part) =>
+  part.tables('operators').map((table, index) => part.within(['operators', index], table, part.id))
+
+const filelog: Mapping<SourcePart> = {
+  name: 'filelog',
+  becomes: '`orchestrator_logs` for pod logs, `file` for other files',
+  options: {
+    include: '`include`; for pod logs a filter by their paths, unless all are read',
+    exclude: '`exclude`; for pod logs a filter by their paths',
+    start_at: '`read_from`',
+    multiline: '`multiline`',
+    encoding: '`encoding.charset`',
+    exclude_older_than: '`ignore_older_secs`',
+    delete_after_read: '`remove_after_secs`',
+    max_log_size: '`max_line_bytes`; longer lines are discarded, where the collector cuts them',
+    preserve_leading_whitespaces: 'whether white space is cut from lines of files',
+    preserve_trailing_whitespaces: 'whether white space is cut from lines of files',
+    include_file_name: '`.attributes."log.file.name"`',
+    include_file_path: '`.attributes."log.file.path"`',
+    attributes: 'fields below `.attributes`',
+    resource: 'fields below `.resource.attributes`',
+    operators: 'transforms; see below',
+  },
+  itself: {
+    ...later,
+    poll_interval: 'the source watches files',
+    poll_delay: 'the source watches files',
+    fingerprint_size: 'files are known by their first lines',
+    max_concurrent_files: 'all files are read',
+    max_batches: 'all files are read',
+    force_flush_period: 'the last line of a file is read when it ends',
+    initial_buffer_size: 'buffers grow with the lines',
+    acquire_fs_lock: 'positions tell which lines have been read',
+  },
+  build: (part, context) => (part.list('include').every(isPodLog) ? pods(part, context) : files(part, context)),
+}
+
+/** Fields that the configuration itself gives to all records, as members of an object. */
+function fixedMembers(part: Part, option: 'attributes' | 'resource', context: Context): string[] {
+  return Object.entries(part.table(option)).flatMap(([key, value]) => {
+    if (typeof value === 'string' && nodeVariable.test(value)) {
+      return [`${textLiteral(key)}: %orchestrator.pod_node_name`]
+    }
+    if (typeof value === 'string' && /^EXPR\(/.test(value)) {
+      context.gap(
+        part.place([option, key]),
+        `${part.id}: ${option}.${key}`,
+        'an expression stands where the record has no fields yet',
+        'Set the field in a remap transform.',
+      )
+      return []
+    }
+    return [`${textLiteral(key)}: ${valueLiteral(value)}`]
+  })
+}
+
+function recordStep(
+  attributes: readonly string[],
+  resource: readonly string[],
+  before: readonly string[] = [],
+  message = '.message',
+): Step {
+  const members = (list: readonly string[]) => (list.length === 0 ? '{}' : `{ ${list.join(', ')} }`)
+  return {
+    type: 'remap',
+    text: [
+      ...before,
+      '. = {',
+      `  "message": ${message},`,
+      '  "timestamp": .timestamp,',
+      '  "observed_timestamp": now(),',
+      `  "attributes": ${members(attributes)},`,
+      `  "resource": { "attributes": ${members(resource)} },`,
+      '}',
+    ].join('\n'),
+    comments: ['The record as the collector has it.'],
+  }
+}
+
+function files(part: Part, context: Context): SourcePart {
+  const operators = operatorsOf(part)
+  const joined = joinedBy(part, operators, context)
+  const encoding = part.text('encoding') ?? 'utf-8'
+  const older = seconds(part.text('exclude_older_than'))
+  const size = bytes(part.text('max_log_size'))
+  const config = {
+    include: part.list('include'),
+    ...(part.list('exclude').length > 0 ? { exclude: part.list('exclude') } : {}),
+    read_from: part.text('start_at') === 'beginning' ? 'beginning' : 'end',
+    ...(older === undefined ? {} : { ignore_older_secs: Math.ceil(older) }),
+    ...(size === undefined ? {} : { max_line_bytes: size }),
+    ...(part.flag('delete_after_read', false) ? { remove_after_secs: 0 } : {}),
+    ...(/^utf-?8(?:-raw)?$|^nop$|^ascii$/i.test(encoding) ? {} : { encoding: { charset: encoding } }),
+    ...(joined.rules === undefined ? {} : { multiline: fileRules(joined.rules) }),
+  }
+  const before = []
+  const [leading, trailing] = ['leading', 'trailing'].map((end) => part.flag(`preserve_${end}_whitespaces`, false))
+  const patterns = [...(leading ? [] : ['^\\s+']), ...(trailing ? [] : ['\\s+$'])]
+  if (patterns.length > 0)
+    before.push(`.message = replace(string(.message) ?? "", ${regexLiteral(patterns.join('|'))}, "")`)
+  if (part.flag('include_file_name', true)) before.push('name = split(string(.file) ?? "", "/")')
+  const attributes = [
+    ...(part.flag('include_file_name', true) ? ['"log.file.name": name[-1]'] : []),
+    ...(part.flag('include_file_path', false) ? ['"log.file.path": .file'] : []),
+    ...fixedMembers(part, 'attributes', context),
+  ]
+  const steps = [recordStep(attributes, fixedMembers(part, 'resource', context), before)]
+  return {
+    component: { type: 'file', config },
+    signal: 'logs',
+    follow: (source) =>
+      followOperators(operators, joined.done, context.append([source], steps, `${part.id}-record`, part), context),
+  }
+}
+
+function bytes(text: string | undefined): number | undefined {
+  const found = /^(\d+(?:\.\d+)?)\s*(|b|k|kb|kib|m|mb|mib|g|gb|gib)$/i.exec(text ?? '')
+  if (found === null) return undefined
+  const units: Readonly<Record<string, number>> = {
+    '': 1,
+    b: 1,
+    k: 1e3,
+    m: 1e6,
+    g: 1e9,
+    ki: 1024,
+    mi: 1024 ** 2,
+    gi: 1024 ** 3,
+  }
+  const unit = (found[2] ?? '').toLowerCase().replace(/b$/, '')
+  return Math.ceil(Number(found[1]) * (units[unit] ?? 1))
+}
+
+/** Members of the record's attributes that a parser of the runtime's lines would have made. */
+interface Runtime {
+  readonly skipped: readonly Part[]
+  readonly isContainer: boolean
+  readonly hasMetadata: boolean
+  readonly members: readonly string[]
+  readonly toBody: boolean
+}
+
+const runtimeValues: Readonly<Record<string, string>> = {
+  time: 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.9fZ") ?? null',
+  timestamp: 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.9fZ") ?? null',
+  stream: '.stream',
+  logtag: '"F"',
+  flags: '"F"',
+  log: '.message',
+  message: '.message',
+  content: '.message',
+}
+
+/** The operators that read lines of the container runtime, which the source does. */
+function runtimeOf(operators: readonly Part[]): Runtime | undefined {
+  const container = operators.find((part) => typeOfOperator(part) === 'container')
+  if (container !== undefined) {
+    const hasMetadata = container.flag('add_metadata_from_filepath', true)
+    return { skipped: [container], isContainer: true, hasMetadata, members: [], toBody: false }
+  }
+  const regexOf = (part: Part) => (typeOfOperator(part) === 'regexparser' ? (part.text('regex') ?? '') : '')
+  const groups = (part: Part) => [...regexOf(part).matchAll(/\(\?P?<(\w+)>/g)].map(([, name]) => name ?? '')
+  const isRuntime = (part: Part) =>
+    groups(part).includes('stream') && groups(part).every((name) => Object.hasOwn(runtimeValues, name))
+  const parsers = operators.filter(isRuntime)
+  const router = operators.find((part) => typeOfOperator(part) === 'router')
+  const targets = new Set(router?.tables('routes').flatMap(({ output }) => (Array.isArray(output) ? output : [output])))
+  const isTarget = (part: Part) => targets.has(part.text('id'))
+  const routed = router !== undefined && parsers.some(isTarget)
+  const docker = operators.filter((part) => typeOfOperator(part) === 'jsonparser' && routed && isTarget(part))
+  const joins = operators.filter(
+    (part) => typeOfOperator(part) === 'recombine' && /logtag/.test(part.text('is_last_entry') ?? ''),
+  )
+  const [first] = parsers
+  if (first === undefined) return undefined
+  return {
+    skipped: [...parsers, ...docker, ...joins, ...(routed ? [router] : [])],
+    isContainer: false,
+    hasMetadata: false,
+    members: groups(first).map((name) => `${textLiteral(name)}: ${runtimeValues[name]}`),
+    toBody: fieldOf(first.text('parse_to') ?? 'attributes')?.root === 'body',
+  }
+}
+
+function pods(part: Part, context: Context): SourcePart {
+  const operators = operatorsOf(part)
+  const runtime = runtimeOf(operators)
+  if (runtime === undefined) {
+    context.gap(
+      part.place(['operators']),
+      `${part.id}: no operator \`container\``,
+      'the body was the whole line of the container runtime, with its time and stream',
+      'The source reads that line itself, and the body is the text of the program alone. Change operators that parse the rest.',
+    )
+  }
+  for (const operator of runtime?.skipped ?? []) {
+    if (typeOfOperator(operator) === 'container') context.reportOptions(operator, containerOperator)
+  }
+  const joined = joinedBy(
+    part,
+    operators.filter((operator) => runtime?.skipped.includes(operator) !== true),
+    context,
+  )
+  if (part.has('multiline')) {
+    context.gap(
+      part.place(['multiline']),
+      `${part.id}: multiline`,
+      'the patterns are for lines of the container runtime, which begin with a time',
+      'Give `multiline.custom` to the source, with patterns for the text of the program.',
+    )
+  }
+  const size = bytes(part.text('max_log_size'))
+  const older = seconds(part.text('exclude_older_than'))
+  const config = {
+    read_from: part.text('start_at') === 'beginning' ? 'beginning' : 'end',
+    ...(older === undefined ? {} : { ignore_older_secs: Math.ceil(older) }),
+    ...(size === undefined ? {} : { max_line_bytes: size }),
+  }
+  for (const option of ['delete_after_read', 'encoding']) {
+    if (part.has(option) && !/^(?:false|utf-?8)$/i.test(part.text(option) ?? '')) {
+      context.gap(
+        part.place([option]),
+        `${part.id}: ${option}`,
+        'the source of pod logs has no such option',
+        'Leave it out; the kubelet removes files, and text is UTF-8.',
+      )
+    }
+  }
+  const steps: Step[] = []
+  const choice = choiceOf(part.list('include'), part.list('exclude'))
+  if (choice !== undefined) steps.push({ type: 'filter', text: choice })
+  steps.push(podRecord(part, runtime, context))
+  return {
+    component: {
+      type: 'orchestrator_logs',
+      config,
+      ...(joined.rules === undefined ? {} : { multiline: { custom: joined.rules } }),
+    },
+    signal: 'logs',
+    follow: (source) => {
+      const heads = context.append([source], steps, `${part.id}-record`, part)
+      return followOperators(operators, new Set([...(runtime?.skipped ?? []), ...joined.done]), heads, context)
+    },
+  }
+}
+
+const containerOperator = {
+  name: 'container',
+  options: { type: '', id: '', output: '', format: '', add_metadata_from_filepath: '' },
+  itself: { max_log_size: 'the source joins parts up to its own limit', on_error: 'the source reads all formats' },
+}
+
+function podRecord(part: Part, runtime: Runtime | undefined, context: Context): Step {
+  const hasMetadata = runtime?.hasMetadata === true
+  const attributes = [
+    ...(runtime?.isContainer === true ? ['"log.iostream": .stream', '"logtag": "F"'] : []),
+    ...(runtime?.toBody === true ? [] : (runtime?.members ?? [])),
+    ...(part.flag('include_file_name', true) ? ['"log.file.name": name[-1]'] : []),
+    ...(part.flag('include_file_path', false) ? ['"log.file.path": .file'] : []),
+    ...fixedMembers(part, 'attributes', context),
+  ]
+  const resource = [
+    ...(hasMetadata
+      ? [
+          '"k8s.namespace.name": .orchestrator.pod_namespace',
+          '"k8s.pod.name": .orchestrator.pod_name',
+          '"k8s.pod.uid": .orchestrator.pod_uid',
+          '"k8s.container.name": .orchestrator.container_name',
+          '"k8s.container.restart_count": replace(string(name[-1]) ?? "", ".log", "")',
+        ]
+      : []),
+    ...fixedMembers(part, 'resource', context),
+  ]
+  const before = ['# Facts about the pod wait here for the processor k8sattributes.', '%orchestrator = .orchestrator']
+  if (hasMetadata || part.flag('include_file_name', true)) before.push('name = split(string(.file) ?? "", "/")')
+  const message = runtime?.toBody === true ? `{ ${runtime.members.join(', ')} }` : '.message'
+  return recordStep(attributes, resource, before, message)
+}
+
+/** The condition that chooses pods by the paths of their files; undefined if all are chosen. */
+function choiceOf(include: readonly string[], exclude: readonly string[]): string | undefined {
+  const link =
+    '"/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
+  const isAll = (path: string) => /^\/var\/log\/(?:pods|containers)\/[*/]+(?:\.log)?$/.test(path)
+  const test = (path: string) =>
+    `match(${path.startsWith('/var/log/containers') ? 'link' : 'path'}, ${regexLiteral(pathRegex(path))})`
+  const tests = [
+    ...(include.some(isAll) ? [] : [`(${include.map(test).join(' || ')})`]),
+    ...(exclude.length === 0 ? [] : [`!(${exclude.map(test).join(' || ')})`]),
+  ]
+  if (tests.length === 0) return undefined
+  const condition = tests.join(' && ')
+  return [
+    ...(/\(link/.test(condition) ? [`link = ${link}`] : []),
+    ...(/\(path/.test(condition) ? ['path = string(.file) ?? ""'] : []),
+    condition,
+  ].join('\n')
+}
+
+/** A pattern of a path: `**` crosses folders, `*` does not. */
+function pathRegex(glob: string): string {
+  const body = glob.replace(/\*\*\/?|[\\^$.*+?()[\]{}|]/g, (sign) => {
+    if (sign.startsWith('**')) return '.*'
+    if (sign === '*') return '[^/]*'
+    return sign === '?' ? '[^/]' : `\\${sign}`
+  })
+  return `^${body}$`
+}
+
+const account = 'the agent uses its service account'
+
+const eventFields = [
+  'number = if .orchestrator.type == "Warning" { 13 } else { 9 }',
+  '. = {',
+  '  "message": .message,',
+  '  "timestamp": .timestamp,',
+  '  "observed_timestamp": now(),',
+  '  "severity_text": .orchestrator.type,',
+  '  "severity_number": number,',
+  '  "attributes": filter({ "k8s.event.reason": .orchestrator.reason, "k8s.event.action": .orchestrator.action, "k8s.event.start_time": .orchestrator.first_timestamp, "k8s.event.name": .orchestrator.event_name, "k8s.event.uid": .orchestrator.event_uid, "k8s.namespace.name": .orchestrator.event_namespace, "k8s.event.count": .orchestrator.count }) -> |_key, value| { value != null },',
+  '  "resource": { "attributes": filter({ "k8s.object.kind": .orchestrator.regarding.kind, "k8s.object.name": .orchestrator.regarding.name, "k8s.object.uid": .orchestrator.regarding.uid, "k8s.object.fieldpath": .orchestrator.regarding.field_path, "k8s.object.api_version": .orchestrator.regarding.api_version }) -> |_key, value| { value != null } },',
+  '}',
+].join('\n')
+
+function eventsSource(part: Part, context: Context, namespaces: readonly string[]): SourcePart {
+  const steps: Step[] = [{ type: 'remap', text: eventFields, comments: ['The record as the collector has it.'] }]
+  return {
+    component: {
+      type: 'orchestrator_events',
+      config: namespaces.length === 0 ? {} : { namespaces: [...namespaces] },
+    },
+    signal: 'logs',
+    follow: (source) => context.append([source], steps, `${part.id}-record`, part),
+  }
+}
+
+const events: Mapping<SourcePart> = {
+  name: 'k8sevents',
+  becomes: '`orchestrator_events`',
+  options: { namespaces: '`namespaces`' },
+  itself: { auth_type: account, k8s_leader_elector: 'one replica at a time runs the source' },
+  build: (part, context) => eventsSource(part, context, part.list('namespaces')),
+}
+
+const objects: Mapping<SourcePart> = {
+  name: 'k8sobjects',
+  becomes: '`orchestrator_events`, for events',
+  options: { objects: '`namespaces` of events; a gap for other objects' },
+  itself: { auth_type: account, k8s_leader_elector: 'one replica at a time runs the source', error_mode: account },
+  build: (part, context) => {
+    const all = part.tables('objects')
+    for (const [index, object] of all.entries()) {
+      const isEvents = object['name'] === 'events'
+      context.gap(
+        part.place(['objects', index]),
+        `${part.id}: ${String(object['name'])}`,
+        isEvents ? 'the body was the whole object, and is the text of the event' : 'objects of this kind are not read',
+        isEvents
+          ? 'Read its facts from `.attributes` and `.resource.attributes`.'
+          : 'Use `kubectl get --watch` where you need them.',
+      )
+    }
+    const wanted = all.filter(({ name }) => name === 'events')
+    const namespaces = wanted.flatMap(({ namespaces: list }) => (Array.isArray(list) ? list.map(String) : []))
+    return eventsSource(part, context, namespaces)
+  },
+}
+
+export const receivers: readonly Mapping<SourcePart>[] = [filelog, events, objects]
+
+const listening =
+  'Let the senders write to a file that `file` reads, or to a queue that `amqp` or `cloud_queue` reads; programs in pods write to standard output.'
+const scraper = 'Let Prometheus or an agent of your metrics collect them; Penstock collects logs.'
+const host = 'Let the program write to a file that a source `file` reads.'
+
+export const refusedReceivers: readonly Refusal[] = [
+  none(
+    'otlp',
+    'no source listens for OTLP',
+    `Keep a collector for programs that send OTLP, with an exporter that writes to a queue (\`amqp\`), or: ${listening}`,
+  ),
+  ...each(
+    [
+      'syslog',
+      'tcplog',
+      'udplog',
+      'fluent_forward',
+      'splunk_hec',
+      'webhook_event',
+      'loki',
+      'namedpipe',
+      'awsfirehose',
+      'http_check',
+      'datadog',
+      'cloudflare',
+    ],
+    'no source listens for connections',
+    listening,
+  ),
+  ...each(
+    ['jaeger', 'zipkin', 'opencensus', 'skywalking', 'otelarrow'],
+    'traces are not collected',
+    'Keep the collector for traces.',
+  ),
+  none('journald', 'there is no source of the journal', host),
+  none('windowseventlog', 'nodes with Windows are not supported', 'Keep the collector on these nodes.'),
+  ...each(
+    ['kafka', 'pulsar', 'azureeventhub', 'googlecloudpubsub', 'solace'],
+    'there is no source for this queue',
+    'Use a queue that has one: `amqp`, or `cloud_queue`.',
+  ),
+  none('awss3', 'objects of a store are not read', 'Send the logs to `cloud_queue` directly.'),
+  none('awscloudwatch', 'logs of this origin are not collected', 'Let a subscription write them to `cloud_queue`.'),
+  ...each(
+    [
+      'prometheus',
+      'prometheus_simple',
+      'hostmetrics',
+      'kubeletstats',
+      'k8s_cluster',
+      'docker_stats',
+      'filestats',
+      'statsd',
+      'carbon',
+      'collectd',
+      'influxdb',
+      'podman_stats',
+      'sqlquery',
+      'postgresql',
+      'mysql',
+      'mongodb',
+      'redis',
+      'nginx',
+      'rabbitmq',
+      'elasticsearch',
+      'kafkametrics',
+      'apache',
+      'httpcheck',
+      'sshcheck',
+      'snmp',
+      'vcenter',
+      'awscontainerinsights',
+      'receiver_creator',
+    ],
+    'metrics of this origin are not collected',
+    scraper,
+  ),
+]

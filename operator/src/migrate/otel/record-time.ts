@@ -1,0 +1,149 @@
+// The blocks `timestamp` and `severity` of parsers, which are also operators: statements that set the time and the severity of a record.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import { fieldOf, openRead } from './field.ts'
+import type { Context, Part } from './mapping.ts'
+import { severities, severityNumber } from './record.ts'
+import { goLayout, strptimeLayout, valueLiteral } from './text.ts'
+
+export const timeOptions = {
+  parse_from: 'the field of the time',
+  layout: 'the format of `parse_timestamp`',
+  layout_type: 'how the layout is written: `strptime`, `gotime` or `epoch`',
+  location: '`timezone` of `parse_timestamp`',
+} as const
+
+export const severityOptions = {
+  parse_from: 'the field of the severity',
+  preset: 'whether names such as `info` and `warning` are known',
+  mapping: 'texts and ranges of each severity',
+  overwrite_text: 'whether `.severity_text` is the name of the severity',
+} as const
+
+const units: Readonly<Record<string, string>> = {
+  s: 'seconds',
+  ms: 'milliseconds',
+  us: 'microseconds',
+  ns: 'nanoseconds',
+}
+
+/** Statements that set the time; none, with a gap, if the block cannot be converted. */
+export function timeLines(part: Part, context: Context): string[] {
+  const from = fieldOf(part.text('parse_from') ?? '')
+  const layout = part.text('layout') ?? ''
+  const type = part.text('layout_type') ?? 'strptime'
+  if (from === undefined || (layout === '' && type !== 'epoch')) {
+    context.gap(
+      part.place(),
+      `${part.id}: timestamp`,
+      'the block names no field or no layout',
+      'Set `.timestamp` in a remap transform.',
+    )
+    return []
+  }
+  const value = openRead(from.path)
+  if (type === 'epoch') {
+    const [whole = 's', fraction] = layout.split('.')
+    const unit = units[fraction ?? whole]
+    if (unit === undefined) {
+      context.gap(
+        part.place(['layout']),
+        `${part.id}: layout ${layout}`,
+        'the unit is not known',
+        'Use `from_unix_timestamp` in a remap transform.',
+      )
+      return []
+    }
+    const scale = { ms: 1000, us: 1_000_000, ns: 1_000_000_000 }[fraction ?? ''] ?? 1
+    const lines =
+      fraction === undefined
+        ? [`number, error = to_int(${value})`]
+        : [`decimal, error = to_float(${value})`, 'if error == null {', `  number = to_int(decimal * ${scale}.0)`, '}']
+    return [
+      'number = 0',
+      ...lines,
+      'if error == null {',
+      `  time, error = from_unix_timestamp(number, unit: "${unit}")`,
+      '  if error == null { .timestamp = time }',
+      '}',
+    ]
+  }
+  const format = type === 'gotime' ? goLayout(layout) : strptimeLayout(layout)
+  const location = part.text('location')
+  const zone = location === undefined || location === 'Local' ? '' : `, timezone: ${textLiteral(location)}`
+  return [
+    `time, error = parse_timestamp(${value}, ${textLiteral(format)}${zone})`,
+    'if error == null { .timestamp = time }',
+  ]
+}
+
+/** Tests of `level`, a text in small letters, and `code`, its number or -1, for one value of a mapping. */
+function testsOf(value: unknown): string[] {
+  const range = (min: number, max: number) => [`(code >= ${Math.min(min, max)} && code <= ${Math.max(min, max)})`]
+  if (Array.isArray(value)) return value.flatMap(testsOf)
+  if (typeof value === 'object' && value !== null) {
+    const { min, max } = value as Readonly<Record<string, unknown>>
+    return typeof min === 'number' && typeof max === 'number' ? range(min, max) : []
+  }
+  const status = /^([2-5])xx$/.exec(String(value))
+  if (status !== null) return range(Number(status[1]) * 100, Number(status[1]) * 100 + 99)
+  return [`level == ${valueLiteral(String(value).toLowerCase())}`]
+}
+
+const names = Object.keys(severities).flatMap((name) => ['', 2, 3, 4].map((step) => `${name.toUpperCase()}${step}`))
+
+/** Statements that set the severity. */
+export function severityLines(part: Part, context: Context): string[] {
+  const from = fieldOf(part.text('parse_from') ?? '')
+  if (from === undefined) {
+    context.gap(
+      part.place(),
+      `${part.id}: severity`,
+      'the block names no field',
+      'Set `.severity_text` and `.severity_number` in a remap transform.',
+    )
+    return []
+  }
+  const lines = [
+    `label = ${openRead(from.path)}`,
+    'if is_string(label) || is_integer(label) {',
+    '  level = downcase(to_string(label) ?? "")',
+    '  code = to_int(level) ?? -1',
+    '  number = 0',
+  ]
+  const preset = part.text('preset') ?? 'default'
+  if (preset !== 'none') {
+    const more = preset === 'otel' || preset === 'aliases' ? '' : '(?:ing)?'
+    const error = more === '' ? 'error' : 'err(?:or)?'
+    lines.push(
+      `  named = parse_regex(level, r'^(?P<name>trace|debug|info|warn${more}|${error}|fatal)(?P<step>[234]?)$') ?? {}`,
+      '  base = get({ "trace": 1, "debug": 5, "info": 9, "warn": 13, "warning": 13, "error": 17, "err": 17, "fatal": 21 }, [named.name]) ?? null',
+      '  if is_integer(base) { number = int!(base) + (to_int(named.step) ?? 1) - 1 }',
+      '  if code >= 1 && code <= 24 { number = code }',
+    )
+  }
+  for (const [name, values] of Object.entries(part.table('mapping'))) {
+    const number = severityNumber(name)
+    const tests = testsOf(values)
+    if (number === undefined || tests.length === 0) {
+      context.gap(
+        part.place(['mapping', name]),
+        `${part.id}: severity ${name}`,
+        'the severity or its values are not known',
+        'Set `.severity_number` in a remap transform.',
+      )
+      continue
+    }
+    lines.push(`  if ${tests.join(' || ')} { number = ${number} }`)
+  }
+  lines.push('  .severity_number = number')
+  if (part.flag('overwrite_text', false)) {
+    lines.push(
+      `  names = ${valueLiteral(names)}`,
+      '  name = get(names, [number - 1]) ?? null',
+      '  .severity_text = if is_string(name) && number > 0 { name } else { to_string(label) ?? "" }',
+    )
+  } else lines.push('  .severity_text = to_string(label) ?? ""')
+  lines.push('}')
+  return lines
+}

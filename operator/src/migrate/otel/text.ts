@@ -1,0 +1,141 @@
+// Pieces of programs for values of the collector: regular expressions in Go's dialect, literals, layouts of times.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+
+/** Go's classes of letters stand for ASCII alone, where the language's stand for all of Unicode. */
+const classes: Readonly<Record<string, string>> = { d: '0-9', w: '0-9A-Za-z_', s: '\\t\\n\\f\\r ' }
+
+/** Parts of an expression, at any place: quoted text, escapes, repetitions, braces, and the ends of classes. */
+const regexPart = /\\Q([\s\S]*?)(?:\\E|$)|\\([pPx])(\{[^}]*\})|\\([\s\S])|(\{\d+(?:,\d*)?\})|([[\]{}'])/g
+
+/** A regular expression of Go as a literal. */
+export function regexLiteral(pattern: string): string {
+  let isInClass = false
+  const out = pattern.replace(
+    regexPart,
+    (whole, quoted?: string, name?: string, named?: string, escaped?: string, repetition?: string, sign?: string) => {
+      if (quoted !== undefined) return RegExp.escape(quoted)
+      if (name !== undefined) return `\\${name}${named}`
+      if (escaped !== undefined) return escapeOf(escaped, isInClass)
+      if (repetition !== undefined) return repetition
+      // A quote would end the literal.
+      if (sign === "'") return '\\x27'
+      if (sign === '[' && !isInClass) isInClass = true
+      else if (sign === ']') isInClass = false
+      // Go takes a brace that is no repetition as text.
+      else if (!isInClass) return `\\${sign}`
+      return whole
+    },
+  )
+  return `r'${out}'`
+}
+
+function escapeOf(escaped: string, isInClass: boolean): string {
+  if (escaped === "'") return '\\x27'
+  const own = classes[escaped]
+  if (own !== undefined) return isInClass ? own : `[${own}]`
+  const opposite = /[DWS]/.test(escaped) ? classes[escaped.toLowerCase()] : undefined
+  return opposite === undefined || isInClass ? `\\${escaped}` : `[^${opposite}]`
+}
+
+/** A value of YAML as the language writes it. */
+export function valueLiteral(value: unknown): string {
+  if (typeof value === 'string') return textLiteral(value)
+  if (typeof value === 'number' && !Number.isInteger(value)) return decimal(value)
+  if (Array.isArray(value)) return `[${value.map(valueLiteral).join(', ')}]`
+  if (typeof value === 'object' && value !== null) {
+    const members = Object.entries(value).map(([key, below]) => `${textLiteral(key)}: ${valueLiteral(below)}`)
+    return members.length === 0 ? '{}' : `{ ${members.join(', ')} }`
+  }
+  return value === undefined ? 'null' : String(value)
+}
+
+/** A float; the language has no exponents in short form. */
+function decimal(value: number): string {
+  const text = String(value)
+  if (/e/i.test(text)) return value.toFixed(Math.abs(value) < 1 ? 18 : 1)
+  return text.includes('.') ? text : `${text}.0`
+}
+
+export function indent(text: string): string {
+  return text.replace(/^(?=.)/gm, '  ')
+}
+
+/** Directives of layouts that have another name here. */
+const directives: Readonly<Record<string, string>> = {
+  o: '%_m',
+  q: '%-m',
+  g: '%-d',
+  l: '%-I',
+  P: '%P',
+  h: '%b',
+  i: '%#z',
+  j: '%#z',
+  k: '%::z',
+  w: '%#z',
+  L: '%3f',
+  f: '%6f',
+  s: '%9f',
+}
+
+/** A layout with directives such as `%Y` in the form that `parse_timestamp` reads. */
+export function strptimeLayout(layout: string): string {
+  const out = layout
+    .replace(/[.]%[Lfs]/g, '%.f')
+    .replace(/%([A-Za-z])/g, (whole, letter: string) => directives[letter] ?? whole)
+  return withFraction(out.replaceAll('%.6f', '%.f'))
+}
+
+/** Go reads a fraction of seconds even where the layout has none. */
+function withFraction(layout: string): string {
+  return layout.replace(/%S(?!%\.|[,.]%\d?f|,%)/g, '%S%.f')
+}
+
+/** What Go's layouts write for each part of a date, the longest first. */
+const goParts: readonly (readonly [RegExp, string])[] = [
+  [/^[.][09]+/, '%.f'],
+  [/^,[09]{3}/, ',%3f'],
+  [/^,[09]{6}/, ',%6f'],
+  [/^,[09]{9}/, ',%9f'],
+  [/^2006/, '%Y'],
+  [/^January/, '%B'],
+  [/^Jan/, '%b'],
+  [/^Monday/, '%A'],
+  [/^Mon/, '%a'],
+  [/^MST/, '%Z'],
+  [/^Z07:00:00|^Z07:00|^Z0700|^Z07/, '%#z'],
+  [/^-07:00:00/, '%::z'],
+  [/^-07:00/, '%#z'],
+  [/^-0700/, '%z'],
+  [/^-07/, '%#z'],
+  [/^002/, '%j'],
+  [/^01/, '%m'],
+  [/^02/, '%d'],
+  [/^03/, '%I'],
+  [/^04/, '%M'],
+  [/^05/, '%S'],
+  [/^06/, '%y'],
+  [/^15/, '%H'],
+  [/^PM/, '%p'],
+  [/^pm/, '%P'],
+  [/^_2/, '%e'],
+  [/^1/, '%-m'],
+  [/^2/, '%-d'],
+  [/^3/, '%-I'],
+  [/^4/, '%-M'],
+  [/^5/, '%-S'],
+  [/^%/, '%%'],
+]
+
+/** A layout of Go, which shows a certain moment, in the form that `parse_timestamp` reads. */
+export function goLayout(layout: string): string {
+  let out = ''
+  let rest = layout
+  while (rest !== '') {
+    const found = goParts.find(([pattern]) => pattern.test(rest))
+    const text = found === undefined ? (rest[0] as string) : (found[0].exec(rest)?.[0] ?? '')
+    out += found === undefined ? text : found[1]
+    rest = rest.slice(text.length)
+  }
+  return withFraction(out)
+}
