@@ -46,7 +46,7 @@ function victoriaSink(part: Part, address: string, context: Context): SinkPart {
       part.place(),
       part.id,
       'VictoriaLogs made a stream of all resource attributes',
-      'The header `VL-Stream-Fields` names those that tell programs apart; add others to it.',
+      'The header `VL-Stream-Fields` names those of programs and pods; add others to it.',
     )
   }
   const streams = 'service.name,k8s.namespace.name,k8s.pod.name,k8s.container.name,k8s.node.name'

@@ -5,6 +5,8 @@ import { connectors, refusedConnectors } from './connectors.ts'
 import { exporters, refusedExporters } from './exporters.ts'
 import { extensions } from './extensions.ts'
 import { operatorTable } from './operators.ts'
+import { converters } from './ottl/converters.ts'
+import { editors } from './ottl/editors.ts'
 import { processors, refusedProcessors } from './processors.ts'
 import { receivers, refusedReceivers } from './receivers.ts'
 
@@ -12,6 +14,7 @@ import { receivers, refusedReceivers } from './receivers.ts'
 const written: Readonly<Record<string, string>> = {
   k8sevents: 'k8s_events',
   memorylimiter: 'memory_limiter',
+  probabilisticsampler: 'probabilistic_sampler',
   splunkhec: 'splunk_hec',
 }
 
@@ -25,6 +28,7 @@ export function otelTables(): string {
     tables('Receivers', receivers, refusedReceivers),
     mappingTables('Operators', operatorTable, [], ['type', 'id', 'output', 'if']),
     tables('Processors', processors, refusedProcessors),
+    functions(),
     tables('Connectors', connectors, refusedConnectors),
     tables('Exporters', exporters, refusedExporters),
     [
@@ -36,4 +40,11 @@ export function otelTables(): string {
       '',
     ].join('\n'),
   ].join('\n')
+}
+
+function functions(): string {
+  const rows = Object.entries({ ...editors, ...converters }).map(
+    ([name, { becomes }]) => `| \`${name}\` | ${becomes} |`,
+  )
+  return ['## Functions of OTTL', '', '| Function | Becomes |', '|---|---|', ...rows, ''].join('\n')
 }

@@ -47,7 +47,7 @@ const filelog: Mapping<SourcePart> = {
     max_batches: 'all files are read',
     force_flush_period: 'the last line of a file is read when it ends',
     initial_buffer_size: 'buffers grow with the lines',
-    acquire_fs_lock: 'positions tell which lines have been read',
+    acquire_fs_lock: 'positions say which lines have been read',
   },
   build: (part, context) => (part.list('include').every(isPodLog) ? pods(part, context) : files(part, context)),
 }

@@ -51,7 +51,7 @@ export function valueLiteral(value: unknown): string {
 }
 
 /** A float; the language has no exponents in short form. */
-function decimal(value: number): string {
+export function decimal(value: number): string {
   const text = String(value)
   if (/e/i.test(text)) return value.toFixed(Math.abs(value) < 1 ? 18 : 1)
   return text.includes('.') ? text : `${text}.0`
@@ -138,4 +138,18 @@ export function goLayout(layout: string): string {
     rest = rest.slice(text.length)
   }
   return withFraction(out)
+}
+/** Whether an expression matches the empty text: an absent value is not one that is empty. */
+export function matchesNothing(pattern: string): boolean {
+  try {
+    return new RegExp(pattern.replace(/^\(\?[imsU]+\)/, '').replaceAll('(?P<', '(?<'), 'u').test('')
+  } catch {
+    return true
+  }
+}
+
+/** A pattern with `*` and `?` as a regular expression. */
+export function globRegex(glob: string): string {
+  const body = glob.replace(/[\\^$.*+?()[\]{}|/]/g, (sign) => (sign === '*' ? '.*' : sign === '?' ? '.' : `\\${sign}`))
+  return `^(?s:${body})$`
 }

@@ -1,0 +1,191 @@
+// The processors `attributes` and `resource`: actions on attributes, one after another.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import type { Step } from '../draft.ts'
+import { nodeVariable } from './environment.ts'
+import { openRead } from './field.ts'
+import type { Context, Mapping, Part } from './mapping.ts'
+import { fieldAt } from './record.ts'
+import { matching } from './statements.ts'
+import { indent, regexLiteral, valueLiteral } from './text.ts'
+
+type Steps = readonly Step[]
+
+const actionOptions = {
+  key: 'the attribute',
+  action: '',
+  value: '',
+  from_attribute: '',
+  from_context: '',
+  pattern: '',
+  converted_type: '',
+}
+
+const conversions: Readonly<Record<string, string>> = { int: 'to_int', double: 'to_float', string: 'to_string' }
+
+/** Statements of one action on the attributes below a path. */
+function actionLines(part: Part, base: readonly string[], context: Context): string[] {
+  context.reportOptions(part, { name: 'action', options: actionOptions })
+  const key = part.text('key') ?? ''
+  const action = (part.text('action') ?? 'upsert').toLowerCase()
+  const field = fieldAt([...base, key])
+  const read = openRead([...base, key])
+  const pattern = part.text('pattern')
+  const refuse = (reason: string) => {
+    context.gap(
+      part.place(),
+      `${part.id}: ${action} ${key || pattern}`,
+      reason,
+      'Write the action as a remap transform.',
+    )
+    return []
+  }
+  switch (action) {
+    case 'insert':
+    case 'update':
+    case 'upsert': {
+      const from = part.text('from_attribute')
+      const given = part.get('value')
+      if (part.has('from_context')) return refuse('the value comes from the request that brought the record')
+      if (from === undefined && given === undefined) return refuse('the action has no value')
+      const isNode = typeof given === 'string' && nodeVariable.test(given)
+      const value =
+        from !== undefined ? openRead([...base, from]) : isNode ? '%orchestrator.pod_node_name' : valueLiteral(given)
+      const tests = [
+        ...(action === 'insert' ? [`!exists(${field})`] : action === 'update' ? [`exists(${field})`] : []),
+        ...(from !== undefined ? [`exists(${fieldAt([...base, from])})`] : isNode ? [`${value} != null`] : []),
+      ]
+      return [tests.length === 0 ? `${field} = ${value}` : `if ${tests.join(' && ')} { ${field} = ${value} }`]
+    }
+    case 'delete': {
+      if (pattern === undefined) return [`del(${field})`]
+      const at = fieldAt(base)
+      return [
+        ...(key === '' ? [] : [`del(${field})`]),
+        `${at} = filter(object(${openRead(base)}) ?? {}) -> |key, _value| { !match(key, ${regexLiteral(pattern)}) }`,
+      ]
+    }
+    case 'hash':
+      return [`if exists(${field}) { ${field} = sha2(to_string(${read}) ?? encode_json(${read}), variant: "SHA-256") }`]
+    case 'extract': {
+      if (pattern === undefined) return refuse('the action has no pattern')
+      const at = fieldAt(base)
+      return [
+        `found = parse_regex(string(${read}) ?? "", ${regexLiteral(pattern)}) ?? {}`,
+        'found = map_values(found) -> |group| { if group == null { "" } else { group } }',
+        `${at} = merge(object(${openRead(base)}) ?? {}, found)`,
+      ]
+    }
+    case 'convert': {
+      const call = conversions[part.text('converted_type') ?? '']
+      if (call === undefined) return refuse('the type is not known')
+      return [
+        `if exists(${field}) {`,
+        `  made, error = ${call}(${read})`,
+        `  if error == null { ${field} = made }`,
+        '}',
+      ]
+    }
+    default:
+      return refuse('the action is not known')
+  }
+}
+
+const actions = (name: string, base: readonly string[], list: string): Mapping<Steps> => ({
+  name,
+  becomes: 'a remap transform',
+  options: {
+    [list]: '`insert`, `update`, `upsert`, `delete`, `hash`, `extract` and `convert` as statements',
+    ...(name === 'attributes' ? { include: '`if` around the statements', exclude: '`if` around the statements' } : {}),
+  },
+  build: (part, context) => {
+    const lines = part
+      .tables(list)
+      .flatMap((table, index) => actionLines(part.within([list, index], table, part.id), base, context))
+    if (lines.length === 0) return []
+    const tests = (['include', 'exclude'] as const).flatMap((option) => {
+      const test = part.has(option)
+        ? matching(part.within([option], part.table(option), part.id), option, context)
+        : undefined
+      return test === undefined ? [] : [option === 'include' ? test : `!${test}`]
+    })
+    const text = lines.join('\n')
+    return [{ type: 'remap', text: tests.length === 0 ? text : `if ${tests.join(' && ')} {\n${indent(text)}\n}` }]
+  },
+})
+
+export const attributes = actions('attributes', ['attributes'], 'actions')
+export const resource = actions('resource', ['resource', 'attributes'], 'attributes')
+
+/** Makes attributes of the resource of those of the record. */
+export const groupByAttributes: Mapping<Steps> = {
+  name: 'groupbyattrs',
+  becomes: 'a remap transform that moves attributes to the resource',
+  options: { keys: 'the attributes' },
+  build: (part) => {
+    const lines = part.list('keys').map((key) => {
+      const from = fieldAt(['attributes', key])
+      return `if exists(${from}) { ${fieldAt(['resource', 'attributes', key])} = del(${from}) }`
+    })
+    return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
+  },
+}
+
+/** Masks values, and takes out keys that are not allowed. */
+export const redaction: Mapping<Steps> = {
+  name: 'redaction',
+  becomes: 'a remap transform',
+  options: {
+    allow_all_keys: 'whether all attributes stay',
+    allowed_keys: 'the attributes that stay',
+    ignored_keys: 'attributes that stay as they are',
+    blocked_values: '`replace` by asterisks',
+    blocked_key_patterns: 'values of these attributes become asterisks',
+  },
+  itself: { summary: 'no attribute says what was masked', redact_all_types: 'texts are masked' },
+  build: (part) => {
+    const list = (option: string) => `[${part.list(option).map(textLiteral).join(', ')}]`
+    const masked = (path: readonly string[]) => {
+      const at = fieldAt(path)
+      const lines: string[] = []
+      if (!part.flag('allow_all_keys', false)) {
+        lines.push(
+          `${at} = filter(object(${openRead(path)}) ?? {}) -> |key, _value| { includes(${list('allowed_keys')}, key) || includes(${list('ignored_keys')}, key) }`,
+        )
+      }
+      const keys = part.list('blocked_key_patterns').map((pattern) => `match(key, ${regexLiteral(pattern)})`)
+      const values = part.list('blocked_values')
+      if (keys.length === 0 && values.length === 0) return lines
+      const replaced = values.map((pattern) => `text = replace(text, ${regexLiteral(pattern)}, "****")`)
+      lines.push(
+        'made = {}',
+        `for_each(object(${openRead(path)}) ?? {}) -> |key, value| {`,
+        ...(keys.length === 0 ? [] : [`  if ${keys.join(' || ')} { value = "****" }`]),
+        `  if is_string(value) && !includes(${list('ignored_keys')}, key) {`,
+        '    text = string!(value)',
+        ...replaced.map((line) => `    ${line}`),
+        '    value = text',
+        '  }',
+        '  made = set!(made, [key], value)',
+        '}',
+        `${at} = made`,
+      )
+      return lines
+    }
+    const body = part.list('blocked_values').map((pattern) => `text = replace(text, ${regexLiteral(pattern)}, "****")`)
+    const text = [
+      ...masked(['resource', 'attributes']),
+      ...masked(['attributes']),
+      ...(body.length === 0
+        ? []
+        : [
+            'if is_string(.message) {',
+            '  text = string!(.message)',
+            ...body.map((line) => `  ${line}`),
+            '  .message = text',
+            '}',
+          ]),
+    ]
+    return text.length === 0 ? [] : [{ type: 'remap', text: text.join('\n') }]
+  },
+}

@@ -1,0 +1,222 @@
+// The processors that know where a record comes from: k8sattributes takes the facts that the source of pod logs adds, resourcedetection
+// those about the machine.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import type { Step } from '../draft.ts'
+import type { Context, Mapping, Part } from './mapping.ts'
+import { fieldAt } from './record.ts'
+import { regexLiteral } from './text.ts'
+
+type Steps = readonly Step[]
+
+const account = 'the agent uses its service account'
+const owner = (kind: string) => [`if starts_with(owner, "${kind}/") { name = replace(owner, r'^${kind}/', "") }`]
+
+/** Lines that set `name` to a fact, by the attribute that it becomes; a text alone is an expression. */
+const facts: Readonly<Record<string, string | readonly string[]>> = {
+  'k8s.namespace.name': '%orchestrator.pod_namespace',
+  'k8s.pod.name': '%orchestrator.pod_name',
+  'k8s.pod.uid': '%orchestrator.pod_uid',
+  'k8s.pod.ip': '%orchestrator.pod_ip',
+  'k8s.node.name': '%orchestrator.pod_node_name',
+  'k8s.container.name': '%orchestrator.container_name',
+  'container.id': ['if container != "" { name = replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', "") }'],
+  'container.image.name': ['if image != "" { name = replace(image, r\'@.*$|:[^:/]*$\', "") }'],
+  'container.image.tag': [
+    'tag = replace(image, r\'@.*$\', "")',
+    "if match(tag, r':[^:/]*$') { name = replace(tag, r'^.*:', \"\") }",
+  ],
+  'container.image.repo_digests': [
+    'if %orchestrator.container_image_id != null { name = [%orchestrator.container_image_id] }',
+  ],
+  'k8s.deployment.name': [
+    "if match(owner, r'^ReplicaSet/.*-[a-z0-9]+$') { name = replace(replace(owner, r'^ReplicaSet/', \"\"), r'-[a-z0-9]+$', \"\") }",
+  ],
+  'k8s.replicaset.name': owner('ReplicaSet'),
+  'k8s.daemonset.name': owner('DaemonSet'),
+  'k8s.statefulset.name': owner('StatefulSet'),
+  'k8s.job.name': owner('Job'),
+  'k8s.cronjob.name': [
+    "if match(owner, r'^Job/.*-[0-9]+$') { name = replace(replace(owner, r'^Job/', \"\"), r'-[0-9]+$', \"\") }",
+  ],
+}
+
+const metadataByDefault = [
+  'k8s.namespace.name',
+  'k8s.pod.name',
+  'k8s.pod.uid',
+  'k8s.deployment.name',
+  'k8s.node.name',
+  'container.image.name',
+  'container.image.tag',
+]
+
+const sources: Readonly<Record<string, string>> = {
+  'pod labels': 'pod_labels',
+  'pod annotations': 'pod_annotations',
+  'namespace labels': 'namespace_labels',
+  'node labels': 'node_labels',
+}
+
+/** Rules that take labels or annotations. */
+function ruleLines(part: Part, option: 'labels' | 'annotations', context: Context): string[] {
+  return part.tables(`extract.${option}`).flatMap((table, index) => {
+    const rule = part.within(['extract', option, index], table, part.id)
+    const from = rule.text('from') ?? 'pod'
+    const source = sources[`${from} ${option}`]
+    if (source === undefined) {
+      context.gap(
+        rule.place(),
+        `${part.id}: ${option} of ${from}`,
+        `the source does not know the ${option} of a ${from}`,
+        'Put the fact into a label of the pod.',
+      )
+      return []
+    }
+    const key = rule.text('key')
+    const regex = rule.text('key_regex')
+    const prefix = `k8s.${from}.${option}.`
+    if (rule.has('regex')) {
+      context.gap(
+        rule.place(['regex']),
+        `${part.id}: regex`,
+        'a part of the value is not taken',
+        'Use `parse_regex` in a remap transform.',
+      )
+    }
+    if (key !== undefined) {
+      const to = fieldAt(['resource', 'attributes', rule.text('tag_name') ?? `${prefix}${key}`])
+      const at = `%orchestrator.${source}.${textLiteral(key)}`
+      return [`if ${at} != null { ${to} = ${at} }`]
+    }
+    if (regex === undefined) return []
+    const name = rule.text('tag_name')
+    const made =
+      name === undefined
+        ? `${textLiteral(prefix)} + key`
+        : `replace(key, ${regexLiteral(`^(?:${regex})$`)}, ${textLiteral(name)})`
+    return [
+      `for_each(object(%orchestrator.${source}) ?? {}) -> |key, value| {`,
+      `  if match(key, ${regexLiteral(`^(?:${regex})$`)}) { .resource.attributes = set!(.resource.attributes, [${made}], value) }`,
+      '}',
+    ]
+  })
+}
+
+export const k8sAttributes: Mapping<Steps> = {
+  name: 'k8sattributes',
+  becomes:
+    'a remap transform that takes the facts which `orchestrator_logs` knows; records of other origin stay as they are',
+  options: {
+    'extract.metadata': 'which facts are taken',
+    'extract.labels': 'labels of the pod, its namespace and its node',
+    'extract.annotations': 'annotations of the pod',
+    exclude: 'a gap: the labels and annotations of pods exclude them',
+  },
+  itself: {
+    auth_type: account,
+    context: account,
+    passthrough: account,
+    'filter.node_from_env_var': 'the source reads the pods of its node',
+    'filter.node': 'the source reads the pods of its node',
+    pod_association: 'the source knows the pod of each file',
+    wait_for_metadata: 'lines wait for the facts of their pod',
+    wait_for_metadata_timeout: 'lines wait for the facts of their pod',
+    'extract.otel_annotations': 'the annotations `resource.opentelemetry.io/` are taken',
+    'extract.deployment_name_from_replicaset': 'the name of a Deployment is made of that of its ReplicaSet',
+  },
+  build: (part, context) => {
+    const wanted = part.has('extract.metadata') ? part.list('extract.metadata') : metadataByDefault
+    const lines = [
+      'if !exists(.resource.attributes) { .resource.attributes = {} }',
+      'owner = string(%orchestrator.pod_owner) ?? ""',
+      'image = string(%orchestrator.container_image) ?? ""',
+      'container = string(%orchestrator.container_id) ?? ""',
+    ]
+    for (const [index, attribute] of wanted.entries()) {
+      const known = Object.hasOwn(facts, attribute) ? facts[attribute] : undefined
+      if (known === undefined) {
+        context.gap(
+          part.place(['extract', 'metadata', index]),
+          `${part.id}: ${attribute}`,
+          'the source does not know this fact',
+          `Leave it out. It knows ${Object.keys(facts).slice(0, 6).join(', ')} and more.`,
+        )
+        continue
+      }
+      const at = fieldAt(['resource', 'attributes', attribute])
+      if (typeof known === 'string') lines.push(`if ${known} != null { ${at} = ${known} }`)
+      else lines.push('name = null', ...known, `if name != null { ${at} = name }`)
+    }
+    lines.push(...ruleLines(part, 'labels', context), ...ruleLines(part, 'annotations', context))
+    if (part.has('exclude')) {
+      context.gap(
+        part.place(['exclude']),
+        `${part.id}: exclude`,
+        'the facts are known for all pods',
+        'Give pods whose logs are not to be read the label `penstock.dev/exclude: "true"`.',
+      )
+    }
+    const needed = (name: string) =>
+      lines.slice(4).some((line) => new RegExp(`\\b${name}\\b`).test(line.replace(/"[^"]*"/g, '')))
+    const used = lines.filter((line) => {
+      const name = /^(owner|image|container) = /.exec(line)?.[1]
+      return name === undefined || needed(name)
+    })
+    return [
+      { type: 'remap', text: used.join('\n'), comments: ['The facts about the pod, by the names of the collector.'] },
+    ]
+  },
+}
+
+const detectors: Readonly<Record<string, readonly string[]>> = {
+  env: [],
+  system: ['host.name', 'os.type'],
+  k8snode: ['k8s.node.name'],
+  k8s_node: ['k8s.node.name'],
+}
+
+export const resourceDetection: Mapping<Steps> = {
+  name: 'resourcedetection',
+  becomes: 'a remap transform with the name of the node; a gap for facts of clouds',
+  options: {
+    detectors: '`host.name` and `os.type` for `system`, `k8s.node.name` for `k8snode`',
+    override: 'whether attributes that are there stay',
+  },
+  itself: {
+    timeout: 'nothing is asked',
+    refresh_interval: 'nothing is asked',
+    'system.hostname_sources': 'the name is that of the node',
+    'k8snode.auth_type': account,
+    'k8snode.node_from_env_var': account,
+    attributes: 'the attributes are those of the detectors',
+  },
+  build: (part, context) => {
+    const values: Readonly<Record<string, string>> = {
+      'host.name': '%orchestrator.pod_node_name',
+      'k8s.node.name': '%orchestrator.pod_node_name',
+      'os.type': '"linux"',
+    }
+    const keeps = !part.flag('override', true)
+    const lines = part.list('detectors').flatMap((detector, index) => {
+      const known = Object.hasOwn(detectors, detector) ? detectors[detector] : undefined
+      if (known === undefined || detector === 'env') {
+        context.gap(
+          part.place(['detectors', index]),
+          `${part.id}: ${detector}`,
+          detector === 'env'
+            ? 'the variable OTEL_RESOURCE_ATTRIBUTES has no value here'
+            : 'facts about the machine are not looked up',
+          'Set the attributes below `.resource.attributes` in a remap transform.',
+        )
+      }
+      return (known ?? []).map((attribute) => {
+        const at = fieldAt(['resource', 'attributes', attribute])
+        const value = values[attribute] ?? 'null'
+        const tests = [...(value.startsWith('"') ? [] : [`${value} != null`]), ...(keeps ? [`!exists(${at})`] : [])]
+        return tests.length === 0 ? `${at} = ${value}` : `if ${tests.join(' && ')} { ${at} = ${value} }`
+      })
+    })
+    return lines.length === 0 ? [] : [{ type: 'remap', text: [...new Set(lines)].join('\n') }]
+  },
+}

@@ -1,0 +1,233 @@
+// Statements and conditions of OTTL as programs. A statement that fails changes nothing; a condition that fails is false.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import { severityNumber } from '../record.ts'
+import { decimal } from '../text.ts'
+import { Fields, type Kind, Lines, type Value } from './code.ts'
+import { converters } from './converters.ts'
+import { editors } from './editors.ts'
+import { type ContextName, type Location, locate } from './paths.ts'
+import { type Call, type Key, type Node, parseCondition, parseStatement, Unconvertible } from './syntax.ts'
+
+/** A program as it grows: statements of one group share what they keep and what is known of fields. */
+export class Program {
+  readonly context: ContextName
+  readonly fields = new Fields()
+  readonly #lines: string[] = []
+  #number = 0
+  #usesCache = false
+
+  constructor(context: ContextName) {
+    this.context = context
+  }
+
+  newLines(): Lines {
+    return new Lines(() => ++this.#number)
+  }
+
+  /** Adds the lines of a statement; throws `Unconvertible` and adds none if it has no counterpart. */
+  statement(text: string): void {
+    const { editor, where } = parseStatement(text)
+    const definition = Object.hasOwn(editors, editor.name) ? editors[editor.name] : undefined
+    if (definition === undefined) throw new Unconvertible(`the function \`${editor.name}\` is not known`)
+    const lines = this.newLines()
+    if (where !== undefined) lines.open(this.condition(where, lines, false))
+    definition.run(this, lines, argumentsOf(editor, definition.parameters))
+    this.#lines.push(`# ${text.replace(/\s+/g, ' ').trim()}`, ...lines.text())
+  }
+
+  /** The whole text; with conditions, it runs for events for which one of them holds. */
+  text(conditions: readonly string[] = []): string {
+    const cache = this.#usesCache ? ['cache = {}'] : []
+    if (conditions.length === 0) return [...cache, ...this.#lines].join('\n')
+    const lines = this.newLines()
+    const tests = conditions.map((text) => this.condition(parseCondition(text), lines, false))
+    return [
+      ...lines.text(),
+      `if ${tests.join(' || ')} {`,
+      ...[...cache, ...this.#lines].map((line) => `  ${line}`),
+      '}',
+    ].join('\n')
+  }
+
+  get isEmpty(): boolean {
+    return this.#lines.length === 0
+  }
+
+  // --- conditions ---
+
+  /** @param whenFailing what the condition is if a part of it fails: `not` turns it round */
+  condition(node: Node, lines: Lines, whenFailing: boolean): string {
+    if (node.type === 'both') {
+      const sides = [node.left, node.right].map((side) => this.condition(side, lines, whenFailing))
+      return `(${sides.join(node.operator === 'and' ? ' && ' : ' || ')})`
+    }
+    if (node.type === 'not') return `!${this.condition(node.value, lines, !whenFailing)}`
+    const own = this.newLines()
+    const test =
+      node.type === 'compare' ? this.#comparison(node.operator, node.left, node.right, own) : this.#truth(node, own)
+    if (!own.isOpen) {
+      lines.add(...own.text())
+      return test
+    }
+    const name = lines.newName('test')
+    lines.add(`${name} = ${whenFailing}`)
+    own.add(`${name} = ${test}`)
+    lines.add(...own.text())
+    return name
+  }
+
+  #truth(node: Node, lines: Lines): string {
+    const { code, kind } = this.value(node, lines)
+    if (kind === 'boolean') return code
+    return `(${code} == true)`
+  }
+
+  #comparison(operator: string, left: Node, right: Node, lines: Lines): string {
+    const [a, b] = [this.value(left, lines), this.value(right, lines)]
+    if (operator === '==' || operator === '!=') return `(${a.code} ${operator} ${b.code})`
+    const numbers: readonly Kind[] = ['integer', 'float']
+    const isSure = (numbers.includes(a.kind) && numbers.includes(b.kind)) || (a.kind === b.kind && a.kind === 'text')
+    const [first, second] = [lines.keep(a), lines.keep(b)]
+    return isSure
+      ? `(${first.code} ${operator} ${second.code})`
+      : `((${first.code} ${operator} ${second.code}) ?? false)`
+  }
+
+  // --- values ---
+
+  value(node: Node, lines: Lines): Value {
+    switch (node.type) {
+      case 'nil':
+        return { code: 'null', kind: 'null' }
+      case 'literal':
+        return typeof node.value === 'string'
+          ? { code: textLiteral(node.value), kind: 'text' }
+          : { code: String(node.value), kind: 'boolean' }
+      case 'number':
+        return node.isFloat
+          ? { code: decimal(node.value), kind: 'float' }
+          : { code: String(node.value), kind: 'integer' }
+      case 'name':
+        return enumOf(node.name)
+      case 'path':
+        return this.read(this.locate(node))
+      case 'list':
+        return { code: `[${node.items.map((item) => this.value(item, lines).code).join(', ')}]`, kind: 'list' }
+      case 'map': {
+        const members = node.members.map(([key, below]) => `${textLiteral(key)}: ${this.value(below, lines).code}`)
+        return { code: members.length === 0 ? '{}' : `{ ${members.join(', ')} }`, kind: 'map' }
+      }
+      case 'math':
+        return this.#math(node.operator, node.left, node.right, lines)
+      case 'call':
+        return this.#call(node, lines)
+      default:
+        throw new Unconvertible('a condition cannot be a value')
+    }
+  }
+
+  #math(operator: string, left: Node, right: Node, lines: Lines): Value {
+    const [a, b] = [this.value(left, lines), this.value(right, lines)]
+    if (a.kind === 'time' || b.kind === 'time') throw new Unconvertible('times are not added')
+    if (operator === '/' && a.kind !== 'float' && b.kind !== 'float') {
+      throw new Unconvertible('division of integers gives an integer in the collector, and a float here')
+    }
+    const isKnown = a.kind !== 'any' && b.kind !== 'any' && operator !== '/'
+    const code = `${a.code} ${operator} ${b.code}`
+    const kind =
+      a.kind === 'integer' && b.kind === 'integer'
+        ? 'integer'
+        : a.kind === 'float' || b.kind === 'float'
+          ? 'float'
+          : 'any'
+    return isKnown ? { code: `(${code})`, kind } : lines.fallible(code, 'any')
+  }
+
+  #call(call: Call, lines: Lines): Value {
+    const definition = Object.hasOwn(converters, call.name) ? converters[call.name] : undefined
+    if (definition === undefined) throw new Unconvertible(`the function \`${call.name}\` has no counterpart`)
+    const result = definition.run(this, lines, argumentsOf(call, definition.parameters))
+    if (call.keys.length === 0) return result
+    const keys = call.keys.map((key) => JSON.stringify(key)).join(', ')
+    const whole = lines.keep(result)
+    const base =
+      whole.kind === 'any'
+        ? lines.fallible(
+            call.keys.some((key) => typeof key === 'number') ? `array(${whole.code})` : `object(${whole.code})`,
+            'any',
+          )
+        : whole
+    return { code: `(get(${base.code}, [${keys}]) ?? null)`, kind: 'any' }
+  }
+
+  locate(node: Node): Location {
+    if (node.type !== 'path') throw new Unconvertible('a path must stand here')
+    return locate(node.parts, this.context)
+  }
+
+  read({ base, path, kind, isNanoseconds }: Location): Value {
+    if (base === 'cache') {
+      this.#usesCache = true
+      return path.length === 0
+        ? { code: 'cache', kind: 'map' }
+        : { code: `(get(cache, [${keysText(path)}]) ?? null)`, kind: 'any' }
+    }
+    const code = this.fields.read(path)
+    if (kind === 'any') return { code, kind }
+    if (isNanoseconds === true) {
+      return { code: `to_unix_timestamp(timestamp(${code}) ?? now(), unit: "nanoseconds")`, kind: 'integer' }
+    }
+    if (kind === 'text' && path.length === 1 && path[0] === 'message') {
+      return { code: `(to_string(${code}) ?? encode_json(${code}))`, kind }
+    }
+    const absent: Partial<Record<Kind, string>> = {
+      text: `(string(${code}) ?? "")`,
+      integer: `(int(${code}) ?? 0)`,
+      time: `(timestamp(${code}) ?? now())`,
+      map: `(object(${code}) ?? {})`,
+    }
+    return { code: absent[kind] ?? code, kind }
+  }
+
+  /** The statement that puts a value into a place. */
+  assign({ base, path }: Location, value: Value): string {
+    if (base === 'event') return this.fields.assign(path, value)
+    this.#usesCache = true
+    return `${cacheAt(path)} = ${value.code}`
+  }
+
+  /** The statement that takes a place away. */
+  remove({ base, path }: Location): string {
+    if (base === 'event') return this.fields.remove(path)
+    this.#usesCache = true
+    return `del(${cacheAt(path)})`
+  }
+}
+
+const cacheAt = (path: readonly Key[]) =>
+  `cache${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${textLiteral(key)}`)).join('')}`
+
+const keysText = (path: readonly Key[]) => path.map((key) => JSON.stringify(key)).join(', ')
+
+function enumOf(name: string): Value {
+  const severity = /^SEVERITY_NUMBER_(\w+)$/.exec(name)?.[1]
+  const number = severity === 'UNSPECIFIED' ? 0 : severityNumber(severity ?? '')
+  if (number === undefined) throw new Unconvertible(`\`${name}\` is not known`)
+  return { code: String(number), kind: 'integer' }
+}
+
+/** The arguments of a call by the names of its parameters. */
+function argumentsOf(call: Call, parameters: readonly string[]): ReadonlyMap<string, Node> {
+  const found = new Map<string, Node>()
+  for (const [index, { name, value }] of call.values.entries()) {
+    const key = name ?? parameters[index]
+    if (key === undefined || !parameters.includes(key)) {
+      throw new Unconvertible(
+        `\`${call.name}\` has no parameter ${name === undefined ? index + 1 : `\`${name}\``} here`,
+      )
+    }
+    found.set(key, value)
+  }
+  return found
+}

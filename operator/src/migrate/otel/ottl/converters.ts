@@ -1,0 +1,399 @@
+// Converters: the functions of OTTL that give a value.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import { goLayout, matchesNothing, regexLiteral, strptimeLayout } from '../text.ts'
+import type { Kind, Lines, Value } from './code.ts'
+import type { Program } from './compile.ts'
+import { constantText, required, type Values } from './editors.ts'
+import { Unconvertible } from './syntax.ts'
+
+interface Converter {
+  /** For the guide. */
+  readonly becomes: string
+  readonly parameters: readonly string[]
+  readonly run: (program: Program, lines: Lines, values: Values) => Value
+}
+
+const valueAt = (program: Program, lines: Lines, values: Values, name = 'target') =>
+  program.value(required(values, name), lines)
+
+const textAt = (program: Program, lines: Lines, values: Values, name = 'target') =>
+  lines.as(valueAt(program, lines, values, name), 'text').code
+
+/** A function of one text that cannot fail. */
+const ofText = (call: string, kind: Kind = 'text', options = ''): Converter => ({
+  becomes: `\`${call}\``,
+  parameters: ['target'],
+  run: (program, lines, values) => ({ code: `${call}(${textAt(program, lines, values)}${options})`, kind }),
+})
+
+/** A test of what a value is. */
+const isKind = (call: string): Converter => ({
+  becomes: `\`${call}\``,
+  parameters: ['target'],
+  run: (program, lines, values) => ({ code: `${call}(${valueAt(program, lines, values).code})`, kind: 'boolean' }),
+})
+
+/** A part of a time as a number. */
+const partOfTime = (format: string): Converter => ({
+  becomes: '`format_timestamp`',
+  parameters: ['time'],
+  run: (program, lines, values) => {
+    const time = lines.as(valueAt(program, lines, values, 'time'), 'time')
+    const text = lines.fallible(`format_timestamp(${time.code}, ${textLiteral(format)})`, 'text')
+    return lines.fallible(`to_int(${text.code})`, 'integer')
+  },
+})
+
+const unixTime = (unit: string): Converter => ({
+  becomes: '`to_unix_timestamp`',
+  parameters: ['time'],
+  run: (program, lines, values) => {
+    const time = lines.as(valueAt(program, lines, values, 'time'), 'time')
+    return { code: `to_unix_timestamp(${time.code}, unit: "${unit}")`, kind: 'integer' }
+  },
+})
+
+/** A number of a text or of another number; what is none is absent. */
+const toNumber = (call: string): Converter => ({
+  becomes: `\`${call}\``,
+  parameters: ['target'],
+  run: (program, lines, values) => {
+    const value = lines.keep(valueAt(program, lines, values))
+    if (value.kind === 'map' || value.kind === 'list' || value.kind === 'null') return { code: 'null', kind: 'null' }
+    const name = lines.newName('number')
+    lines.add(`${name} = null`)
+    const made =
+      value.kind === 'any' || value.kind === 'text' ? `${call}(${value.code}) ?? null` : `${call}(${value.code})`
+    lines.add(`if ${value.code} != null { ${name} = ${made} }`)
+    return { code: name, kind: 'any' }
+  },
+})
+
+const edgeTest = (call: string, parameter: string): Converter => ({
+  becomes: `\`${call}\``,
+  parameters: ['target', parameter],
+  run: (program, lines, values) => {
+    const target = textAt(program, lines, values)
+    return { code: `${call}(${target}, ${textAt(program, lines, values, parameter)})`, kind: 'boolean' }
+  },
+})
+
+/** Cuts a text off where it stands. */
+const trimEdge = (pattern: (escaped: string) => string, parameter: string): Converter => ({
+  becomes: '`replace`',
+  parameters: ['target', parameter],
+  run: (program, lines, values) => {
+    const escaped = constantText(values, parameter).replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+    return { code: `replace(${textAt(program, lines, values)}, ${regexLiteral(pattern(escaped))}, "")`, kind: 'text' }
+  },
+})
+
+const isMatch: Converter = {
+  becomes: '`match`',
+  parameters: ['target', 'pattern'],
+  run: (program, lines, values) => {
+    const pattern = constantText(values, 'pattern')
+    const value = valueAt(program, lines, values)
+    const test = `match(${lines.textOf(value)}, ${regexLiteral(pattern)})`
+    const isAbsent = value.kind === 'any' && matchesNothing(pattern)
+    return { code: isAbsent ? `(${value.code} != null && ${test})` : test, kind: 'boolean' }
+  },
+}
+
+const concat: Converter = {
+  becomes: '`join`',
+  parameters: ['values', 'delimiter'],
+  run: (program, lines, values) => {
+    const list = required(values, 'values')
+    if (list.type !== 'list') throw new Unconvertible('the first argument must be a list that stands in the statement')
+    const parts = list.items.map((item) => {
+      const value = lines.keep(program.value(item, lines))
+      if (value.kind !== 'any') return value.kind === 'null' ? '"<nil>"' : lines.textOf(value)
+      const name = lines.newName('part')
+      lines.add(
+        `${name} = if ${value.code} == null { "<nil>" } else { to_string(${value.code}) ?? encode_json(${value.code}) }`,
+      )
+      return name
+    })
+    const delimiter = textAt(program, lines, values, 'delimiter')
+    return lines.fallible(`join([${parts.join(', ')}], ${delimiter})`, 'text')
+  },
+}
+
+const extractPatterns: Converter = {
+  becomes: '`parse_regex`',
+  parameters: ['target', 'pattern'],
+  run: (program, lines, values) => {
+    const regex = regexLiteral(constantText(values, 'pattern'))
+    const found = lines.fallible(`parse_regex(${textAt(program, lines, values)}, ${regex})`, 'map')
+    return { code: `map_values(${found.code}) -> |group| { if group == null { "" } else { group } }`, kind: 'map' }
+  },
+}
+
+const parseKeyValue: Converter = {
+  becomes: '`parse_key_value`',
+  parameters: ['target', 'delimiter', 'pair_delimiter'],
+  run: (program, lines, values) => {
+    const [delimiter, pair] = [
+      values.has('delimiter') ? constantText(values, 'delimiter') : '=',
+      values.has('pair_delimiter') ? constantText(values, 'pair_delimiter') : ' ',
+    ].map(textLiteral)
+    const text = textAt(program, lines, values)
+    return lines.fallible(
+      `parse_key_value(${text}, key_value_delimiter: ${delimiter}, field_delimiter: ${pair}, accept_standalone_key: false)`,
+      'map',
+    )
+  },
+}
+
+const parseCsv: Converter = {
+  becomes: '`parse_csv`',
+  parameters: ['target', 'headers', 'delimiter', 'headerDelimiter', 'mode'],
+  run: (program, lines, values) => {
+    const delimiter = values.has('delimiter') ? constantText(values, 'delimiter') : ','
+    const between = values.has('headerDelimiter') ? constantText(values, 'headerDelimiter') : delimiter
+    const names = constantText(values, 'headers').split(between)
+    const text = textAt(program, lines, values)
+    const columns = lines.fallible(`parse_csv(${text}, delimiter: ${textLiteral(delimiter)})`, 'list')
+    lines.open(`length(${columns.code}) == ${names.length}`)
+    return { code: `object_from_array(zip([${names.map(textLiteral).join(', ')}], ${columns.code}))`, kind: 'map' }
+  },
+}
+
+const time: Converter = {
+  becomes: '`parse_timestamp`',
+  parameters: ['target', 'format', 'location', 'locale'],
+  run: (program, lines, values) => {
+    const format = constantText(values, 'format')
+    const layout = format.includes('%') ? strptimeLayout(format) : goLayout(format)
+    const zone = values.has('location') ? `, timezone: ${textLiteral(constantText(values, 'location'))}` : ''
+    const text = textAt(program, lines, values)
+    return lines.fallible(`parse_timestamp(${text}, ${textLiteral(layout)}${zone})`, 'time')
+  },
+}
+
+const formatTime: Converter = {
+  becomes: '`format_timestamp`',
+  parameters: ['time', 'format'],
+  run: (program, lines, values) => {
+    const moment = lines.as(valueAt(program, lines, values, 'time'), 'time')
+    const layout = strptimeLayout(constantText(values, 'format')).replaceAll('%S%.f', '%S').replaceAll('%#z', '%:z')
+    return lines.fallible(`format_timestamp(${moment.code}, ${textLiteral(layout)})`, 'text')
+  },
+}
+
+const substring: Converter = {
+  becomes: '`slice`, which counts characters where the collector counts bytes',
+  parameters: ['target', 'start', 'length'],
+  run: (program, lines, values) => {
+    const [start, length] = ['start', 'length'].map((name) => {
+      const node = required(values, name)
+      if (node.type !== 'number') throw new Unconvertible(`\`${name}\` must be a number that stands in the statement`)
+      return node.value
+    })
+    const text = textAt(program, lines, values)
+    lines.open(`strlen(${text}) >= ${(start ?? 0) + (length ?? 0)}`)
+    return lines.fallible(`slice(${text}, ${start}, ${(start ?? 0) + (length ?? 0)})`, 'text')
+  },
+}
+
+const cases: Readonly<Record<string, string>> = {
+  upper: 'upcase',
+  lower: 'downcase',
+  snake: 'snakecase',
+  camel: 'pascalcase',
+}
+
+const convertCase: Converter = {
+  becomes: '`upcase`, `downcase`, `snakecase` or `pascalcase`',
+  parameters: ['target', 'toCase'],
+  run: (program, lines, values) => {
+    const call = cases[constantText(values, 'toCase')]
+    if (call === undefined) throw new Unconvertible('the case is not known')
+    return { code: `${call}(${textAt(program, lines, values)})`, kind: 'text' }
+  },
+}
+
+const length: Converter = {
+  becomes: '`length`',
+  parameters: ['target'],
+  run: (program, lines, values) => {
+    const value = valueAt(program, lines, values)
+    if (value.kind === 'any') {
+      const kept = lines.keep(value)
+      lines.open(`is_string(${kept.code}) || is_object(${kept.code}) || is_array(${kept.code})`)
+      return lines.fallible(`length(${kept.code})`, 'integer')
+    }
+    return { code: `length(${value.code})`, kind: 'integer' }
+  },
+}
+
+const fixed = (code: string, kind: Kind, becomes: string): Converter => ({
+  becomes,
+  parameters: [],
+  run: () => ({ code, kind }),
+})
+
+export const converters: Readonly<Record<string, Converter>> = {
+  IsMatch: isMatch,
+  IsString: isKind('is_string'),
+  IsMap: isKind('is_object'),
+  IsList: isKind('is_array'),
+  IsBool: isKind('is_boolean'),
+  IsInt: isKind('is_integer'),
+  IsDouble: isKind('is_float'),
+  HasPrefix: edgeTest('starts_with', 'prefix'),
+  HasSuffix: edgeTest('ends_with', 'suffix'),
+  ContainsValue: {
+    becomes: '`includes`',
+    parameters: ['target', 'item'],
+    run: (program, lines, values) => {
+      const list = lines.as(valueAt(program, lines, values), 'list')
+      return { code: `includes(${list.code}, ${valueAt(program, lines, values, 'item').code})`, kind: 'boolean' }
+    },
+  },
+  ParseJSON: {
+    becomes: '`parse_json`',
+    parameters: ['target'],
+    run: (program, lines, values) => lines.fallible(`parse_json(${textAt(program, lines, values)})`, 'any'),
+  },
+  ParseKeyValue: parseKeyValue,
+  ParseCSV: parseCsv,
+  ParseInt: {
+    becomes: '`parse_int`',
+    parameters: ['target', 'base'],
+    run: (program, lines, values) => {
+      const base = required(values, 'base')
+      if (base.type !== 'number') throw new Unconvertible('`base` must be a number that stands in the statement')
+      return lines.fallible(`parse_int(${textAt(program, lines, values)}, ${base.value})`, 'integer')
+    },
+  },
+  ExtractPatterns: extractPatterns,
+  ExtractGrokPatterns: {
+    becomes: '`parse_grok`',
+    parameters: ['target', 'pattern', 'namedCapturesOnly'],
+    run: (program, lines, values) =>
+      lines.fallible(
+        `parse_grok(${textAt(program, lines, values)}, ${textLiteral(constantText(values, 'pattern'))})`,
+        'map',
+      ),
+  },
+  Concat: concat,
+  Split: {
+    becomes: '`split`',
+    parameters: ['target', 'delimiter'],
+    run: (program, lines, values) => ({
+      code: `split(${textAt(program, lines, values)}, ${textLiteral(constantText(values, 'delimiter'))})`,
+      kind: 'list',
+    }),
+  },
+  Substring: substring,
+  Len: length,
+  ToUpperCase: ofText('upcase'),
+  ToLowerCase: ofText('downcase'),
+  ToSnakeCase: ofText('snakecase'),
+  ToCamelCase: ofText('pascalcase'),
+  ConvertCase: convertCase,
+  Trim: {
+    becomes: '`replace`',
+    parameters: ['target', 'replacement'],
+    run: (program, lines, values) => {
+      const set = values.has('replacement') ? constantText(values, 'replacement') : ' '
+      const escaped = `[${set.replace(/[\\\]^-]/g, '\\$&')}]`
+      return {
+        code: `replace(${textAt(program, lines, values)}, ${regexLiteral(`^${escaped}+|${escaped}+$`)}, "")`,
+        kind: 'text',
+      }
+    },
+  },
+  TrimPrefix: trimEdge((escaped) => `^${escaped}`, 'prefix'),
+  TrimSuffix: trimEdge((escaped) => `${escaped}$`, 'suffix'),
+  String: {
+    becomes: '`to_string`',
+    parameters: ['target'],
+    run: (program, lines, values) => {
+      const value = lines.keep(valueAt(program, lines, values))
+      if (value.kind !== 'any') return { code: lines.textOf(value), kind: 'text' }
+      const name = lines.newName('text')
+      lines.add(`${name} = if ${value.code} == null { null } else { ${lines.textOf(value)} }`)
+      return { code: name, kind: 'any' }
+    },
+  },
+  Int: toNumber('to_int'),
+  Double: toNumber('to_float'),
+  SHA1: ofText('sha1'),
+  SHA256: ofText('sha2', 'text', ', variant: "SHA-256"'),
+  SHA512: ofText('sha2', 'text', ', variant: "SHA-512"'),
+  MD5: ofText('md5'),
+  Base64Decode: {
+    becomes: '`decode_base64`',
+    parameters: ['target'],
+    run: (program, lines, values) => lines.fallible(`decode_base64(${textAt(program, lines, values)})`, 'text'),
+  },
+  UUID: fixed('uuid_v4()', 'text', '`uuid_v4`'),
+  UUIDv7: fixed('uuid_v7()', 'text', '`uuid_v7`'),
+  Now: fixed('now()', 'time', '`now`'),
+  Time: time,
+  FormatTime: formatTime,
+  UnixSeconds: unixTime('seconds'),
+  UnixMilli: unixTime('milliseconds'),
+  UnixMicro: unixTime('microseconds'),
+  UnixNano: unixTime('nanoseconds'),
+  Unix: {
+    becomes: '`from_unix_timestamp`',
+    parameters: ['seconds', 'nanoseconds'],
+    run: (program, lines, values) => {
+      if (values.has('nanoseconds')) throw new Unconvertible('a time is made of whole seconds alone')
+      const seconds = lines.as(valueAt(program, lines, values, 'seconds'), 'integer')
+      return lines.fallible(`from_unix_timestamp(${seconds.code})`, 'time')
+    },
+  },
+  Year: partOfTime('%Y'),
+  Month: partOfTime('%-m'),
+  Day: partOfTime('%-d'),
+  Hour: partOfTime('%-H'),
+  Minute: partOfTime('%-M'),
+  Second: partOfTime('%-S'),
+  Weekday: partOfTime('%w'),
+  Keys: {
+    becomes: '`keys`',
+    parameters: ['target'],
+    run: (program, lines, values) => ({
+      code: `keys(${lines.as(valueAt(program, lines, values), 'map').code})`,
+      kind: 'list',
+    }),
+  },
+  Values: {
+    becomes: '`values`',
+    parameters: ['target'],
+    run: (program, lines, values) => ({
+      code: `values(${lines.as(valueAt(program, lines, values), 'map').code})`,
+      kind: 'list',
+    }),
+  },
+  ToKeyValueString: {
+    becomes: '`encode_key_value`',
+    parameters: ['target', 'delimiter', 'pair_delimiter'],
+    run: (program, lines, values) => {
+      const map = lines.as(valueAt(program, lines, values), 'map')
+      const delimiter = values.has('delimiter') ? constantText(values, 'delimiter') : '='
+      const pair = values.has('pair_delimiter') ? constantText(values, 'pair_delimiter') : ' '
+      return lines.fallible(
+        `encode_key_value(${map.code}, key_value_delimiter: ${textLiteral(delimiter)}, field_delimiter: ${textLiteral(pair)})`,
+        'text',
+      )
+    },
+  },
+  TraceID: fixedHex(),
+  SpanID: fixedHex(),
+}
+
+/** An id as text in hexadecimal digits. */
+function fixedHex(): Converter {
+  return {
+    becomes: 'the same text',
+    parameters: ['bytes'],
+    run: (program, lines, values) => ({ code: `downcase(${textAt(program, lines, values, 'bytes')})`, kind: 'text' }),
+  }
+}

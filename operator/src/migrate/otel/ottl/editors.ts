@@ -1,0 +1,302 @@
+// Editors: the functions of OTTL that change a record. Each adds lines to a statement.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import { globRegex, regexLiteral } from '../text.ts'
+import type { Lines, Value } from './code.ts'
+import type { Program } from './compile.ts'
+import type { Location } from './paths.ts'
+import { type Node, Unconvertible } from './syntax.ts'
+
+export type Values = ReadonlyMap<string, Node>
+
+interface Editor {
+  /** For the guide. */
+  readonly becomes: string
+  readonly parameters: readonly string[]
+  readonly run: (program: Program, lines: Lines, values: Values) => void
+}
+
+export function required(values: Values, name: string): Node {
+  const node = values.get(name)
+  if (node === undefined) throw new Unconvertible(`the argument \`${name}\` is missing`)
+  return node
+}
+
+/** A text that stands in the statement: patterns and formats are compiled once. */
+export function constantText(values: Values, name: string): string {
+  const node = required(values, name)
+  if (node.type !== 'literal' || typeof node.value !== 'string') {
+    throw new Unconvertible(`\`${name}\` must be a text that stands in the statement`)
+  }
+  return node.value
+}
+
+function constantNumber(values: Values, name: string): number {
+  const node = required(values, name)
+  if (node.type !== 'number') throw new Unconvertible(`\`${name}\` must be a number that stands in the statement`)
+  return node.value
+}
+
+/** Texts of a list that stands in the statement. */
+function constantTexts(values: Values, name: string): string[] {
+  const node = values.get(name)
+  if (node === undefined) return []
+  if (node.type !== 'list') throw new Unconvertible(`\`${name}\` must be a list`)
+  return node.items.map((item) => {
+    if (item.type !== 'literal' || typeof item.value !== 'string')
+      throw new Unconvertible(`\`${name}\` must be a list of texts`)
+    return item.value
+  })
+}
+
+/** The functions that call others on what they found are not converted. */
+function withoutFunction(values: Values): void {
+  if (values.has('function') || values.has('replacement_format')) {
+    throw new Unconvertible('a function that is called on what was found has no counterpart')
+  }
+}
+
+function mapAt(program: Program, lines: Lines, values: Values, name = 'target'): { location: Location; map: Value } {
+  const location = program.locate(required(values, name))
+  const read = program.read({ ...location, kind: 'any' })
+  return { location, map: lines.as(read, 'map') }
+}
+
+/** Puts an object in the place of another. */
+const replaceMap =
+  (change: (map: string, program: Program, lines: Lines, values: Values) => string): Editor['run'] =>
+  (program, lines, values) => {
+    const { location, map } = mapAt(program, lines, values)
+    const code = change(map.code, program, lines, values)
+    lines.add(program.assign(location, { code, kind: 'map' }))
+  }
+
+/** Changes a text where there is one. */
+const replaceText =
+  (change: (text: string, lines: Lines, program: Program, values: Values) => string): Editor['run'] =>
+  (program, lines, values) => {
+    const location = program.locate(required(values, 'target'))
+    const text = lines.as(program.read({ ...location, kind: 'any' }), 'text')
+    const code = change(text.code, lines, program, values)
+    lines.add(program.assign(location, { code, kind: 'text' }))
+  }
+
+const keysIn = (keys: readonly string[]) => `[${keys.map(textLiteral).join(', ')}]`
+
+function set(program: Program, lines: Lines, values: Values): void {
+  const location = program.locate(required(values, 'target'))
+  const given = program.value(required(values, 'value'), lines)
+  if (given.kind === 'null') return
+  if (location.isNanoseconds === true) {
+    const number = lines.as(given, 'integer')
+    const time = lines.fallible(`from_unix_timestamp(${number.code}, unit: "nanoseconds")`, 'time')
+    lines.add(program.assign(location, time))
+    return
+  }
+  if (location.kind === 'any' || given.kind === location.kind) {
+    if (given.kind !== 'any') {
+      lines.add(program.assign(location, given))
+      return
+    }
+    // An absent value changes nothing.
+    const value = /^[.a-z0-9_]+$/i.test(given.code) ? given : lines.keep(given)
+    lines.add(`if ${value.code} != null { ${program.assign(location, value)} }`)
+    return
+  }
+  if (location.kind === 'time' || location.kind === 'null' || location.kind === 'list') {
+    lines.add(program.assign(location, lines.as(given, 'time')))
+    return
+  }
+  lines.add(program.assign(location, lines.as(given, location.kind)))
+}
+
+function deleteKeys(program: Program, lines: Lines, values: Values, keys: readonly string[]): void {
+  const location = program.locate(required(values, 'target'))
+  for (const key of keys) lines.add(program.remove({ ...location, path: [...location.path, key] }))
+}
+
+function mergeMaps(program: Program, lines: Lines, values: Values): void {
+  const { location, map } = mapAt(program, lines, values)
+  const source = lines.as(program.value(required(values, 'source'), lines), 'map')
+  const strategy = constantText(values, 'strategy')
+  const target = map.code
+  const kept = lines.keep(source).code
+  const code: Readonly<Record<string, string>> = {
+    insert: `merge(${kept}, ${target})`,
+    upsert: `merge(${target}, ${kept})`,
+    update: `merge(${target}, filter(${kept}) -> |key, _value| { includes(names, key) })`,
+  }
+  const made = code[strategy]
+  if (made === undefined) throw new Unconvertible(`the strategy \`${strategy}\` is not known`)
+  if (strategy === 'update') lines.add(`names = keys(${target})`)
+  lines.add(program.assign(location, { code: made, kind: 'map' }))
+}
+
+/** Keeps the keys of priority, and then as many others as there is room for, in the order of their names. */
+function limit(program: Program, lines: Lines, values: Values): void {
+  const { location, map } = mapAt(program, lines, values)
+  const number = constantNumber(values, 'limit')
+  const first = keysIn(constantTexts(values, 'priority_keys'))
+  const kept = lines.newName('kept')
+  lines.add(
+    `${kept} = filter(${map.code}) -> |key, _value| { includes(${first}, key) }`,
+    `room = ${number} - length(${kept})`,
+    `names = filter(keys(${map.code})) -> |_index, key| { !includes(${first}, key) }`,
+    'names = if room > 0 { slice(names, 0, room) ?? [] } else { [] }',
+    program.assign(location, {
+      code: `merge(${kept}, filter(${map.code}) -> |key, _value| { includes(names, key) })`,
+      kind: 'map',
+    }),
+  )
+}
+
+function replaceAll(program: Program, lines: Lines, values: Values, regex: string, replacement: string): void {
+  const mode = constantText(values, 'mode')
+  const { location, map } = mapAt(program, lines, values)
+  const code =
+    mode === 'key'
+      ? `map_keys(${map.code}) -> |key| { replace(key, ${regex}, ${replacement}) }`
+      : `map_values(${map.code}) -> |value| { if is_string(value) { replace(string!(value), ${regex}, ${replacement}) } else { value } }`
+  if (mode !== 'key' && mode !== 'value') throw new Unconvertible(`the mode \`${mode}\` is not known`)
+  lines.add(program.assign(location, { code, kind: 'map' }))
+}
+
+function append(program: Program, lines: Lines, values: Values): void {
+  const location = program.locate(required(values, 'target'))
+  const read = lines.keep(program.read({ ...location, kind: 'any' }))
+  const items = values.has('values')
+    ? lines.as(program.value(required(values, 'values'), lines), 'list').code
+    : `[${program.value(required(values, 'value'), lines).code}]`
+  const base = lines.newName('list')
+  lines.add(
+    `${base} = if is_array(${read.code}) { array!(${read.code}) } else if ${read.code} == null { [] } else { [${read.code}] }`,
+    program.assign(location, { code: `append(${base}, ${items})`, kind: 'list' }),
+  )
+}
+
+/** Text that replaces what a whole pattern matched: a dollar sign is one. */
+const literalReplacement = (text: string) => text.replaceAll('$', '$$$$')
+
+function replacementOf(program: Program, lines: Lines, values: Values, isLiteral: boolean): string {
+  const node = required(values, 'replacement')
+  if (node.type === 'literal' && typeof node.value === 'string') {
+    return textLiteral(isLiteral ? literalReplacement(node.value) : node.value)
+  }
+  return lines.as(program.value(node, lines), 'text').code
+}
+
+export const editors: Readonly<Record<string, Editor>> = {
+  set: { becomes: 'an assignment', parameters: ['target', 'value'], run: set },
+  delete_key: {
+    becomes: '`del`',
+    parameters: ['target', 'key'],
+    run: (program, lines, values) => deleteKeys(program, lines, values, [constantText(values, 'key')]),
+  },
+  delete_keys: {
+    becomes: '`del`',
+    parameters: ['target', 'keys'],
+    run: (program, lines, values) => deleteKeys(program, lines, values, constantTexts(values, 'keys')),
+  },
+  delete_matching_keys: {
+    becomes: '`filter`',
+    parameters: ['target', 'pattern'],
+    run: replaceMap(
+      (map, _program, _lines, values) =>
+        `filter(${map}) -> |key, _value| { !match(key, ${regexLiteral(constantText(values, 'pattern'))}) }`,
+    ),
+  },
+  keep_keys: {
+    becomes: '`filter`',
+    parameters: ['target', 'keys'],
+    run: replaceMap(
+      (map, _program, _lines, values) =>
+        `filter(${map}) -> |key, _value| { includes(${keysIn(constantTexts(values, 'keys'))}, key) }`,
+    ),
+  },
+  keep_matching_keys: {
+    becomes: '`filter`',
+    parameters: ['target', 'pattern'],
+    run: replaceMap(
+      (map, _program, _lines, values) =>
+        `filter(${map}) -> |key, _value| { match(key, ${regexLiteral(constantText(values, 'pattern'))}) }`,
+    ),
+  },
+  merge_maps: { becomes: '`merge`', parameters: ['target', 'source', 'strategy'], run: mergeMaps },
+  flatten: {
+    becomes: '`flatten`',
+    parameters: ['target', 'prefix', 'depth'],
+    run: (program, lines, values) => {
+      if (values.has('depth')) throw new Unconvertible('objects are flattened to any depth')
+      replaceMap((map) => {
+        const flat = `flatten(${map})`
+        return values.has('prefix')
+          ? `map_keys(${flat}) -> |key| { ${textLiteral(`${constantText(values, 'prefix')}.`)} + key }`
+          : flat
+      })(program, lines, values)
+    },
+  },
+  limit: {
+    becomes: '`filter`; keys without priority stay in the order of their names',
+    parameters: ['target', 'limit', 'priority_keys'],
+    run: limit,
+  },
+  truncate_all: {
+    becomes: '`truncate` of the texts, which counts characters where the collector counts bytes',
+    parameters: ['target', 'limit'],
+    run: replaceMap(
+      (map, _program, _lines, values) =>
+        `map_values(${map}) -> |value| { if is_string(value) { truncate(string!(value), ${constantNumber(values, 'limit')}) } else { value } }`,
+    ),
+  },
+  replace_pattern: {
+    becomes: '`replace`',
+    parameters: ['target', 'regex', 'replacement', 'function', 'replacement_format'],
+    run: (program, lines, values) => {
+      withoutFunction(values)
+      const regex = regexLiteral(constantText(values, 'regex'))
+      replaceText((text) => `replace(${text}, ${regex}, ${replacementOf(program, lines, values, false)})`)(
+        program,
+        lines,
+        values,
+      )
+    },
+  },
+  replace_all_patterns: {
+    becomes: '`map_values` or `map_keys`, with `replace`',
+    parameters: ['target', 'mode', 'regex', 'replacement', 'function', 'replacement_format'],
+    run: (program, lines, values) => {
+      withoutFunction(values)
+      replaceAll(
+        program,
+        lines,
+        values,
+        regexLiteral(constantText(values, 'regex')),
+        replacementOf(program, lines, values, false),
+      )
+    },
+  },
+  replace_match: {
+    becomes: '`match` of the pattern, and an assignment',
+    parameters: ['target', 'pattern', 'replacement', 'function', 'replacement_format'],
+    run: (program, lines, values) => {
+      withoutFunction(values)
+      const regex = regexLiteral(globRegex(constantText(values, 'pattern')))
+      replaceText((text) => `replace(${text}, ${regex}, ${replacementOf(program, lines, values, true)})`)(
+        program,
+        lines,
+        values,
+      )
+    },
+  },
+  replace_all_matches: {
+    becomes: '`map_values` with `replace`',
+    parameters: ['target', 'pattern', 'replacement', 'function', 'replacement_format'],
+    run: (program, lines, values) => {
+      withoutFunction(values)
+      const regex = regexLiteral(globRegex(constantText(values, 'pattern')))
+      const inner = new Map([...values, ['mode', { type: 'literal', value: 'value' } as const]])
+      replaceAll(program, lines, inner, regex, replacementOf(program, lines, values, true))
+    },
+  },
+  append: { becomes: '`append`', parameters: ['target', 'value', 'values'], run: append },
+}

@@ -1,0 +1,81 @@
+// Paths of OTTL as places in the event: `record.ts` says where the parts of a record are.
+
+import type { Key } from '../record.ts'
+import type { Kind } from './code.ts'
+import { type PathPart, Unconvertible } from './syntax.ts'
+
+export type ContextName = 'log' | 'resource' | 'scope'
+
+export interface Location {
+  /** Of the variable that holds what statements keep for each other, or of the event. */
+  readonly base: 'cache' | 'event'
+  readonly path: readonly Key[]
+  /** What a value has to be where the field takes but one kind; a field that is absent has the empty value of its kind. */
+  readonly kind: Kind
+  /** A time that is written as a number. */
+  readonly isNanoseconds?: true
+}
+
+const scalars: Readonly<Record<string, readonly [string, Kind]>> = {
+  severity_text: ['severity_text', 'text'],
+  severity_number: ['severity_number', 'integer'],
+  time: ['timestamp', 'time'],
+  time_unix_nano: ['timestamp', 'time'],
+  observed_time: ['observed_timestamp', 'time'],
+  observed_time_unix_nano: ['observed_timestamp', 'time'],
+  flags: ['flags', 'integer'],
+  event_name: ['event_name', 'text'],
+}
+
+/** @param context what paths without a context belong to */
+export function locate(parts: readonly PathPart[], context: ContextName): Location {
+  const [first, ...rest] = parts
+  const name = first?.name ?? ''
+  if (first === undefined) throw new Unconvertible('the path is empty')
+  if (name === 'cache') return { base: 'cache', path: keysOf(parts), kind: 'any' }
+  if (
+    rest.length > 0 &&
+    (name === 'log' || name === 'resource' || name === 'scope' || name === 'instrumentation_scope')
+  ) {
+    if (name === 'log') return locate(rest, 'log')
+    if (rest[0]?.name === 'cache') return locate(rest, context)
+    return inContext(rest, name === 'resource' ? 'resource' : 'scope')
+  }
+  return inContext(parts, context)
+}
+
+/** The keys of a path that goes on below its root by keys alone. */
+function keysOf(parts: readonly PathPart[]): readonly Key[] {
+  if (parts.length > 1) throw new Unconvertible(`\`${parts.map(({ name }) => name).join('.')}\` is no known path`)
+  return parts[0]?.keys ?? []
+}
+
+function inContext(parts: readonly PathPart[], context: ContextName): Location {
+  const [first, second] = parts
+  const name = first?.name ?? ''
+  const field = (path: readonly Key[], kind: Kind): Location => ({ base: 'event', path, kind })
+  if (name === 'attributes') {
+    const base = context === 'log' ? ['attributes'] : [context, 'attributes']
+    const keys = keysOf(parts)
+    return field([...base, ...keys], keys.length === 0 ? 'map' : 'any')
+  }
+  if (context === 'log' && name === 'body') {
+    if (second?.name === 'string' && parts.length === 2) return field(['message'], 'text')
+    return field(['message', ...keysOf(parts)], 'any')
+  }
+  if (context === 'log' && (name === 'trace_id' || name === 'span_id')) {
+    if (parts.length > 2 || (second !== undefined && second.name !== 'string'))
+      throw new Unconvertible(`\`${name}.${second?.name}\` is no known path`)
+    return field([name], 'text')
+  }
+  const scalar = context === 'log' ? scalars[name] : undefined
+  if (scalar !== undefined && parts.length === 1) {
+    const [to, kind] = scalar
+    return { ...field([to], kind), ...(name.endsWith('_unix_nano') ? { isNanoseconds: true } : {}) }
+  }
+  if (context === 'scope' && (name === 'name' || name === 'version') && parts.length === 1)
+    return field(['scope', name], 'text')
+  throw new Unconvertible(
+    `\`${[...(context === 'log' ? [] : [context]), ...parts.map((part) => part.name)].join('.')}\` is no known path of a log record`,
+  )
+}

@@ -1,0 +1,613 @@
+// Processors on records that the collector would have had: the transforms give the record that it would have passed on.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { compileFiles } from '../../compile/config.ts'
+import { Draft } from '../draft.ts'
+import { convertOtel } from './convert.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'penstock-otel-processors-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let written = 0
+function converted(processors: Readonly<Record<string, unknown>>) {
+  const draft = new Draft()
+  const config = {
+    receivers: { filelog: { include: ['/srv/app.log'] } },
+    processors,
+    exporters: { nop: null },
+    service: {
+      pipelines: { logs: { receivers: ['filelog'], processors: Object.keys(processors), exporters: ['nop'] } },
+    },
+  }
+  convertOtel([{ file: 'c.yaml', text: stringify(config) }], () => [], draft)
+  return { document: draft.document({ name: 'converted' }), gaps: draft.gaps }
+}
+
+function problems(text: string): string[] {
+  const file = join(folder, `${++written}.yaml`)
+  writeFileSync(file, text)
+  return compileFiles([file], { ownMachine: false }).problems.map(
+    ({ path, message, help, rendered }) => `${path}: ${message} ${help ?? ''} ${rendered ?? ''}`,
+  )
+}
+
+/** What the transforms after the first, which makes records, do to a record. */
+function checked(processors: Readonly<Record<string, unknown>>, record: object, assert: string | undefined): string[] {
+  const { document } = converted(processors)
+  const names: string[] = document.toJSON().spec.transforms.map(({ name }: { name: string }) => name)
+  document.addIn(['spec', 'transforms'], {
+    name: 'last',
+    type: 'filter',
+    inputs: document.toJSON().spec.sinks[0].inputs,
+    config: { condition: 'true' },
+  })
+  document.setIn(['spec', 'sinks', 0, 'inputs'], ['last'])
+  const expected = assert === undefined ? { at: 'last', count: 0 } : { at: 'last', assert }
+  const input = { attributes: {}, resource: { attributes: {} }, timestamp: '2026-01-01T00:00:00Z', ...record }
+  document.setIn(
+    ['spec', 'tests'],
+    [{ name: 'record', insertAt: names[1] ?? 'last', input: { log: input }, expect: [expected] }],
+  )
+  return problems(String(document))
+}
+
+const statement = (...statements: string[]) => ({ transform: { error_mode: 'ignore', log_statements: statements } })
+
+const statements: { name?: string; run: string[]; record: object; assert: string }[] = [
+  { run: ['set(attributes["a"], "x")'], record: { message: 'm' }, assert: '.attributes == {"a": "x"}' },
+  { run: ['set(log.body, attributes["a"])'], record: { message: 'm', attributes: { a: 1 } }, assert: '.message == 1' },
+  {
+    name: 'an absent value sets nothing',
+    run: ['set(body, attributes["none"])', 'set(body, nil)'],
+    record: { message: 'm' },
+    assert: '.message == "m"',
+  },
+  {
+    run: ['set(resource.attributes["k8s.cluster.name"], "c")'],
+    record: {},
+    assert: '.resource.attributes."k8s.cluster.name" == "c"',
+  },
+  {
+    run: ['set(severity_number, SEVERITY_NUMBER_WARN2)', 'set(severity_text, "W")'],
+    record: {},
+    assert: '.severity_number == 14 && .severity_text == "W"',
+  },
+  {
+    run: ['set(attributes["n"], severity_number) where severity_number >= SEVERITY_NUMBER_ERROR'],
+    record: { severity_number: 17 },
+    assert: '.attributes.n == 17',
+  },
+  {
+    name: 'a severity that is absent is zero',
+    run: ['set(attributes["low"], true) where severity_number < SEVERITY_NUMBER_INFO'],
+    record: {},
+    assert: '.attributes.low == true',
+  },
+  { run: ['set(time_unix_nano, 1700000000250000000)'], record: {}, assert: ".timestamp == t'2023-11-14T22:13:20.25Z'" },
+  {
+    run: ['set(time, Time(attributes["t"], "%Y-%m-%dT%H:%M:%S.%f%z"))'],
+    record: { attributes: { t: '2024-01-01T00:00:00.500000+0100' } },
+    assert: ".timestamp == t'2023-12-31T23:00:00.5Z'",
+  },
+  {
+    run: ['merge_maps(attributes, ParseJSON(body), "upsert") where IsMatch(body, "^\\\\{")'],
+    record: { message: '{"a":{"b":1}}', attributes: { a: 0, c: 2 } },
+    assert: '.attributes == {"a": {"b": 1}, "c": 2}',
+  },
+  {
+    run: ['merge_maps(attributes, ParseJSON(body), "insert")'],
+    record: { message: '{"a":1,"b":2}', attributes: { a: 0 } },
+    assert: '.attributes == {"a": 0, "b": 2}',
+  },
+  {
+    run: ['merge_maps(attributes, ParseJSON(body), "update")'],
+    record: { message: '{"a":1,"b":2}', attributes: { a: 0 } },
+    assert: '.attributes == {"a": 1}',
+  },
+  {
+    name: 'a statement that fails changes nothing, and the next runs',
+    run: ['set(body, ParseJSON(body)["a"])', 'set(attributes["next"], 1)'],
+    record: { message: 'no json' },
+    assert: '.message == "no json" && .attributes.next == 1',
+  },
+  {
+    run: [
+      'set(cache["j"], ParseJSON(body))',
+      'set(attributes["level"], cache["j"]["level"])',
+      'set(body, cache["j"]["msg"]) where cache["j"]["msg"] != nil',
+    ],
+    record: { message: '{"level":"warn","msg":"hi"}' },
+    assert: '.attributes.level == "warn" && .message == "hi" && !exists(.cache)',
+  },
+  {
+    run: ['delete_key(attributes, "a")', 'delete_keys(resource.attributes, ["b", "c.d"])'],
+    record: { attributes: { a: 1, z: 1 }, resource: { attributes: { b: 1, 'c.d': 1, e: 1 } } },
+    assert: '.attributes == {"z": 1} && .resource.attributes == {"e": 1}',
+  },
+  {
+    run: ['delete_matching_keys(attributes, "^tmp\\\\.")'],
+    record: { attributes: { 'tmp.a': 1, tmpb: 1 } },
+    assert: '.attributes == {"tmpb": 1}',
+  },
+  { run: ['keep_keys(attributes, ["a"])'], record: { attributes: { a: 1, b: 2 } }, assert: '.attributes == {"a": 1}' },
+  {
+    run: ['keep_matching_keys(attributes, "^k8s")'],
+    record: { attributes: { 'k8s.a': 1, b: 2 } },
+    assert: '.attributes == {"k8s.a": 1}',
+  },
+  {
+    run: ['replace_pattern(body, "password=\\\\S+", "password=***")'],
+    record: { message: 'u password=secret x' },
+    assert: '.message == "u password=*** x"',
+  },
+  {
+    run: ['replace_pattern(attributes["url"], "/user/(\\\\d+)/(\\\\w+)", "/user/{id}/$$2")'],
+    record: { attributes: { url: '/user/17/edit' } },
+    assert: '.attributes.url == "/user/{id}/edit"',
+  },
+  {
+    run: ['replace_match(attributes["p"], "/user/*/list", "/user/{}/list")'],
+    record: { attributes: { p: '/user/1/list' } },
+    assert: '.attributes.p == "/user/{}/list"',
+  },
+  {
+    run: [
+      'replace_all_patterns(attributes, "value", "\\\\d{4}", "####")',
+      'replace_all_patterns(attributes, "key", "^x_", "y_")',
+    ],
+    record: { attributes: { x_a: 'n 1234', b: 5 } },
+    assert: '.attributes == {"y_a": "n ####", "b": 5}',
+  },
+  {
+    run: ['replace_all_matches(attributes, "/a/*", "$price")'],
+    record: { attributes: { p: '/a/1', q: 'x/a/1' } },
+    assert: '.attributes == {"p": "$price", "q": "x/a/1"}',
+  },
+  {
+    run: ['limit(attributes, 2, ["keep"])'],
+    record: { attributes: { a: 1, b: 2, keep: 3 } },
+    assert: '.attributes == {"a": 1, "keep": 3}',
+  },
+  {
+    run: ['truncate_all(attributes, 3)'],
+    record: { attributes: { a: 'abcdef', n: 123456 } },
+    assert: '.attributes == {"a": "abc", "n": 123456}',
+  },
+  {
+    run: ['flatten(attributes)'],
+    record: { attributes: { a: { b: { c: 1 } } } },
+    assert: '.attributes == {"a.b.c": 1}',
+  },
+  { run: ['flatten(attributes, "p")'], record: { attributes: { a: { b: 1 } } }, assert: '.attributes == {"p.a.b": 1}' },
+  {
+    run: ['append(attributes["tags"], "x")', 'append(attributes["more"], values=["a", "b"])'],
+    record: { attributes: { tags: ['w'] } },
+    assert: '.attributes == {"tags": ["w", "x"], "more": ["a", "b"]}',
+  },
+  {
+    run: ['set(attributes["c"], Concat([attributes["a"], "-", attributes["none"], 3], ":"))'],
+    record: { attributes: { a: 'x' } },
+    assert: '.attributes.c == "x:-:<nil>:3"',
+  },
+  {
+    run: [
+      'set(attributes["parts"], Split(attributes["p"], "/"))',
+      'set(attributes["last"], Split(attributes["p"], "/")[1])',
+    ],
+    record: { attributes: { p: 'a/b' } },
+    assert: '.attributes.parts == ["a", "b"] && .attributes.last == "b"',
+  },
+  {
+    run: ['merge_maps(attributes, ExtractPatterns(body, "^(?P<m>[A-Z]+) (?P<p>\\\\S+)"), "upsert")'],
+    record: { message: 'GET /x y' },
+    assert: '.attributes == {"m": "GET", "p": "/x"}',
+  },
+  {
+    run: ['merge_maps(attributes, ExtractGrokPatterns(body, "%{WORD:m} %{NUMBER:n}"), "upsert")'],
+    record: { message: 'GET 12' },
+    assert: '.attributes.m == "GET" && .attributes.n == "12"',
+  },
+  {
+    run: ['merge_maps(attributes, ParseKeyValue(body, ":", ";"), "upsert")'],
+    record: { message: 'a:1;b:2' },
+    assert: '.attributes == {"a": "1", "b": "2"}',
+  },
+  {
+    run: ['merge_maps(attributes, ParseCSV(body, "a,b"), "upsert")'],
+    record: { message: '1,x' },
+    assert: '.attributes == {"a": "1", "b": "x"}',
+  },
+  {
+    run: [
+      'set(attributes["i"], Int(attributes["s"]))',
+      'set(attributes["d"], Double("1.5"))',
+      'set(attributes["none"], Int("x"))',
+    ],
+    record: { attributes: { s: '42' } },
+    assert: '.attributes.i == 42 && .attributes.d == 1.5 && !exists(.attributes.none)',
+  },
+  {
+    run: [
+      'set(attributes["u"], ToUpperCase(body))',
+      'set(attributes["c"], ConvertCase(body, "snake"))',
+      'set(attributes["s"], Substring(body, 1, 2))',
+      'set(attributes["l"], Len(body))',
+    ],
+    record: { message: 'someText' },
+    assert: '.attributes == {"u": "SOMETEXT", "c": "some_text", "s": "om", "l": 8}',
+  },
+  {
+    run: [
+      'set(attributes["h"], SHA256(body))',
+      'set(attributes["m"], MD5(body))',
+      'set(attributes["t"], Trim(attributes["x"]))',
+      'set(attributes["p"], TrimPrefix(body, "a."))',
+    ],
+    record: { message: 'a.b', attributes: { x: '  y ' } },
+    assert:
+      'strlen(string!(.attributes.h)) == 64 && .attributes.t == "y" && .attributes.p == "b" && strlen(string!(.attributes.m)) == 32',
+  },
+  {
+    run: [
+      'set(attributes["y"], Year(time))',
+      'set(attributes["f"], FormatTime(time, "%Y-%m-%d"))',
+      'set(attributes["u"], UnixSeconds(time))',
+    ],
+    record: {},
+    assert: '.attributes == {"y": 2026, "f": "2026-01-01", "u": 1767225600}',
+  },
+  {
+    run: ['set(attributes["s"], String(attributes["n"]))', 'set(attributes["k"], Keys(attributes["m"]))'],
+    record: { attributes: { n: 5, m: { q: 1 } } },
+    assert: '.attributes.s == "5" && .attributes.k == ["q"]',
+  },
+  {
+    run: ['set(attributes["sum"], attributes["a"] + 2 * 3)'],
+    record: { attributes: { a: 1 } },
+    assert: '.attributes.sum == 7',
+  },
+  {
+    run: ['set(attributes["m"], {"a": [1, "x"], "b": attributes["n"]})'],
+    record: { attributes: { n: 2 } },
+    assert: '.attributes.m == {"a": [1, "x"], "b": 2}',
+  },
+  {
+    run: ['set(body.string, "text")', 'set(body["k"], 1) where IsMap(body)'],
+    record: { message: { a: 1 } },
+    assert: '.message == "text"',
+  },
+  {
+    run: ['set(instrumentation_scope.name, "app") where scope.name == ""'],
+    record: {},
+    assert: '.scope.name == "app"',
+  },
+  {
+    name: 'not, and, or with parentheses',
+    run: [
+      'set(attributes["hit"], true) where not (attributes["a"] == "x" or IsMatch(body, "debug")) and attributes["n"] > 3',
+    ],
+    record: { message: 'm', attributes: { a: 'y', n: 4.5 } },
+    assert: '.attributes.hit == true',
+  },
+  {
+    name: 'a condition that fails is false, also when it is denied',
+    run: [
+      'set(attributes["a"], 1) where ParseJSON(body)["x"] == 1',
+      'set(attributes["b"], 1) where not (ParseJSON(body)["x"] == 1)',
+    ],
+    record: { message: 'plain' },
+    assert: '.attributes == {}',
+  },
+  {
+    name: 'values of several kinds are not equal, and not ordered',
+    run: [
+      'set(attributes["a"], 1) where attributes["s"] == 5',
+      'set(attributes["b"], 1) where attributes["s"] > 5',
+      'set(attributes["c"], 1) where attributes["s"] != 5',
+    ],
+    record: { attributes: { s: '5' } },
+    assert: '.attributes == {"s": "5", "c": 1}',
+  },
+  {
+    name: 'IsMatch of numbers and of what is absent',
+    run: [
+      'set(attributes["a"], 1) where IsMatch(attributes["n"], "^4\\\\d$")',
+      'set(attributes["b"], 1) where IsMatch(attributes["none"], ".*")',
+    ],
+    record: { attributes: { n: 42 } },
+    assert: '.attributes == {"n": 42, "a": 1}',
+  },
+  {
+    run: ['set(attributes["t"], trace_id.string) where HasPrefix(trace_id.string, "ab")'],
+    record: { trace_id: 'abcd' },
+    assert: '.attributes.t == "abcd"',
+  },
+]
+
+test.each(statements.map((each) => ({ ...each, title: each.name ?? each.run.join('; ') })))(
+  'OTTL: $title',
+  ({ run, record, assert }) => {
+    expect(converted(statement(...run)).gaps).toEqual([])
+    expect(checked(statement(...run), { message: 'm', ...record }, assert)).toEqual([])
+  },
+)
+
+const cases: { name: string; processors: Record<string, unknown>; record: object; assert?: string }[] = [
+  {
+    name: 'transform with contexts and conditions',
+    processors: {
+      transform: {
+        log_statements: [
+          { context: 'resource', statements: ['set(attributes["env"], "prod")'] },
+          {
+            context: 'log',
+            conditions: ['IsMap(body)', 'attributes["force"] == true'],
+            statements: ['set(attributes["a"], 1)', 'set(resource.attributes["b"], 2)'],
+          },
+          { statements: ['set(log.attributes["c"], resource.attributes["env"])'] },
+        ],
+      },
+    },
+    record: { message: 'x', attributes: { force: true } },
+    assert: '.resource.attributes == {"env": "prod", "b": 2} && .attributes == {"force": true, "a": 1, "c": "prod"}',
+  },
+  {
+    name: 'transform under conditions that do not hold',
+    processors: {
+      transform: {
+        log_statements: [{ context: 'log', conditions: ['IsMap(body)'], statements: ['set(attributes["a"], 1)'] }],
+      },
+    },
+    record: { message: 'x' },
+    assert: '.attributes == {}',
+  },
+  {
+    name: 'filter discards by a condition',
+    processors: {
+      filter: {
+        logs: {
+          log_record: ['IsMatch(body, "health")', 'severity_number < SEVERITY_NUMBER_INFO and severity_number > 0'],
+        },
+      },
+    },
+    record: { message: 'GET /healthz' },
+  },
+  {
+    name: 'filter keeps what no condition chooses',
+    processors: { filter: { logs: { log_record: ['IsMatch(body, "health")', 'attributes["a"] == nil'] } } },
+    record: { message: 'GET /', attributes: { a: 1 } },
+    assert: '.message == "GET /"',
+  },
+  {
+    name: 'filter with the newer lists',
+    processors: {
+      filter: {
+        log_conditions: [{ context: 'resource', conditions: ['attributes["k8s.namespace.name"] == "kube-system"'] }],
+      },
+    },
+    record: { message: 'x', resource: { attributes: { 'k8s.namespace.name': 'kube-system' } } },
+  },
+  {
+    name: 'filter with the older lists includes',
+    processors: {
+      filter: {
+        logs: {
+          include: { match_type: 'strict', resource_attributes: [{ key: 'ns', value: 'shop' }] },
+          exclude: { match_type: 'regexp', bodies: ['^GET /health'], severity_number: { min: 'INFO' } },
+        },
+      },
+    },
+    record: { message: 'GET /health', severity_number: 5, resource: { attributes: { ns: 'shop' } } },
+    assert: '.message == "GET /health"',
+  },
+  {
+    name: 'filter with the older lists excludes',
+    processors: { filter: { logs: { exclude: { match_type: 'expr', expressions: ['body contains "noise"'] } } } },
+    record: { message: 'some noise' },
+  },
+  {
+    name: 'attributes',
+    processors: {
+      attributes: {
+        actions: [
+          { key: 'a', action: 'insert', value: 1 },
+          { key: 'old', action: 'insert', value: 'no' },
+          { key: 'old2', action: 'update', value: 'yes' },
+          { key: 'none', action: 'update', value: 1 },
+          { key: 'copy', action: 'upsert', from_attribute: 'old' },
+          { key: 'gone', action: 'delete' },
+          { pattern: '^tmp_', action: 'delete' },
+          { key: 'mail', action: 'hash' },
+          { key: 'num', action: 'convert', converted_type: 'int' },
+          { key: 'url', action: 'extract', pattern: '^(?P<scheme>\\w+)://(?P<host>[^/]+)' },
+        ],
+      },
+    },
+    record: {
+      message: 'm',
+      attributes: { old: 'x', old2: 'n', gone: 1, tmp_a: 1, mail: 'a@b', num: '5', url: 'https://h/p' },
+    },
+    assert:
+      '.attributes.a == 1 && .attributes.old == "x" && .attributes.old2 == "yes" && !exists(.attributes.none) && .attributes.copy == "x" && !exists(.attributes.gone) && !exists(.attributes.tmp_a) && strlen(string!(.attributes.mail)) == 64 && .attributes.num == 5 && .attributes.scheme == "https" && .attributes.host == "h"',
+  },
+  {
+    name: 'attributes for chosen records',
+    processors: {
+      attributes: {
+        include: { match_type: 'strict', attributes: [{ key: 'kind', value: 'x' }] },
+        actions: [{ key: 'a', action: 'upsert', value: 1 }],
+      },
+    },
+    record: { message: 'm', attributes: { kind: 'y' } },
+    assert: '!exists(.attributes.a)',
+  },
+  {
+    name: 'resource',
+    processors: {
+      resource: {
+        attributes: [
+          { key: 'cluster', value: 'c1', action: 'upsert' },
+          { key: 'x', action: 'delete' },
+        ],
+      },
+    },
+    record: { resource: { attributes: { x: 1 } } },
+    assert: '.resource.attributes == {"cluster": "c1"}',
+  },
+  {
+    name: 'groupbyattrs',
+    processors: { groupbyattrs: { keys: ['host.name'] } },
+    record: { attributes: { 'host.name': 'h', b: 1 } },
+    assert: '.attributes == {"b": 1} && .resource.attributes."host.name" == "h"',
+  },
+  {
+    name: 'redaction',
+    processors: {
+      redaction: {
+        allow_all_keys: false,
+        allowed_keys: ['a', 'card'],
+        ignored_keys: ['raw'],
+        blocked_values: ['4[0-9]{12}'],
+      },
+    },
+    record: {
+      message: 'card 4123456789012',
+      attributes: { a: 1, card: 'n 4123456789012', x: 2, raw: '4123456789012' },
+    },
+    assert: '.attributes == {"a": 1, "card": "n ****", "raw": "4123456789012"} && .message == "card ****"',
+  },
+  {
+    name: 'probabilistic_sampler of nothing',
+    processors: { probabilistic_sampler: { sampling_percentage: 0 } },
+    record: { message: 'x' },
+  },
+  {
+    name: 'batch and memory_limiter change nothing',
+    processors: { memory_limiter: { check_interval: '1s', limit_mib: 100 }, batch: { timeout: '5s' } },
+    record: { message: 'x' },
+    assert: '.message == "x"',
+  },
+]
+
+test.each(cases)('$name', ({ processors, record, assert }) => {
+  expect(converted(processors).gaps).toEqual([])
+  expect(checked(processors, record, assert)).toEqual([])
+})
+
+test('k8sattributes and resourcedetection take the facts that the source knows', () => {
+  const draft = new Draft()
+  const all = [
+    'k8s.pod.name',
+    'k8s.deployment.name',
+    'k8s.cronjob.name',
+    'container.image.name',
+    'container.image.tag',
+    'container.id',
+    'k8s.node.name',
+  ]
+  const config = {
+    receivers: {
+      filelog: { include: ['/var/log/pods/*/*/*.log'], include_file_name: false, operators: [{ type: 'container' }] },
+    },
+    processors: {
+      k8s_attributes: {
+        auth_type: 'serviceAccount',
+        filter: { node_from_env_var: 'K8S_NODE_NAME' },
+        pod_association: [{ sources: [{ from: 'connection' }] }],
+        extract: {
+          metadata: all,
+          labels: [
+            { tag_name: 'app', key: 'app.kubernetes.io/name', from: 'pod' },
+            { tag_name: 'label.$$1', key_regex: 'team-(.*)' },
+          ],
+          annotations: [{ key: 'owner', from: 'pod' }],
+        },
+      },
+      resourcedetection: { detectors: ['system'], override: false },
+      resource: { attributes: [{ key: 'node', value: '$'.concat('{env:K8S_NODE_NAME}'), action: 'upsert' }] },
+    },
+    exporters: { nop: null },
+    service: {
+      pipelines: {
+        logs: {
+          receivers: ['filelog'],
+          processors: ['k8s_attributes', 'resourcedetection', 'resource'],
+          exporters: ['nop'],
+        },
+      },
+    },
+  }
+  convertOtel([{ file: 'c.yaml', text: stringify(config) }], () => [], draft)
+  expect(draft.gaps).toEqual([])
+  const document = draft.document({ name: 'converted' })
+  const names: string[] = document.toJSON().spec.transforms.map(({ name }: { name: string }) => name)
+  const facts: Record<string, string> = {
+    'k8s.pod.name': 'web-1',
+    'k8s.deployment.name': 'web',
+    'container.image.name': 'reg.io:5000/shop/web',
+    'container.image.tag': '1.2',
+    'container.id': 'abc',
+    'k8s.node.name': 'n1',
+    app: 'web',
+    'label.size': 'xl',
+    'k8s.pod.annotations.owner': 'me',
+    'host.name': 'n1',
+    'os.type': 'linux',
+    node: 'n1',
+  }
+  const tests = Object.entries(facts).map(([key, value]) => `.resource.attributes."${key}" == "${value}"`)
+  document.setIn(
+    ['spec', 'tests'],
+    [
+      {
+        name: 'pod',
+        insertAt: names[0],
+        input: {
+          log: {
+            message: 'hello',
+            stream: 'stdout',
+            file: '/var/log/pods/shop_web-1_u/app/0.log',
+            timestamp: '2026-01-01T00:00:00Z',
+            orchestrator: {
+              pod_name: 'web-1',
+              pod_namespace: 'shop',
+              pod_owner: 'ReplicaSet/web-5d4',
+              pod_node_name: 'n1',
+              container_name: 'app',
+              container_id: 'containerd://abc',
+              container_image: 'reg.io:5000/shop/web:1.2',
+              pod_labels: { 'app.kubernetes.io/name': 'web', 'team-size': 'xl' },
+              pod_annotations: { owner: 'me' },
+            },
+          },
+        },
+        expect: [
+          { at: names.at(-1), assert: `${tests.join(' && ')} && !exists(.resource.attributes."k8s.cronjob.name")` },
+        ],
+      },
+    ],
+  )
+  expect(problems(String(document))).toEqual([])
+})
+
+test.each([
+  ['a function that is not known', statement('set(attributes["a"], Murmur3Hash(body))'), 'Murmur3Hash'],
+  ['a path that is computed', statement('set(attributes[attributes["k"]], 1)'), 'computed'],
+  ['text that is no statement', statement('set(attributes["a"] 1)'), 'cannot stand'],
+  ['a variable', statement('set(attributes["a"], "$'.concat('{env:CLUSTER}")')), 'literal text'],
+  ['a processor without a counterpart', { tail_sampling: {} }, 'traces'],
+  ['a processor that nobody knows', { wizard: {} }, 'not known'],
+  ['an action', { attributes: { actions: [{ key: 'a', action: 'insert', from_context: 'x' }] } }, 'request'],
+  ['a fact', { k8sattributes: { extract: { metadata: ['k8s.pod.start_time'] } } }, 'does not know'],
+])('%s is a gap with its line, and the output passes lint', (_, processors, reason) => {
+  const { document, gaps } = converted(processors)
+  expect(gaps).toHaveLength(1)
+  expect(gaps[0]).toMatchObject({ file: 'c.yaml', reason: expect.stringContaining(reason) })
+  expect(gaps[0]?.line).toBeGreaterThan(4)
+  expect(gaps[0]?.nearest).not.toBe('')
+  expect(problems(String(document))).toEqual([])
+})

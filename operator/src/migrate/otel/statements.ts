@@ -1,0 +1,253 @@
+// The processors `transform` and `filter`: statements and conditions of OTTL, and the older lists of `include` and `exclude`.
+
+import { isTable } from '@penstock/agent/schema/walk'
+import type { Step } from '../draft.ts'
+import { conditionOf, parseExpression, UnknownExpression } from './expression.ts'
+import type { Context, Mapping, Part } from './mapping.ts'
+import { Program } from './ottl/compile.ts'
+import type { ContextName } from './ottl/paths.ts'
+import { parseCondition, Unconvertible } from './ottl/syntax.ts'
+import { fieldAt, severityNumber } from './record.ts'
+import { matchesNothing, regexLiteral, valueLiteral } from './text.ts'
+
+type Steps = readonly Step[]
+
+/** Calls for each text; what cannot be converted is a gap at its place. */
+function convertEach(
+  part: Part,
+  path: readonly (string | number)[],
+  texts: readonly string[],
+  context: Context,
+  convert: (text: string) => void,
+): string[] {
+  return texts.flatMap((text, index) => {
+    try {
+      convert(text)
+      return []
+    } catch (error) {
+      if (!(error instanceof Unconvertible)) throw error
+      const short = text.length > 60 ? `${text.slice(0, 57)}…` : text
+      context.gap(
+        part.place([...path, index]),
+        `${part.id}: ${short}`,
+        `the statement is not converted: ${error.message}`,
+        error.nearest,
+      )
+      return [`GAP: ${text}`]
+    }
+  })
+}
+
+const contexts: Readonly<Record<string, ContextName>> = {
+  log: 'log',
+  resource: 'resource',
+  scope: 'scope',
+  instrumentation_scope: 'scope',
+}
+
+/** A list of statements as a program. */
+function group(
+  part: Part,
+  path: readonly (string | number)[],
+  name: string,
+  conditions: readonly string[],
+  statements: readonly string[],
+  context: Context,
+): Step[] {
+  const known = contexts[name]
+  if (known === undefined) {
+    context.gap(part.place(path), `${part.id}: context ${name}`, 'the context is none of log records', 'Leave it out.')
+    return []
+  }
+  const program = new Program(known)
+  const at = conditions.length === 0 && path.length === 1 ? path : [...path, 'statements']
+  const comments = convertEach(part, at, statements, context, (text) => program.statement(text))
+  let text = '.'
+  let tests = ''
+  const left = convertEach(
+    part,
+    [...path, 'conditions'],
+    conditions.length === 0 ? [] : [conditions.join(' || ')],
+    context,
+    () => {
+      tests = program.text(conditions)
+    },
+  )
+  if (conditions.length === 0) tests = program.text()
+  if (!program.isEmpty && left.length === 0) text = tests
+  if (text === '.' && comments.length + left.length === 0) return []
+  return [{ type: 'remap', text, ...(comments.length + left.length > 0 ? { comments: [...comments, ...left] } : {}) }]
+}
+
+const listOf = (value: unknown) => (Array.isArray(value) ? value : [])
+
+export const transform: Mapping<Steps> = {
+  name: 'transform',
+  becomes: 'a remap transform; see [Functions of OTTL](#functions-of-ottl)',
+  options: { log_statements: 'statements' },
+  itself: {
+    error_mode: 'a statement that fails changes nothing',
+    trace_statements: 'traces are not collected',
+    metric_statements: 'the pipeline has logs alone',
+    profile_statements: 'profiles are not collected',
+    flatten_data: 'every record has its own resource',
+  },
+  build: (part, context) => {
+    const entries = listOf(part.get('log_statements'))
+    const flat = entries.filter((entry) => typeof entry === 'string')
+    const steps = flat.length === 0 ? [] : group(part, ['log_statements'], 'log', [], flat, context)
+    for (const [index, entry] of entries.entries()) {
+      if (!isTable(entry)) continue
+      const { context: name, conditions, statements } = entry
+      steps.push(
+        ...group(
+          part,
+          ['log_statements', index],
+          typeof name === 'string' ? name : 'log',
+          listOf(conditions).map(String),
+          listOf(statements).map(String),
+          context,
+        ),
+      )
+    }
+    return steps
+  },
+}
+
+/** A condition that discards records if one of the texts holds. */
+function anyOf(
+  part: Part,
+  path: readonly (string | number)[],
+  texts: readonly string[],
+  contextName: ContextName,
+  context: Context,
+): string | undefined {
+  const program = new Program(contextName)
+  const lines = program.newLines()
+  const tests: string[] = []
+  convertEach(part, path, texts, context, (text) => {
+    const own = program.newLines()
+    const test = program.condition(parseCondition(text), own, false)
+    lines.add(...own.text())
+    tests.push(test)
+  })
+  if (tests.length === 0) return undefined
+  return [...lines.text(), tests.length === 1 ? tests[0] : `(${tests.join(' || ')})`].join('\n')
+}
+
+/** The last line of a condition, turned round. */
+const denied = (condition: string) => condition.replace(/([^\n]*)$/, '!$1')
+
+export const filter: Mapping<Steps> = {
+  name: 'filter',
+  becomes: 'a filter transform',
+  options: {
+    'logs.log_record': 'records for which a condition holds go',
+    'logs.include': 'records that match stay',
+    'logs.exclude': 'records that match go',
+    log_conditions: 'records for which a condition holds go',
+  },
+  itself: {
+    error_mode: 'a condition that fails is false',
+    metrics: 'the pipeline has logs alone',
+    traces: 'traces are not collected',
+    spans: 'traces are not collected',
+    profiles: 'profiles are not collected',
+    metric_conditions: 'the pipeline has logs alone',
+    trace_conditions: 'traces are not collected',
+  },
+  build: (part, context) => {
+    const steps: Step[] = []
+    const conditions = (path: readonly string[], list: readonly unknown[]) => {
+      const texts = list.filter((entry) => typeof entry === 'string')
+      const groups: [readonly (string | number)[], ContextName, readonly string[]][] = [[path, 'log', texts]]
+      for (const [index, entry] of list.entries()) {
+        if (!isTable(entry)) continue
+        const name = contexts[String(entry['context'] ?? 'log')] ?? 'log'
+        groups.push([[...path, index, 'conditions'], name, listOf(entry['conditions']).map(String)])
+      }
+      for (const [at, name, given] of groups) {
+        const test = given.length === 0 ? undefined : anyOf(part, at, given, name, context)
+        if (test !== undefined) steps.push({ type: 'filter', text: denied(test) })
+      }
+    }
+    for (const name of ['include', 'exclude'] as const) {
+      const inner = part.within(['logs', name], part.table(`logs.${name}`), part.id)
+      const test = part.has(`logs.${name}`) ? matching(inner, name, context) : undefined
+      if (test !== undefined) steps.push({ type: 'filter', text: name === 'include' ? test : `!${test}` })
+    }
+    conditions(['logs', 'log_record'], listOf(part.get('logs.log_record')))
+    conditions(['log_conditions'], listOf(part.get('log_conditions')))
+    return steps
+  },
+}
+
+const matchOptions = {
+  match_type: '',
+  resource_attributes: '',
+  record_attributes: '',
+  attributes: '',
+  resources: '',
+  bodies: '',
+  log_bodies: '',
+  severity_texts: '',
+  log_severity_texts: '',
+  severity_number: '',
+  log_severity_number: '',
+  expressions: '',
+  'regexp.cacheenabled': '',
+}
+
+/** The older lists, which the processors `attributes` and `resource` have, too: all kinds that are given must match, of each one entry. */
+export function matching(part: Part, name: string, context: Context): string | undefined {
+  context.reportOptions(part, {
+    name,
+    options: matchOptions,
+    itself: { regexp: 'patterns are compiled once', libraries: 'a record has one scope' },
+  })
+  const isRegex = part.text('match_type') === 'regexp'
+  const equals = (field: string, value: unknown) => {
+    if (!isRegex || typeof value !== 'string') return `${field} == ${valueLiteral(value)}`
+    const test = `match(to_string(${field}) ?? encode_json(${field}), ${regexLiteral(value)})`
+    return matchesNothing(value) ? `(exists(${field}) && ${test})` : test
+  }
+  const tests: string[] = []
+  const attributes = (option: string, base: readonly string[], joiner: string) => {
+    const found = part.tables(option).map(({ key, value }) => {
+      const field = fieldAt([...base, String(key)])
+      return value === undefined || value === null ? `exists(${field})` : equals(field, value)
+    })
+    if (found.length > 0) tests.push(`(${found.join(joiner)})`)
+  }
+  attributes('resource_attributes', ['resource', 'attributes'], ' || ')
+  attributes('record_attributes', ['attributes'], ' || ')
+  attributes('resources', ['resource', 'attributes'], ' && ')
+  attributes('attributes', ['attributes'], ' && ')
+  const texts = (options: readonly string[], field: string) => {
+    const found = options.flatMap((option) => part.list(option)).map((text) => equals(field, text))
+    if (found.length > 0) tests.push(`(${found.join(' || ')})`)
+  }
+  texts(['bodies', 'log_bodies'], '.message')
+  texts(['severity_texts', 'log_severity_texts'], '.severity_text')
+  for (const option of ['severity_number', 'log_severity_number']) {
+    const min = part.text(`${option}.min`)
+    if (min === undefined) continue
+    const number = severityNumber(min.replace(/^SEVERITY_NUMBER_/, '')) ?? Number(min)
+    const unknown = part.flag(`${option}.match_undefined`, false) ? ' || (int(.severity_number) ?? 0) == 0' : ''
+    tests.push(`((int(.severity_number) ?? 0) >= ${number}${unknown})`)
+  }
+  for (const [index, text] of part.list('expressions').entries()) {
+    try {
+      tests.push(conditionOf(parseExpression(text)))
+    } catch (error) {
+      if (!(error instanceof UnknownExpression)) throw error
+      context.gap(
+        part.place(['expressions', index]),
+        `${part.id}: ${text}`,
+        `the expression is not converted: ${error.message}`,
+        'Write a filter transform.',
+      )
+    }
+  }
+  return tests.length === 0 ? undefined : `(${tests.join(' && ')})`
+}
