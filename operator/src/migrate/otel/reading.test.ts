@@ -1,0 +1,168 @@
+// Where a configuration of the collector may stand, and what becomes of its variables.
+
+import { expect, test } from 'vitest'
+import { oldAgents } from '../agents.ts'
+import { Draft, type NamedText } from '../draft.ts'
+import { convertOtel } from './convert.ts'
+
+const variable = (text: string) => '$'.concat(`{${text}}`)
+
+function convert(...files: readonly NamedText[]) {
+  const draft = new Draft()
+  convertOtel(files, () => [], draft)
+  return {
+    text: String(draft.document({ name: 'converted' })),
+    spec: draft.document({ name: 'converted' }).toJSON().spec,
+    gaps: draft.gaps,
+  }
+}
+
+const plain = `receivers:
+  filelog: { include: [/srv/app.log] }
+exporters:
+  kafka: { brokers: [b] }
+service:
+  pipelines:
+    logs: { receivers: [filelog], exporters: [kafka] }
+`
+const indented = (by: number) => plain.replace(/^(?=.)/gm, ' '.repeat(by))
+const gap = (line: number) => ({ subject: 'exporter kafka', line })
+
+test.each([
+  { name: 'a file of its own', text: plain, line: 4 },
+  { name: 'the second document of a file', text: `a: 1\n---\n${plain}`, line: 6 },
+  { name: 'values of the chart', text: `mode: daemonset\nconfig:\n${indented(2)}`, line: 6 },
+  {
+    name: 'a resource of the operator with an object',
+    text: `apiVersion: opentelemetry.io/v1beta1\nkind: OpenTelemetryCollector\nmetadata: { name: c }\nspec:\n  mode: daemonset\n  config:\n${indented(4)}`,
+    line: 10,
+  },
+  {
+    name: 'a resource of the operator with text',
+    text: `apiVersion: opentelemetry.io/v1alpha1\nkind: OpenTelemetryCollector\nmetadata: { name: c }\nspec:\n  config: |\n${indented(4)}`,
+    line: 9,
+  },
+  {
+    name: 'a ConfigMap',
+    text: `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: c }\ndata:\n  relay: |\n${indented(4)}`,
+    line: 9,
+  },
+])('$name is read with the lines of the file', ({ text, line }) => {
+  const { gaps, spec } = convert({ file: 'c.yaml', text })
+  expect(gaps).toEqual([expect.objectContaining({ file: 'c.yaml', ...gap(line) })])
+  expect(spec.sources[0]).toMatchObject({ name: 'filelog', type: 'file' })
+  const recognising = oldAgents.filter(({ recognises }) => recognises({ file: 'c.yaml', text })).map(({ name }) => name)
+  expect(recognising).toEqual(['otel'])
+})
+
+test.each([
+  ['Vector', 'sources: { a: { type: demo_logs } }\nsinks: { o: { type: console, inputs: [a] } }\n'],
+  ['Fluent Bit', 'pipeline:\n  inputs:\n    - name: tail\n  outputs:\n    - name: stdout\n'],
+  ['Promtail', 'clients: [{ url: http://loki }]\nscrape_configs: [{ job_name: a }]\n'],
+  ['Filebeat', 'filebeat.inputs: [{ type: filestream }]\noutput.elasticsearch: { hosts: [es] }\n'],
+  ['a Deployment', 'apiVersion: apps/v1\nkind: Deployment\nspec: { template: {} }\nservice: { pipelines: {} }\n'],
+  ['a chart of another agent', 'config: { service: "[SERVICE]" }\nmode: x\n'],
+])('a text of %s is not taken for one of the collector', (_, text) => {
+  const otel = oldAgents.find(({ name }) => name === 'otel')
+  expect(otel?.recognises({ file: 'c.yaml', text })).toBe(false)
+})
+
+test('several files are one configuration, and a later one is laid over an earlier one', () => {
+  const { gaps, spec } = convert(
+    { file: 'a.yaml', text: plain },
+    { file: 'b.yaml', text: 'exporters:\n  debug:\nservice:\n  pipelines:\n    logs:\n      exporters: [debug]\n' },
+  )
+  expect(gaps).toEqual([])
+  expect(spec.sinks.map(({ type }: { type: string }) => type)).toEqual(['console'])
+})
+
+test('a file without any part of a configuration is a gap', () => {
+  const { gaps } = convert({ file: 'a.yaml', text: plain }, { file: 'b.yaml', text: 'hello: world\n' })
+  expect(gaps).toContainEqual(expect.objectContaining({ file: 'b.yaml', line: 1 }))
+})
+
+test('text that is no YAML is a gap at its line', () => {
+  const { gaps } = convert({ file: 'a.yaml', text: 'receivers:\n  a: [1\n  b: }\n' })
+  expect(gaps[0]).toMatchObject({ file: 'a.yaml', nearest: 'Correct the file.' })
+  expect(gaps[0]?.line).toBeGreaterThan(1)
+})
+
+test('presets of the chart add receivers and processors, at the line of the presets', () => {
+  const values = `mode: daemonset
+presets:
+  logsCollection: { enabled: true, includeCollectorLogs: true }
+  kubernetesAttributes: { enabled: true, extractAllPodLabels: true }
+  hostMetrics: { enabled: true }
+config:
+  exporters:
+    otlphttp: { endpoint: http://gateway:4318 }
+  service:
+    pipelines:
+      logs: { receivers: [], exporters: [otlphttp] }
+      traces: null
+`
+  const { gaps, spec, text } = convert({ file: 'values.yaml', text: values })
+  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([
+    ['pipeline traces', 12],
+    ['pipeline metrics', 2],
+  ])
+  expect(spec.sources).toMatchObject([{ type: 'orchestrator_logs', config: { read_from: 'end' } }])
+  expect(text).toContain('"k8s.deployment.name"')
+  expect(text).toContain('for_each(object(%orchestrator.pod_labels) ?? {})')
+  expect(spec.sinks).toMatchObject([{ type: 'http', config: { uri: 'http://gateway:4318/v1/logs' } }])
+})
+
+test('presets alone have the pipeline of logs that the chart has by default', () => {
+  const { gaps, spec } = convert({
+    file: 'values.yaml',
+    text: 'mode: daemonset\npresets:\n  logsCollection: { enabled: true }\n',
+  })
+  expect(gaps).toEqual([expect.objectContaining({ subject: 'receiver otlp', line: 2 })])
+  expect(spec.sources.map(({ type }: { type: string }) => type)).toEqual(['file', 'orchestrator_logs'])
+  expect(spec.sinks).toMatchObject([{ name: 'debug', type: 'console' }])
+})
+
+const withExporter = (endpoint: string, extra = '') => `receivers:
+  filelog:
+    include: [/srv/app.log]
+exporters:
+  otlphttp:
+    endpoint: ${endpoint}
+    ${extra}
+service:
+  pipelines:
+    logs: { receivers: [filelog], exporters: [otlphttp] }
+`
+
+test.each([
+  [variable('env:HOST'), 'SECRET[env.HOST]/v1/logs'],
+  [variable('HOST'), 'SECRET[env.HOST]/v1/logs'],
+  [`http://${variable('env:HOST')}:4318`, 'http://SECRET[env.HOST]:4318/v1/logs'],
+  ['http://a$$b', 'http://a$b/v1/logs'],
+])('the variable in %s becomes a reference to a Secret', (endpoint, uri) => {
+  const { spec, gaps } = convert({ file: 'c.yaml', text: withExporter(endpoint) })
+  expect(gaps).toEqual([])
+  expect(spec.sinks[0].config.uri).toBe(uri)
+  if (uri.includes('SECRET'))
+    expect(spec.secrets).toEqual([expect.objectContaining({ alias: 'env', secretName: 'converted-environment' })])
+})
+
+test('the default of a variable takes its place, which is reported', () => {
+  const { spec, gaps } = convert({ file: 'c.yaml', text: withExporter(variable('env:URL:-http://default:4318')) })
+  expect(spec.sinks[0].config.uri).toBe('http://default:4318/v1/logs')
+  expect(gaps).toEqual([
+    expect.objectContaining({
+      line: 6,
+      isReplaced: true,
+      reason: 'the default `http://default:4318` of the variable takes its place',
+    }),
+  ])
+})
+
+test('text of a file is a gap at its line', () => {
+  const { gaps } = convert({
+    file: 'c.yaml',
+    text: withExporter('http://a', `headers: { a: "${variable('file:/token')}" }`),
+  })
+  expect(gaps).toEqual([expect.objectContaining({ line: 7, subject: `otlphttp: ${variable('file:/token')}` })])
+})
