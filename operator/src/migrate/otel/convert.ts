@@ -182,8 +182,9 @@ class Conversion {
     } else {
       const part = withoutPlaceholders(given, false, this.#context)
       this.#context.reportOptions(part, mapping)
-      const { component, follow } = mapping.build(part, this.#context)
-      heads = follow(this.#draft.add('sources', id, component), this.#context)
+      heads = mapping
+        .build(part, this.#context)
+        .flatMap(({ component, follow }) => follow(this.#draft.add('sources', id, component), this.#context))
     }
     this.#sources.set(id, heads)
     return heads

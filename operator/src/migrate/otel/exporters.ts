@@ -4,6 +4,7 @@ import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { connectionOf, deliveryOptions, httpItself, httpOptions, literalTemplate } from './connection.ts'
 import {
+  clickhouseForm,
   datadogForm,
   documentForms,
   form,
@@ -440,6 +441,66 @@ function tlsAndDelivery(): Record<string, string> {
   )
 }
 
+const clickhouse: Mapping<SinkPart> = {
+  name: 'clickhouse',
+  becomes: '`http` at the HTTP port, with rows for the table of the exporter, which must be there',
+  options: {
+    ...httpOptions,
+    username: '`auth`',
+    password: '`auth`',
+    database: 'the address',
+    logs_table_name: 'the address',
+    async_insert: 'the address',
+  },
+  itself: {
+    ...httpItself,
+    create_schema: 'the table is the one that the exporter has made',
+    cluster_name: 'the table is the one that the exporter has made',
+    table_engine: 'the table is the one that the exporter has made',
+    ttl: 'the table is the one that the exporter has made',
+    ttl_days: 'the table is the one that the exporter has made',
+    connection_params: 'the protocol is HTTP',
+    traces_table_name: 'traces are not collected',
+    metrics_table_name: 'the sink takes logs alone',
+    metrics_tables: 'the sink takes logs alone',
+    compress: 'as `compression`',
+  },
+  build: (part, context) => {
+    const given = part.text('endpoint') ?? ''
+    const isHttp = /^https?:\/\//.test(given)
+    const address = isHttp
+      ? given
+      : `http://${given
+          .replace(/^\w+:\/\//, '')
+          .replace(/[/?].*$/, '')
+          .replace(/:9000\b/, ':8123')}`
+    if (!isHttp) {
+      context.gap(
+        part.place(['endpoint']),
+        `${part.id}: endpoint`,
+        'the sink does not speak the native protocol',
+        'It sends rows by HTTP, to the port 8123 in place of 9000: let the server listen there.',
+      )
+    }
+    const [base = '', query = ''] = address.split('?')
+    const table = `${part.text('database') ?? new URLSearchParams(query).get('database') ?? 'default'}.${part.text('logs_table_name') ?? 'otel_logs'}`
+    const parameters = new URLSearchParams({
+      query: `INSERT INTO ${table} FORMAT JSONEachRow`,
+      date_time_input_format: 'best_effort',
+      async_insert: part.flag('async_insert', true) ? '1' : '0',
+    })
+    const user = part.text('username')
+    const config = {
+      uri: literalTemplate(`${base.replace(/\/+$/, '')}/?${parameters}`),
+      encoding: { codec: 'json' },
+      framing: { method: 'newline_delimited' },
+      ...connectionOf(part, context, allCompressions),
+      ...(user === undefined ? {} : { auth: { strategy: 'basic', user, password: part.text('password') ?? '' } }),
+    }
+    return { component: { type: 'http', config }, steps: clickhouseForm }
+  },
+}
+
 export const exporters: readonly Mapping<SinkPart>[] = [
   otlpHttp,
   otlpGrpc,
@@ -448,6 +509,7 @@ export const exporters: readonly Mapping<SinkPart>[] = [
   opensearch,
   splunk,
   datadog,
+  clickhouse,
   file,
   printer('debug'),
   printer('logging'),
@@ -463,11 +525,6 @@ export const refusedExporters: readonly Refusal[] = [
     'Use the sink `message_broker` (Pulsar), or a bridge that takes `http`.',
   ),
   none('pulsar', 'the exporter is not converted', 'Use the sink `message_broker` with `endpoint` and `topic`.'),
-  none(
-    'clickhouse',
-    'the sink for its protocol is missing',
-    'Use the sink `http` at its HTTP port, with `INSERT INTO otel_logs FORMAT JSONEachRow` as the parameter `query`.',
-  ),
   ...each(
     ['prometheusremotewrite', 'prometheus', 'influxdb', 'signalfx'],
     'metrics have no source here',

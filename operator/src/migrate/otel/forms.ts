@@ -205,3 +205,19 @@ export const victoriaForm: readonly Step[] = form(
   ].join('\n'),
   'The record as VictoriaLogs stores it.',
 )
+
+/** A row of the table that the exporter for ClickHouse makes: maps of texts. */
+export const clickhouseForm: readonly Step[] = form(
+  [
+    'texts = map_values({ "record": .attributes, "resource": .resource.attributes, "scope": .scope.attributes }) -> |part| {',
+    '  map_values(object(part) ?? {}) -> |value| { to_string(value) ?? encode_json(value) }',
+    '}',
+    `row = { "Timestamp": ${time}, "TraceId": .trace_id, "SpanId": .span_id, "TraceFlags": .flags, "SeverityText": .severity_text, "SeverityNumber": .severity_number, "ServiceName": get(texts, ["resource", "service.name"]) ?? null, "ScopeName": .scope.name, "ScopeVersion": .scope.version }`,
+    'row.Body = to_string(.message) ?? encode_json(.message)',
+    'row.ResourceAttributes = texts.resource',
+    'row.ScopeAttributes = texts.scope',
+    'row.LogAttributes = texts.record',
+    '. = filter(row) -> |_key, value| { !is_nullish(value) }',
+  ].join('\n'),
+  'The row as the exporter `clickhouse` writes it.',
+)

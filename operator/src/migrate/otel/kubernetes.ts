@@ -111,6 +111,7 @@ export const k8sAttributes: Mapping<Steps> = {
     'extract.metadata': 'which facts are taken',
     'extract.labels': 'labels of the pod, its namespace and its node',
     'extract.annotations': 'annotations of the pod',
+    'extract.otel_annotations': 'whether annotations `resource.opentelemetry.io/…` become attributes',
     exclude: 'a gap: the labels and annotations of pods exclude them',
   },
   itself: {
@@ -122,7 +123,6 @@ export const k8sAttributes: Mapping<Steps> = {
     pod_association: 'the source knows the pod of each file',
     wait_for_metadata: 'lines wait for the facts of their pod',
     wait_for_metadata_timeout: 'lines wait for the facts of their pod',
-    'extract.otel_annotations': 'the annotations `resource.opentelemetry.io/` are taken',
     'extract.deployment_name_from_replicaset': 'the name of a Deployment is made of that of its ReplicaSet',
   },
   build: (part, context) => {
@@ -149,6 +149,14 @@ export const k8sAttributes: Mapping<Steps> = {
       else lines.push('name = null', ...known, `if name != null { ${at} = name }`)
     }
     lines.push(...ruleLines(part, 'labels', context), ...ruleLines(part, 'annotations', context))
+    if (part.flag('extract.otel_annotations', false)) {
+      lines.push(
+        'for_each(object(%orchestrator.pod_annotations) ?? {}) -> |key, value| {',
+        '  name = replace(key, r\'^resource\\.opentelemetry\\.io/\', "")',
+        '  if name != key { .resource.attributes = set!(.resource.attributes, [name], value) }',
+        '}',
+      )
+    }
     if (part.has('exclude')) {
       context.gap(
         part.place(['exclude']),

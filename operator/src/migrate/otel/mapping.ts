@@ -12,7 +12,6 @@ export interface Place {
 }
 
 export type Path = readonly (string | number)[]
-export type Signal = 'logs' | 'metrics'
 
 export interface Mapping<Result> {
   /** The type without underscores, as `filelog` and `file_log` are one. */
@@ -40,7 +39,6 @@ export interface Exception {
 
 export interface SourcePart {
   readonly component: Component
-  readonly signal: Signal
   /** Where events of the source go through: gives the names of the transforms whose events are records. */
   readonly follow: (source: string, context: Context) => readonly string[]
 }

@@ -30,6 +30,7 @@ const kubernetesAttributes = (preset: Table): Table => {
   ]
   return {
     extract: {
+      otel_annotations: true,
       metadata,
       ...(preset['extractAllPodLabels'] === true ? { labels: all } : {}),
       ...(preset['extractAllPodAnnotations'] === true ? { annotations: all } : {}),

@@ -18,7 +18,7 @@ const later = {
 const operatorsOf = (part: Part) =>
   part.tables('operators').map((table, index) => part.within(['operators', index], table, part.id))
 
-const filelog: Mapping<SourcePart> = {
+const filelog: Mapping<readonly SourcePart[]> = {
   name: 'filelog',
   becomes: '`orchestrator_logs` for pod logs, `file` for other files',
   options: {
@@ -49,7 +49,16 @@ const filelog: Mapping<SourcePart> = {
     initial_buffer_size: 'buffers grow with the lines',
     acquire_fs_lock: 'positions say which lines have been read',
   },
-  build: (part, context) => (part.list('include').every(isPodLog) ? pods(part, context) : files(part, context)),
+  build: (part, context) => {
+    const include = part.list('include')
+    const ofPods = include.filter(isPodLog)
+    const others = include.filter((path) => !isPodLog(path))
+    const reading = (paths: readonly string[]) => part.within([], { ...part.config, include: paths }, part.id)
+    return [
+      ...(ofPods.length > 0 ? [pods(reading(ofPods), context)] : []),
+      ...(others.length > 0 || ofPods.length === 0 ? [files(reading(others), context)] : []),
+    ]
+  },
 }
 
 /** Fields that the configuration itself gives to all records, as members of an object. */
@@ -124,7 +133,6 @@ function files(part: Part, context: Context): SourcePart {
   const steps = [recordStep(attributes, fixedMembers(part, 'resource', context), before)]
   return {
     component: { type: 'file', config },
-    signal: 'logs',
     follow: (source) =>
       followOperators(operators, joined.done, context.append([source], steps, `${part.id}-record`, part), context),
   }
@@ -252,7 +260,6 @@ function pods(part: Part, context: Context): SourcePart {
       config,
       ...(joined.rules === undefined ? {} : { multiline: { custom: joined.rules } }),
     },
-    signal: 'logs',
     follow: (source) => {
       const heads = context.append([source], steps, `${part.id}-record`, part)
       return followOperators(operators, new Set([...(runtime?.skipped ?? []), ...joined.done]), heads, context)
@@ -345,20 +352,19 @@ function eventsSource(part: Part, context: Context, namespaces: readonly string[
       type: 'orchestrator_events',
       config: namespaces.length === 0 ? {} : { namespaces: [...namespaces] },
     },
-    signal: 'logs',
     follow: (source) => context.append([source], steps, `${part.id}-record`, part),
   }
 }
 
-const events: Mapping<SourcePart> = {
+const events: Mapping<readonly SourcePart[]> = {
   name: 'k8sevents',
   becomes: '`orchestrator_events`',
   options: { namespaces: '`namespaces`' },
   itself: { auth_type: account, k8s_leader_elector: 'one replica at a time runs the source' },
-  build: (part, context) => eventsSource(part, context, part.list('namespaces')),
+  build: (part, context) => [eventsSource(part, context, part.list('namespaces'))],
 }
 
-const objects: Mapping<SourcePart> = {
+const objects: Mapping<readonly SourcePart[]> = {
   name: 'k8sobjects',
   becomes: '`orchestrator_events`, for events',
   options: { objects: '`namespaces` of events; a gap for other objects' },
@@ -378,11 +384,11 @@ const objects: Mapping<SourcePart> = {
     }
     const wanted = all.filter(({ name }) => name === 'events')
     const namespaces = wanted.flatMap(({ namespaces: list }) => (Array.isArray(list) ? list.map(String) : []))
-    return eventsSource(part, context, namespaces)
+    return [eventsSource(part, context, namespaces)]
   },
 }
 
-export const receivers: readonly Mapping<SourcePart>[] = [filelog, events, objects]
+export const receivers: readonly Mapping<readonly SourcePart[]>[] = [filelog, events, objects]
 
 const listening =
   'Let the senders write to a file that `file` reads, or to a queue that `amqp` or `cloud_queue` reads; programs in pods write to standard output.'

@@ -242,6 +242,28 @@ const sinks: readonly SinkCase[] = [
     assert: '.message == "hello" && .service == "web" && .status == "WARN" && .hostname == "n1" && .http.status == 200',
   },
   {
+    name: 'clickhouse',
+    config: one('clickhouse', {
+      endpoint: 'http://ch:8123?database=otel',
+      username: 'u',
+      password: secret('CH_PASSWORD'),
+      ttl: '72h',
+      compression: 'none',
+    }),
+    sink: {
+      type: 'http',
+      config: {
+        uri: 'http://ch:8123/?query=INSERT+INTO+otel.otel_logs+FORMAT+JSONEachRow&date_time_input_format=best_effort&async_insert=1',
+        encoding: { codec: 'json' },
+        framing: { method: 'newline_delimited' },
+        compression: 'none',
+        auth: { strategy: 'basic', user: 'u', password: 'SECRET[env.CH_PASSWORD]' },
+      },
+    },
+    assert:
+      '.Body == "hello" && .ServiceName == "web" && .SeverityNumber == 13 && .LogAttributes.http == "{\\"status\\":200}" && .ResourceAttributes."host.name" == "n1" && !exists(.TraceId)',
+  },
+  {
     name: 'file',
     config: one('file', { path: '/srv/out.json' }),
     sink: { type: 'file', config: { path: '/srv/out.json', encoding: { codec: 'json' } } },
@@ -296,6 +318,20 @@ test('otlp is a gap, as the sink sends by HTTP in place of gRPC', () => {
   const { document, spec, gaps } = convert(one('otlp', { endpoint: 'gateway:4317', tls: { insecure: true } }))
   expect(gaps).toEqual([expect.objectContaining({ subject: 'otlp', reason: 'the sink does not speak gRPC' })])
   expect(spec.sinks[0].config.uri).toBe('http://gateway:4318/v1/logs')
+  expect(problems(String(document))).toEqual([])
+})
+
+test('paths of pods and of other files in one receiver become two sources', () => {
+  const { document, spec, gaps } = convert({
+    ...one('nop', null),
+    receivers: {
+      filelog: { include: ['/var/log/pods/*/*/*.log', '/srv/app.log'], operators: [{ type: 'container' }] },
+    },
+  })
+  expect(gaps.map(({ subject }) => subject)).toEqual(['filelog: operator container'])
+  expect(spec.sources.map(({ type }: { type: string }) => type)).toEqual(['orchestrator_logs', 'file'])
+  expect(spec.sources[1].config.include).toEqual(['/srv/app.log'])
+  expect(spec.sinks[0].inputs).toHaveLength(2)
   expect(problems(String(document))).toEqual([])
 })
 
