@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Document } from 'yaml'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { oldAgents } from '../agents.ts'
 import { convertAlloy } from './convert.ts'
 
 const convert = (text: string, file = 'config.alloy', namespace?: string) =>
@@ -314,5 +315,63 @@ test('a component that is not there is a gap at the place that names it', async 
     'loki.write.default',
     'loki.write',
   ])
+  expect(await lint(String(document))).toEqual([])
+})
+
+test.each([
+  [
+    'new',
+    `cluster: { name: prod }
+destinations:
+  - { name: my-loki, type: loki, url: "http://loki:3100/loki/api/v1/push", tenantId: t1, auth: { type: basic, username: u, passwordFrom: 'sys.env("PASS")' } }
+  - { name: prom, type: prometheus, url: "http://prom" }
+clusterMetrics: { enabled: true }
+podLogs:
+  enabled: true
+  excludeNamespaces: [kube-system]
+  extraLogProcessingStages: |
+    stage.drop {
+      expression = "health"
+    }
+alloy-logs: { enabled: true }
+`,
+    ['clusterMetrics', 'podLogs'],
+  ],
+  [
+    'old',
+    `cluster: { name: prod }
+externalServices:
+  loki: { host: "http://loki:3100", tenantId: t1, basicAuth: { username: u } }
+logs:
+  pod_logs:
+    enabled: true
+    excludeNamespaces: [kube-system]
+    extraStageBlocks: |
+      stage.drop {
+        expression = "health"
+      }
+`,
+    ['podLogs'],
+  ],
+])('values of k8s-monitoring are read, and what differs by version is a gap: %s', async (_, text, subjects) => {
+  const given = { file: 'values.yaml', text }
+  expect(oldAgents.filter(({ recognises }) => recognises(given)).map(({ name }) => name)).toEqual(['alloy'])
+  const { document, resource, gaps } = convert(text, 'values.yaml')
+  expect(missing(gaps).map(({ subject }) => subject)).toEqual(subjects)
+  expect(resource.spec.sources[0]).toMatchObject({
+    config: { extra_field_selector: 'metadata.namespace!=kube-system' },
+  })
+  expect(resource.spec.sinks[0].config).toMatchObject({ endpoint: 'http://loki:3100', auth: { user: 'u' } })
+  expect(String(document)).toContain('match(string!(.message), r')
+  const labels = {
+    namespace: 'shop',
+    pod: 'web-1',
+    container: 'app',
+    job: 'shop/app',
+    app_kubernetes_io_name: 'shop-web',
+    cluster: 'prod',
+    k8s_cluster_name: 'prod',
+  }
+  withTest(document, resource, pod, { message: line, labels, tenant: 't1' })
   expect(await lint(String(document))).toEqual([])
 })

@@ -57,8 +57,8 @@ class Conversion {
   }
 
   read(given: NamedText): void {
-    for (const { file, text, above } of textsIn(given, this.#draft.gaps)) {
-      const evaluator = new Evaluator(file, above, this.#report)
+    for (const { file, text, above, line: ofAll } of textsIn(given, this.#draft.gaps)) {
+      const evaluator = new Evaluator(file, above, this.#report, ofAll)
       const { blocks, attributes, problems } = parseAlloy(text)
       for (const { line, message } of problems) {
         this.#report.gap(evaluator.place(line), file, `the syntax is not valid: ${message}`, 'Correct the file.')

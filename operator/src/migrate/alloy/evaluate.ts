@@ -91,16 +91,21 @@ export class Evaluator {
   readonly #file: string
   readonly #above: number
   readonly #report: Report
+  readonly #line: number | undefined
 
-  /** @param above lines of the file before the text */
-  constructor(file: string, above: number, report: Report) {
+  /**
+   * @param above lines of the file before the text
+   * @param line of everything, if the text is made of values
+   */
+  constructor(file: string, above: number, report: Report, line?: number) {
+    this.#line = line
     this.#file = file
     this.#above = above
     this.#report = report
   }
 
   place(line: number): Place {
-    return { file: this.#file, line: this.#above + line }
+    return { file: this.#file, line: this.#line ?? this.#above + line }
   }
 
   attribute(block: Block, name: string): Tree | undefined {

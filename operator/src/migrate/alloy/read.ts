@@ -1,12 +1,16 @@
-// Where a configuration of Alloy may stand: a file of its own, `alloy.configMap.content` among the values of its chart, or a ConfigMap.
+// Where a configuration of Alloy may stand: a file of its own, `alloy.configMap.content` among the values of its chart, a ConfigMap, or values of
+// k8s-monitoring.
 
 import type { Gap, NamedText } from '../draft.ts'
 import { below, isMap, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { treesOf } from '../loki/yaml.ts'
+import { isMonitoring, monitoringText } from './k8s-monitoring.ts'
 
 /** A text with the number of lines before it in its file. */
 export interface AlloyText extends NamedText {
   readonly above: number
+  /** Of all of it, where the text is made of values. */
+  readonly line?: number
 }
 
 const component =
@@ -16,14 +20,14 @@ const component =
 export function isAlloy(given: NamedText): boolean {
   if (/\.(?:alloy|river)$/i.test(given.file)) return true
   if (/\.(?:toml|conf|json)$/i.test(given.file)) return false
-  return component.test(given.text) && textsIn(given, []).length > 0
+  return textsIn(given, []).length > 0
 }
 
 /** All configurations of a file. */
 export function textsIn({ file, text }: NamedText, gaps: Gap[]): readonly AlloyText[] {
   if (/\.(?:alloy|river)$/i.test(file)) return [{ file, text, above: 0 }]
   const problems: Gap[] = []
-  const found = treesOf({ file, text }, problems).flatMap((tree) => embeddedIn(tree, 0))
+  const found = treesOf({ file, text }, problems).flatMap((tree) => embeddedIn(tree, gaps, 0))
   if (found.length > 0) return found
   if (component.test(text)) return [{ file, text, above: 0 }]
   gaps.push({
@@ -36,7 +40,7 @@ export function textsIn({ file, text }: NamedText, gaps: Gap[]): readonly AlloyT
   return []
 }
 
-function embeddedIn(tree: Tree, depth: number): readonly AlloyText[] {
+function embeddedIn(tree: Tree, gaps: Gap[], depth: number): readonly AlloyText[] {
   if (!isMap(tree) || depth > 4) return []
   const textAt = (at: Tree | undefined): AlloyText[] => {
     const text = textOf(at)
@@ -48,6 +52,9 @@ function embeddedIn(tree: Tree, depth: number): readonly AlloyText[] {
     textAt(below(tree, 'configMap', 'content')),
   )
   if (content.length > 0) return content
+  if (isMonitoring(tree)) {
+    return [{ file: tree.file, text: monitoringText(tree, gaps), above: 0, line: tree.line }]
+  }
   const kind = textOf(below(tree, 'kind'))
   if (kind === 'ConfigMap' || kind === 'Secret') {
     return [...pairsOf(below(tree, 'data')), ...pairsOf(below(tree, 'stringData'))].flatMap(([, , inner]) =>
@@ -60,5 +67,5 @@ function embeddedIn(tree: Tree, depth: number): readonly AlloyText[] {
     below(tree, 'spec', 'source', 'helm', 'valuesObject'),
     ...pairsOf(tree).flatMap(([name, , part]) => (/^alloy-/.test(name) ? [part] : [])),
   ]
-  return inner.flatMap((part) => (part === undefined ? [] : embeddedIn(part, depth + 1)))
+  return inner.flatMap((part) => (part === undefined ? [] : embeddedIn(part, gaps, depth + 1)))
 }
