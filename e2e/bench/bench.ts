@@ -11,7 +11,7 @@ import { hostile } from './hostile.ts'
 import { idle, soak } from './long.ts'
 import { neighbours } from './neighbours.ts'
 import { peers } from './peers.ts'
-import { aliases, programs, scenarios } from './scenarios.ts'
+import { programs, scenarios } from './scenarios.ts'
 import { type Format, manyShapes, type Pace, peak, silence, steady } from './steady.ts'
 
 function print(figures: object, json: boolean): void {
@@ -106,7 +106,6 @@ const list: Readonly<Record<string, Listed>> = {
   },
   calibrate: { about: 'P, and how fast this machine copies and compresses', takes: [], run: () => calibrate() },
   ...Object.fromEntries(Object.entries(scenarios).map(([name, { about }]) => [name, counted(about)])),
-  ...Object.fromEntries(Object.entries(aliases).map(([name, other]) => [name, counted(`the same as \`${other}\``)])),
   ...Object.fromEntries(Object.entries(programs).map(([name, about]) => [name, program(about)])),
   buffer: {
     about: 'lines into a disk buffer and back',

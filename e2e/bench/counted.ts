@@ -18,7 +18,7 @@ import {
 import { calibrate } from './calibrate.ts'
 import { round } from './figures.ts'
 import { commonLine, criLine, jsonLine, linesFile } from './lines.ts'
-import { aliases, type Scenario, scenarios } from './scenarios.ts'
+import { type Scenario, scenarios } from './scenarios.ts'
 
 export interface Figures {
   readonly scenario: string
@@ -104,7 +104,7 @@ async function startOf(agent: ChildProcess, receiver: Receiver): Promise<{ cpu: 
 const readFileSizes = new Map<string, number>()
 
 export async function measure(name: string, count: number, runs: number): Promise<Figures> {
-  const scenario = scenarios[aliases[name] ?? name] as Scenario
+  const scenario = scenarios[name] as Scenario
   const events = count * (scenario.scale ?? 1)
   const cache = join(tmpdir(), `penstock-bench-${userInfo().uid}`)
   const file = join(cache, `cri-${events}.log`)
