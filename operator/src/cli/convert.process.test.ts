@@ -70,6 +70,13 @@ test('a text of no known agent is refused with the agents that are known', () =>
   expect(stderr).toMatch(/--from.*Vector, Fluent Bit/)
 })
 
+test('a text that is not valid YAML is refused with its first mistake', () => {
+  const { stdout, stderr, status } = convert(['-f', '-'], 'exporters:\n  es: { password: {{x} }\nservice: {}\n')
+  expect([stdout, status]).toEqual(['', 64])
+  expect(stderr).toContain('stdin.yaml:3:1: this is not valid YAML: Flow map')
+  expect(stderr.split('\n').length).toBeLessThan(4)
+})
+
 test('a Fluent Bit configuration with an included file becomes a ClusterPipeline, and gaps name the file and line', async () => {
   const file = join(folder, 'fluent-bit.conf')
   const more = join(folder, 'outputs.conf')

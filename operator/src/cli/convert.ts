@@ -4,6 +4,7 @@
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { errorText, PenstockError } from '@penstock/agent/errors'
+import { readYamlDocuments } from '@penstock/agent/formats/yaml-documents'
 import { namePattern } from '../api/pipeline.ts'
 import { type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { Draft, type NamedText } from '../migrate/draft.ts'
@@ -85,6 +86,7 @@ function agentOf(files: readonly NamedText[], from: string | undefined): OldAgen
   }
   const found = oldAgents.find(({ recognises }) => files.some(recognises))
   if (found === undefined) {
+    for (const file of files) refuseInvalidYaml(file)
     const names = files.map(({ file }) => file).join(', ')
     const titles = oldAgents.map(({ title }) => title).join(', ')
     throw new PenstockError(
@@ -94,6 +96,16 @@ function agentOf(files: readonly NamedText[], from: string | undefined): OldAgen
   }
   console.error(`Read as a configuration of ${found.title}; --from says otherwise.`)
   return found
+}
+
+/** What cannot be read at all is known to nobody: then the first mistake in it is the news. */
+function refuseInvalidYaml({ file, text }: NamedText): void {
+  if (!/\.ya?ml$/i.test(file)) return
+  const { documents, lines, problem } = readYamlDocuments(text)
+  const first = problem ?? documents.flatMap(({ problems }) => problems)[0]
+  if (first === undefined) return
+  const { line, col } = lines.linePos(first.offset)
+  throw new PenstockError('PEN_USAGE', `${file}:${line}:${col}: this is not valid YAML: ${first.message}.`)
 }
 
 const maxFiles = 200

@@ -101,7 +101,8 @@ function rootsOf({ file, text }: NamedText, above: number, gaps: Gap[]): Root[] 
 function documentRoots({ file, text }: NamedText, above: number, gaps: Gap[]): Root[] {
   const parsed = parseText(text, 'yaml')
   if (!parsed.ok) {
-    for (const { offset, message } of parsed.problems.slice(0, 5)) {
+    // Most of what follows the first mistake follows from it.
+    for (const { offset, message } of parsed.problems.slice(0, 1)) {
       const line = above + positionAt(text, offset).line
       gaps.push({ file, line, subject: file, reason: message, nearest: 'Correct the file.' })
     }
