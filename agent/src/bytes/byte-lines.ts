@@ -49,6 +49,8 @@ export class LineOrigin {
 const freeBlocks: Buffer[] = []
 const maxFreeBlocks = 16
 const blockBytes = 64 * 1024
+/** Fewer bytes get a copy of their size: batches of a few lines may wait by the thousand. */
+const minBlockBytes = 32 * 1024
 
 /** Members of one name. */
 interface NamedValues {
@@ -118,6 +120,7 @@ export class ByteLines {
     content.lines = this
     content.isRead = false
     kernel.call.readLines(count)
+    this.#markExcluded(kernel)
     return kernel
   }
 
@@ -163,11 +166,15 @@ export class ByteLines {
     return { groups, values }
   }
 
-  #value({ members, memory }: Kernel, member: number): Value {
+  #value(kernel: Kernel, member: number): Value {
+    const { members, memory } = kernel
+    const recoded = kernel.at('recoded')
     const from = members[member + 1] as number
     const to = members[member + 2] as number
     if (memory[from] === 0x22) {
-      const text = this.#isAscii ? memory.latin1Slice(from + 1, to - 1) : memory.utf8Slice(from + 1, to - 1)
+      // An escape may have become another character than ASCII.
+      const isAscii = this.#isAscii && from < recoded
+      const text = isAscii ? memory.latin1Slice(from + 1, to - 1) : memory.utf8Slice(from + 1, to - 1)
       if (!text.includes('\\')) return text
     }
     const value = parseJson(memory.utf8Slice(from, to))
@@ -211,15 +218,33 @@ export class ByteLines {
   }
 
   #isKept = false
+  /** Lines that are none of those that the kernel may take, by their bytes. */
+  #excluded: readonly number[] = []
+
+  /** Leaves out lines whose bytes are not text: the kernel relies on that. */
+  exclude(lines: readonly number[]): void {
+    this.#excluded = lines
+    this.#markExcluded(this.enter())
+  }
+
+  #markExcluded(kernel: Kernel): void {
+    const isUnusual = kernel.at('isUnusual')
+    for (const line of this.#excluded) kernel.flags[line] = (kernel.flags[line] as number) | isUnusual
+  }
 
   /** Called when the bytes that the lines lie in are used for something else: what is still needed is copied. */
   keep(): void {
     const bytes = this.#bytes
     if (bytes === undefined || this.#isKept) return
+    if (this.#holders === 0) {
+      this.#bytes = undefined
+      return
+    }
     const { count } = this
     const from = this.#starts[0] as number
     const length = (this.#ends[count - 1] as number) - from
-    const block = length <= blockBytes ? (freeBlocks.pop() ?? Buffer.allocUnsafeSlow(blockBytes)) : Buffer.alloc(length)
+    const isBlock = length > minBlockBytes && length <= blockBytes
+    const block = (isBlock ? freeBlocks.pop() : undefined) ?? Buffer.allocUnsafeSlow(isBlock ? blockBytes : length)
     block.set(bytes.subarray(from, from + length))
     this.#starts = this.#starts.slice(0, count)
     this.#ends = this.#ends.slice(0, count)

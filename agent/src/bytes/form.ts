@@ -1,6 +1,7 @@
 // What programs have made of the events of a batch whose fields nobody has asked for: the members of the message in place of the event or
 // beside its fields, and members that are then set or removed.
 
+import { joinedKey } from '../event/joined-key.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { Value } from '../event/value.ts'
 
@@ -47,7 +48,7 @@ export class Form {
 
   /** The form without some fields. The names come from a configuration, not from data. */
   without(names: readonly string[]): Form {
-    const key = names.join('\n')
+    const key = joinedKey(names)
     let form = this.#less.get(key)
     if (form === undefined) {
       form = new Form(

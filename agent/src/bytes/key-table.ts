@@ -4,8 +4,12 @@
 import { compareKeys } from '../event/value.ts'
 import type { Kernel } from './kernel.ts'
 
+/** Events are numbered, and names have the number of the last one that had them: before the numbers come round, they begin anew. */
+const lastStamp = 2 ** 31
+
 /** Where the kernel has what belongs to an entry; see `kernel.as.ts`. */
 const rankAt = 2
+const stampAt = 4
 const nameAt = 18
 
 export class KeyTable {
@@ -20,7 +24,10 @@ export class KeyTable {
   /** Brings the names into the kernel, and takes those of another source back to it. */
   enter(kernel: Kernel): void {
     const { content, memory } = kernel
-    if (content.keys === this) return
+    if (content.keys === this) {
+      if (kernel.current('stamp') >>> 0 > lastStamp) this.#restartStamps(kernel)
+      return
+    }
     if (content.keys instanceof KeyTable) content.keys.#leave(kernel)
     const keys = kernel.at('keys')
     const slots = kernel.at('slots')
@@ -31,6 +38,18 @@ export class KeyTable {
     content.keys = this
     content.lines = undefined
     content.plan = undefined
+  }
+
+  /** Whether no further name can be known. */
+  isFull(kernel: Kernel): boolean {
+    return this.names.length >= kernel.at('maxKeys')
+  }
+
+  #restartStamps(kernel: Kernel): void {
+    const keys = kernel.at('keys')
+    const stride = kernel.at('keyStride')
+    for (let key = 0; key < this.names.length; key++) kernel.memory.writeUInt32LE(0, keys + key * stride + stampAt)
+    kernel.call.setKeys(this.names.length, 0)
   }
 
   #leave(kernel: Kernel): void {

@@ -10,73 +10,14 @@ import { type Batch, type LogBatch, logBatch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
 import { DeferredEvent } from '../event/deferred.ts'
 import { Finalizer } from '../event/finalizer.ts'
-import { LogEvent, noMetadata } from '../event/log.ts'
+import type { LogEvent } from '../event/log.ts'
 import { getField, type Value, type ValueObject } from '../event/value.ts'
 import { writeJson } from '../formats/json.ts'
-import { PodByteLane } from '../sources/orchestrator_logs/byte-lane.ts'
-import { CriParser } from '../sources/orchestrator_logs/cri.ts'
-import type { PodFile } from '../sources/orchestrator_logs/pod-file.ts'
-import { compileDelimiter, Slab } from '../tailing/slab.ts'
+import { BytePod } from '../testing/byte-pod.ts'
 import { buildTransform } from '../testing/harness.ts'
 import { jsonText, names, scalars } from '../testing/json-texts.ts'
 import { Random } from '../testing/random.ts'
 import { ByteBatch } from './byte-batch.ts'
-
-/** A pod whose lines are read. */
-class Pod {
-  readonly lane: PodByteLane
-  readonly file: PodFile
-  readonly #cri = new CriParser(() => 0)
-  readonly #hasFile: boolean
-
-  constructor(name: string, hasFile = true) {
-    this.#hasFile = hasFile
-    this.lane = new PodByteLane(this.#cri, hasFile)
-    const orchestrator: ValueObject = { pod_labels: { app: `ü"${name}`, b: 'c' }, pod_name: name, n: 1.5 }
-    const partials = { stdout: { pending: false }, stderr: { pending: false } }
-    const path = `/var/log/pods/${name}/"0.log`
-    this.file = { orchestrator, partials, path, metadata: noMetadata } as unknown as PodFile
-  }
-
-  /** The lines as bytes, in a chunk that is used for something else once `handedOn` has returned. */
-  read(lines: readonly Buffer[], handedOn: (batch: ByteBatch) => void): void {
-    const bytes = Buffer.concat([Buffer.from('rest of another line\n'), ...lines.flatMap((line) => [line, newline])])
-    const slab = new Slab(Buffer.alloc(Math.max(bytes.length + 50, 65_536), '"}'))
-    bytes.copy(slab.buffer)
-    slab.split(21, bytes.length, compileDelimiter(newline), 1 << 20)
-    const objects: LogEvent[] = []
-    const read = this.lane.read(this.file, slab, 0, (line) => {
-      objects.push(...this.objects([lines[line] as Buffer]))
-      return objects.length
-    })
-    if (read === undefined) throw new Error('The lane took nothing.')
-    handedOn(this.lane.batch(read, objects, new Finalizer()))
-    read.lines.keep()
-    slab.buffer.fill('x')
-  }
-
-  /** The same lines as objects; those that are no lines of the runtime are left out. */
-  objects(lines: readonly Buffer[]): LogEvent[] {
-    return lines.flatMap((line) => {
-      if (!this.#cri.parse(line, 0, line.length)) return []
-      const { stream, timestamp, partial } = this.#cri
-      const message = line.toString('utf8', this.#cri.message)
-      const { orchestrator = null, path } = this.file
-      const file = this.#hasFile ? { file: path } : {}
-      const fields: ValueObject = {
-        ...file,
-        message,
-        orchestrator,
-        source_type: 'orchestrator_logs',
-        stream,
-        timestamp,
-      }
-      return [new LogEvent(partial ? { ...fields, _partial: true } : fields)]
-    })
-  }
-}
-
-const newline = Buffer.from('\n')
 
 const times = [
   ...['2026-11-23T10:11:12.123456789Z', '2026-11-23T10:11:12.1Z', '2026-11-23T10:11:12.12Z', '2026-11-23T10:11:12Z'],
@@ -101,7 +42,8 @@ const middles = [
 function lineOf(random: Random): Buffer {
   const time = random.chance(0.1) ? random.pick(times) : `2026-11-23T10:11:1${random.below(3)}.${random.below(1e9)}Z`
   const middle = random.chance(0.06) ? random.pick(middles) : random.pick([' stdout F ', ' stderr F '])
-  return Buffer.from(`${time}${middle}${messageOf(random)}`.replaceAll('\n', '\r'))
+  const line = Buffer.from(`${time}${middle}${messageOf(random)}`.replaceAll('\n', '\r'))
+  return random.chance(0.02) ? Buffer.concat([line, Buffer.from([random.pick([0xff, 0xc3, 0x80])])]) : line
 }
 
 function messageOf(random: Random): string {
@@ -267,7 +209,17 @@ function check(batch: LogBatch | undefined, expected: Expected, random: Random):
 
 /** What an event says of itself without an object, and then with one. */
 function checkEvent(event: LogEvent, fields: ValueObject, random: Random): void {
-  for (const name of ['a', 'b', 'message', 'timestamp', 'stream', 'env', 'none', random.pick(names)]) {
+  for (const name of [
+    ...Object.keys(fields).slice(0, 12),
+    'a',
+    's',
+    'message',
+    'timestamp',
+    'stream',
+    'env',
+    'none',
+    random.pick(names),
+  ]) {
     const value = event.field(name)
     expect(value === undefined ? undefined : writeJson(value), name).toBe(jsonOf(getField(fields, name)))
   }
@@ -289,6 +241,9 @@ function checkEvent(event: LogEvent, fields: ValueObject, random: Random): void 
 
 const jsonOf = (value: Value | undefined) => (value === undefined ? undefined : writeJson(value))
 
+/** A character of Latin-1 as JSON writes it in ASCII. */
+const escaped = (character: string) => `\\u00${character.charCodeAt(0).toString(16).padStart(2, '0')}`
+
 test('lines and objects give the same', { timeout: 120_000 }, async () => {
   const seed = (Math.random() * 2 ** 32) >>> 0
   const random = new Random(seed)
@@ -298,12 +253,16 @@ test('lines and objects give the same', { timeout: 120_000 }, async () => {
       objects: await transformsOf(chain, false),
     })),
   )
-  const pods = [new Pod('a'), new Pod('b'), new Pod('c', false)]
+  const pods = [new BytePod('a'), new BytePod('b'), new BytePod('c', false)]
   let lines = 0
   let asBytes = 0
   for (let round = 0; round < 400; round++) {
     const pod = random.pick(pods)
-    const chunk = Array.from({ length: 1 + random.below(60) }, () => lineOf(random))
+    const isAscii = random.chance(0.3)
+    const chunk = Array.from({ length: 1 + random.below(60) }, () => {
+      const line = lineOf(random)
+      return isAscii ? Buffer.from(line.toString('latin1').replace(/[\x7f-\xff]/g, escaped), 'latin1') : line
+    })
     const isShared = random.chance(0.5)
     const waiting: (() => void)[] = []
     try {

@@ -37,6 +37,8 @@ export function readObjects(from: i32, to: i32): i32 {
   recodeCount = 0
   for (let line = from; line < to; line++) {
     const bits = load<i32>(flags + line * 4)
+    // Nothing of a line that was here before stays behind.
+    store<i32>(counts + line * 4, 0)
     if ((bits & isUnusual) !== 0) continue
     const before = memberCount
     const recodesBefore = recodeCount

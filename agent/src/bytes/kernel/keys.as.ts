@@ -1,7 +1,7 @@
 // The names of members, found by their bytes. They are those of one source at a time.
 
 import { hashSlots, keyStride, keys, maxKeys, maxName, slots } from './layout.as'
-import { isAscii, keyCount, nextKey, stamp } from './state.as'
+import { isAscii, keyCount, nextKey } from './state.as'
 import { nextSpecial } from './text.as'
 
 /** Places that are looked at for a name before it is given up. */
@@ -66,7 +66,7 @@ function addKey(first: i32, length: i32, slot: i32): i32 {
   const entry = keys + key * keyStride
   store<u16>(entry, <u16>length)
   store<u16>(entry + 2, 0)
-  store<u32>(entry + 4, stamp - 1)
+  store<u32>(entry + 4, 0)
   store<u16>(entry + 8, 0xffff)
   store<u16>(entry + 16, 0x222c)
   memory.copy(entry + 18, first, length)

@@ -88,7 +88,10 @@ function writeAt(place: i32, limit: i32, from: i32, to: i32, outsideCount: i32, 
   }
   let sortedCount: i32 = -1
   let sortedFirst: i32 = 0
+  const refused = parses ? isUnusual | isOdd : isUnusual
   for (let line = from; line < to; line++) {
+    // Of such a line nothing was read: its places hold what others have left there.
+    if ((load<i32>(flags + line * 4) & refused) !== 0) return line - from
     let count: i32 = 0
     let first: i32 = 0
     let bytes = outsideBytes + 6 * (load<i32>(ends + line * 4) - load<i32>(messages + line * 4)) + 64

@@ -21,7 +21,7 @@ export function writeWithout(
   timestampKey: string | undefined,
   removed: readonly Path[],
 ): number | string {
-  if (event instanceof DeferredEvent && event.hides && removed.every(({ segments }) => segments.length === 1)) {
+  if (event instanceof DeferredEvent && event.hides && removed.every(isRootField)) {
     const names = removed.map(({ segments }) => segments[0] as string)
     event.hidden = timestampKey === undefined ? names : [timestampKey, ...names]
     try {
@@ -58,4 +58,9 @@ function restore(fields: ValueObject, paths: readonly Path[], saved: readonly (V
     const root = (paths[index] as Path).segments[0]
     if (typeof root === 'string' && saved[index] !== undefined) setField(fields, root, saved[index])
   }
+}
+
+/** Whether a path names a field of the root. */
+function isRootField({ segments }: Path): boolean {
+  return segments.length === 1 && typeof segments[0] === 'string'
 }

@@ -14,6 +14,9 @@ import type { Slab } from '../../tailing/slab.ts'
 import type { CriParser } from './cri.ts'
 import type { PodFile } from './pod-file.ts'
 
+/** How long a table of names is used that has no room any more. */
+const minKeysMs = 60_000
+
 /** What was read of a chunk: lines, and events among them. */
 export interface ReadLines {
   readonly lines: ByteLines
@@ -24,7 +27,8 @@ export interface ReadLines {
 export class PodByteLane {
   readonly #cri: CriParser
   readonly #hasFile: boolean
-  readonly #keys = new KeyTable()
+  #keys = new KeyTable()
+  #keysSince = performance.now()
 
   constructor(cri: CriParser, hasFile: boolean) {
     this.#cri = cri
@@ -44,16 +48,13 @@ export class PodByteLane {
     if (origin === undefined) return undefined
     const lines = new ByteLines(origin, buffer, starts, ends, count, slab.isAscii)
     const kernel = lines.enter()
-    const { flags } = kernel
     const { stdout, stderr } = partials
     const isUnusual = kernel.at('isUnusual')
     const isError = kernel.at('isError')
-    if (slab.isMixed) {
-      // A part of a line may end within a character.
-      for (let line = 0; line < count; line++) {
-        if (!isUtf8(buffer.subarray(starts[line], ends[line]))) flags[line] = (flags[line] as number) | isUnusual
-      }
-    }
+    // A part of a line may end within a character.
+    if (slab.isMixed) lines.exclude(linesThatAreNoText(slab))
+    // The kernel is everybody's: what it says is read before anybody else works.
+    const flags = kernel.flags.slice(0, count)
     let known = collected
     let items: number[] | undefined
     for (let line = 0; line < count; line++) {
@@ -76,6 +77,14 @@ export class PodByteLane {
   }
 
   #originOf(file: PodFile): LineOrigin | undefined {
+    const known = file.lines === 'impossible' ? undefined : file.lines?.keys
+    const now = performance.now()
+    // One pod whose names are data must not keep those of all others out for good.
+    if (known === this.#keys && known.isFull(theKernel()) && now - this.#keysSince > minKeysMs) {
+      this.#keys = new KeyTable()
+      this.#keysSince = now
+    }
+    if (known !== undefined && known !== this.#keys) file.lines = undefined
     if (file.lines === undefined) {
       const origin = this.#newOrigin(file)
       file.lines = origin.plan(theKernel(), Form.asRead).isPossible ? origin : 'impossible'
@@ -108,4 +117,12 @@ export class PodByteLane {
       )
     })
   }
+}
+
+function linesThatAreNoText({ buffer, starts, ends, count }: Slab): number[] {
+  const found: number[] = []
+  for (let line = 0; line < count; line++) {
+    if (!isUtf8(buffer.subarray(starts[line], ends[line]))) found.push(line)
+  }
+  return found
 }

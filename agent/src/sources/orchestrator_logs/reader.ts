@@ -156,8 +156,13 @@ export class PodLogReader implements TailHooks<PodFile> {
     if (this.#bad > 0) this.#malformed(file, this.#bad)
     const count = read === undefined ? this.#assembler.collected.length : (read.items?.length ?? read.lines.count)
     this.#describer.countMissing(file, count)
-    const wait = this.#handOn(tailed, slab.end, read)
-    read?.lines.keep()
+    let wait: Promise<void> | undefined
+    try {
+      wait = this.#handOn(tailed, slab.end, read)
+    } finally {
+      // The slab is filled with lines of another pod next.
+      read?.lines.keep()
+    }
     if (heldMs === 0) return wait
     return wait === undefined ? delayed(heldMs) : Promise.all([wait, delayed(heldMs)]).then(() => undefined)
   }

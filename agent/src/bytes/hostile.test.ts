@@ -1,0 +1,174 @@
+// Lines that are made to get at the lines of others, or to make the kernel slow or wrong.
+
+import { afterEach, expect, test, vi } from 'vitest'
+import { compileEncoder } from '../codecs/encoding/encoder.ts'
+import { LineTarget } from '../delivery/line-target.ts'
+import { OpenRequest } from '../delivery/request.ts'
+import type { Batch } from '../event/batch.ts'
+import { Body } from '../event/body.ts'
+import type { LogEvent } from '../event/log.ts'
+import { writeJson } from '../formats/json.ts'
+import { BytePod } from '../testing/byte-pod.ts'
+import { buildTransform } from '../testing/harness.ts'
+import { ByteBatch } from './byte-batch.ts'
+import { theKernel } from './kernel.ts'
+
+afterEach(() => {
+  vi.restoreAllMocks()
+})
+
+const encoder = compileEncoder({ codec: 'json' } as never)
+const parse = '. = parse_json!(.message)'
+const merge = '. = merge(., object!(parse_json!(.message)))'
+
+const lineOf = (message: string | Buffer) =>
+  Buffer.concat([Buffer.from('2026-11-23T10:11:12.123456789Z stdout F '), Buffer.from(message)])
+
+/** Runs a program on batches. */
+async function programOf(source: string): Promise<(batch: ByteBatch) => ByteBatch> {
+  const transform = await buildTransform('remap', { source, drop_on_error: true })
+  return (batch) => {
+    let after: Batch | undefined
+    void transform.transform(batch, {
+      send(next) {
+        after = next
+        return undefined
+      },
+    })
+    if (!(after instanceof ByteBatch)) throw new Error('The lines did not stay bytes.')
+    return after
+  }
+}
+
+function written(batch: ByteBatch): string[] {
+  const request = new OpenRequest('', new Body(16))
+  const target = new LineTarget({ delimiter: undefined, isSeparator: false }, (events, from, to, into) => {
+    for (let index = from; index < to; index++) {
+      const start = into.body.length
+      encoder.encode(events[index] as LogEvent, into.body)
+      into.mark(start)
+    }
+  })
+  target.encode(batch, 0, batch.count, request)
+  const all = request.body.view()
+  return Array.from({ length: request.count }, (_, index) =>
+    all.toString('utf8', request.starts[index], request.ends[index]),
+  )
+}
+
+test('what the limits of the kernel refuse when lines come again is not what others have left there', async () => {
+  const run = await programOf(parse)
+  const members = Array.from({ length: 90 }, (_, index) => `"k${index}":1e5`).join(',')
+  const noText = (text: string) => lineOf(Buffer.from(`${text},"x":"\xff"}`, 'latin1'))
+  const chunk = [
+    ...Array.from({ length: 50 }, () => noText(`{${members}`)),
+    ...Array.from({ length: 100 }, () => noText('{"k1":1e5')),
+    ...Array.from({ length: 30 }, () => lineOf('{"mine":1e5}')),
+  ]
+  let mine: ByteBatch | undefined
+  new BytePod('attacker').read(chunk, (batch) => {
+    mine = run(batch)
+  })
+  const secrets = Array.from({ length: 180 }, (_, line) => {
+    const values = Array.from({ length: 32 }, (__, member) => `"v${member}":"victim-${line}"`)
+    return lineOf(`{${values.join(',')}}`)
+  })
+  new BytePod('victim').read(secrets, (batch) => expect(written(run(batch))).toHaveLength(180))
+  const after = written(mine as ByteBatch)
+  expect(after.join()).not.toContain('victim')
+  expect(after.slice(-30)).toEqual(Array.from({ length: 30 }, () => '{"mine":100000.0}'))
+})
+
+test('the kernel writes no line that it did not take, whoever asks', () => {
+  new BytePod('victim').read([lineOf('{"secret":"s"}')], (batch) => written(batch))
+  new BytePod('attacker').read([lineOf('no JSON'), lineOf('{"a":1,"a":2}')], () => {
+    const kernel = theKernel()
+    kernel.call.readObjects(0, 2)
+    expect(kernel.call.write(0, 2, 0, true, 0)).toBe(0)
+    expect(kernel.call.writeQuoted(1, 0, true)).toBe(0)
+    expect([...kernel.counts.subarray(0, 2)]).toEqual([0, 0])
+  })
+})
+
+test('a field is what the line says, also where all of the chunk is ASCII', async () => {
+  const run = await programOf(parse)
+  new BytePod('p').read([lineOf('{"app":"caf\\u00e9","b":"\\ud83d\\ude00","c":"a\\/b"}')], (batch) => {
+    const [event] = run(batch).events
+    expect(['app', 'b', 'c'].map((name) => event?.field(name))).toEqual(['café', '😀', 'a/b'])
+  })
+})
+
+test('the numbers of events begin anew before they come round', async () => {
+  const run = await programOf(merge)
+  const pod = new BytePod('p')
+  const lines = Array.from({ length: 20 }, (_, index) => lineOf(`{"i":${index}}`))
+  pod.read(lines, (batch) => written(run(batch)))
+  const kernel = theKernel()
+  for (const stamp of [2 ** 31 + 1, 2 ** 32 - 10]) {
+    kernel.call.setKeys(kernel.current('keyCount'), stamp)
+    pod.read(lines, (batch) => {
+      const events = written(run(batch))
+      expect(events).toHaveLength(20)
+      for (const event of events) expect(event).toContain('"source_type":"orchestrator_logs"')
+    })
+    expect(kernel.current('stamp')).toBeLessThan(1000)
+  }
+})
+
+test('names that are data keep those of other pods out for a minute only', async () => {
+  const run = await programOf(parse)
+  const pod = new BytePod('p')
+  for (let round = 0; round < 3; round++) {
+    const names = Array.from({ length: 400 }, (_, index) => lineOf(`{"id-${round}-${index}":1}`))
+    pod.read(names, (batch) => expect(written(run(batch))).toHaveLength(400))
+  }
+  const linesOf = () => {
+    let lines = 0
+    pod.read([lineOf('{"level":"info"}')], (batch) => {
+      const after = run(batch)
+      lines = after.lineCount
+      expect(written(after)).toEqual(['{"level":"info"}'])
+    })
+    return lines
+  }
+  expect(linesOf()).toBe(0)
+  const now = performance.now()
+  vi.spyOn(performance, 'now').mockReturnValue(now + 61_000)
+  expect(linesOf()).toBe(1)
+})
+
+test('long lines of every kind are written as objects are, and nothing is written beside its place', async () => {
+  const programs = [await programOf('.a = 1'), await programOf(parse), await programOf(merge)]
+  const kernel = theKernel()
+  const places = ['recodes', 'members', 'keys', 'slots', 'edited', 'outside', 'literals', 'order', 'input'] as const
+  const repeated = (text: string, length: number) => text.repeat(Math.max(0, Math.floor(length / text.length)))
+  for (const length of [1000, 20_000, 58_000, 87_300, 87_382, 174_700, 174_764, 262_000]) {
+    const texts = [
+      `{"a":"${repeated('\\"', length - 60)}"}`,
+      `{"a":"${repeated('\\u0001', length - 60)}"}`,
+      `{"a":"${repeated('é', length / 2 - 40)}"}`,
+      repeated('\u0001', length - 60),
+      `{"a":[${repeated('1.50,', length - 70)}1]}`,
+      `{"a":{${Array.from({ length: Math.min(2000, length / 20) }, (_, index) => `"${2000 - index}":1e20`).join()}}}`,
+    ]
+    for (const [index, text] of texts.entries()) {
+      for (const run of programs) {
+        new BytePod('p').read([lineOf(text)], (batch) => {
+          // Without an object in the message, only the first program leaves an event.
+          if (index === 3 && run !== programs[0]) return
+          const after = run(batch)
+          const other = after.share()
+          const [json = ''] = written(after)
+          expect(json === writeJson((other.events[0] as LogEvent).fields), `${text.slice(0, 20)}, ${length}`).toBe(true)
+        })
+      }
+      for (const name of places) {
+        const place = kernel.at(name)
+        expect(
+          kernel.memory.subarray(place - 200, place).every((byte) => byte === 0),
+          name,
+        ).toBe(true)
+      }
+    }
+  }
+})

@@ -1,0 +1,66 @@
+// A pod whose lines are handed on as bytes, as the source of pod logs does it.
+
+import type { ByteBatch } from '../bytes/byte-batch.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import { LogEvent, noMetadata } from '../event/log.ts'
+import type { ValueObject } from '../event/value.ts'
+import { PodByteLane } from '../sources/orchestrator_logs/byte-lane.ts'
+import { CriParser } from '../sources/orchestrator_logs/cri.ts'
+import type { PodFile } from '../sources/orchestrator_logs/pod-file.ts'
+import { compileDelimiter, Slab } from '../tailing/slab.ts'
+
+const newline = Buffer.from('\n')
+
+/** A pod whose lines are read, as bytes and as objects. */
+export class BytePod {
+  readonly lane: PodByteLane
+  readonly file: PodFile
+  readonly #cri = new CriParser(() => 0)
+  readonly #hasFile: boolean
+
+  constructor(name: string, hasFile = true) {
+    this.#hasFile = hasFile
+    this.lane = new PodByteLane(this.#cri, hasFile)
+    const orchestrator: ValueObject = { pod_labels: { app: `ü"${name}`, b: 'c' }, pod_name: name, n: 1.5 }
+    const partials = { stdout: { pending: false }, stderr: { pending: false } }
+    const path = `/var/log/pods/${name}/"0.log`
+    this.file = { orchestrator, partials, path, metadata: noMetadata } as unknown as PodFile
+  }
+
+  /** The lines as bytes, in a chunk that is used for something else once `handedOn` has returned. */
+  read(lines: readonly Buffer[], handedOn: (batch: ByteBatch) => void): void {
+    const bytes = Buffer.concat([Buffer.from('rest of another line\n'), ...lines.flatMap((line) => [line, newline])])
+    const slab = new Slab(Buffer.alloc(Math.max(bytes.length + 50, 65_536), '"}'))
+    bytes.copy(slab.buffer)
+    slab.split(21, bytes.length, compileDelimiter(newline), 1 << 20)
+    const objects: LogEvent[] = []
+    const read = this.lane.read(this.file, slab, 0, (line) => {
+      objects.push(...this.objects([lines[line] as Buffer]))
+      return objects.length
+    })
+    if (read === undefined) throw new Error('The lane took nothing.')
+    handedOn(this.lane.batch(read, objects, new Finalizer()))
+    read.lines.keep()
+    slab.buffer.fill('x')
+  }
+
+  /** The same lines as objects; those that are no lines of the runtime are left out. */
+  objects(lines: readonly Buffer[]): LogEvent[] {
+    return lines.flatMap((line) => {
+      if (!this.#cri.parse(line, 0, line.length)) return []
+      const { stream, timestamp, partial } = this.#cri
+      const message = line.toString('utf8', this.#cri.message)
+      const { orchestrator = null, path } = this.file
+      const file = this.#hasFile ? { file: path } : {}
+      const fields: ValueObject = {
+        ...file,
+        message,
+        orchestrator,
+        source_type: 'orchestrator_logs',
+        stream,
+        timestamp,
+      }
+      return [new LogEvent(partial ? { ...fields, _partial: true } : fields)]
+    })
+  }
+}
