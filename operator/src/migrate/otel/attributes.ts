@@ -95,7 +95,8 @@ const actions = (name: string, base: readonly string[], list: string): Mapping<S
   name,
   becomes: 'a remap transform',
   options: {
-    [list]: '`insert`, `update`, `upsert`, `delete`, `hash`, `extract` and `convert` as statements',
+    [list]:
+      '`insert`, `update`, `upsert`, `delete`, `hash` (SHA-256 of the value as text), `extract` and `convert` as statements',
     ...(name === 'attributes' ? { include: '`if` around the statements', exclude: '`if` around the statements' } : {}),
   },
   build: (part, context) => {

@@ -32,14 +32,23 @@ interface Joined {
   readonly done: ReadonlySet<Part>
 }
 
+/** Whether an operator gives the same for the first line as for the lines that are joined to it. */
+function isIndifferent(operator: Part): boolean {
+  const type = typeOfOperator(operator)
+  if (type === 'regexparser') return /log\.file\.(?:path|name)/.test(operator.text('parse_from') ?? '')
+  if (type === 'move') return !/^body/.test(operator.text('from') ?? '') && !/^body/.test(operator.text('to') ?? '')
+  return (
+    type === 'noop' ||
+    (type === 'add' && typeof operator.get('value') === 'string' && !/EXPR/.test(operator.text('value') ?? ''))
+  )
+}
+
 /** Joining by the option `multiline` of a file, or by an operator that stands before all others. */
 export function joinedBy(part: Part, operators: readonly Part[], context: Context): Joined {
   const start = part.text('multiline.line_start_pattern')
   const end = part.text('multiline.line_end_pattern')
   const isFile = !part.list('include').every(isPodLog)
-  const [first] = operators.filter(
-    (operator) => !['noop', 'move', 'regexparser', 'add'].includes(typeOfOperator(operator)),
-  )
+  const first = operators.find((operator) => !isIndifferent(operator))
   const checked = (rules: Rules, at: Part, done: readonly Part[]): Joined => {
     const [problem] = multilineProblems(fileRules(rules))
     if (problem === undefined) return { rules, done: new Set(done) }

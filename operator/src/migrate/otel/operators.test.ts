@@ -405,6 +405,14 @@ test.each([
 
 test.each([
   ['trace_parser', [{ type: 'trace_parser' }], 'operator trace_parser'],
+  [
+    'recombine after a parser of the body',
+    [
+      { type: 'regex_parser', regex: '^(?P<a>.*)$' },
+      { type: 'recombine', combine_field: 'body', is_first_entry: 'body matches "^a"' },
+    ],
+    'operator recombine',
+  ],
   ['an unknown operator', [{ type: 'wizard' }], 'operator wizard'],
   ['an expression', [{ type: 'filter', expr: 'count(attributes.x, {# > 1})' }], 'expr'],
   ['a field', [{ type: 'remove', field: 'somewhere.else' }], 'field'],

@@ -397,6 +397,11 @@ const host = 'Let the program write to a file that a source `file` reads.'
 
 export const refusedReceivers: readonly Refusal[] = [
   none(
+    'apache',
+    'metrics have other names here',
+    'Use the source `webserver_metrics` with a sink of metrics, and change dashboards.',
+  ),
+  none(
     'otlp',
     'no source listens for OTLP',
     `Keep a collector for programs that send OTLP, with an exporter that writes to a queue (\`amqp\`), or: ${listening}`,
@@ -456,7 +461,6 @@ export const refusedReceivers: readonly Refusal[] = [
       'rabbitmq',
       'elasticsearch',
       'kafkametrics',
-      'apache',
       'httpcheck',
       'sshcheck',
       'snmp',

@@ -321,6 +321,25 @@ test('otlp is a gap, as the sink sends by HTTP in place of gRPC', () => {
   expect(problems(String(document))).toEqual([])
 })
 
+test.each([
+  ['0af7651916cd43dd8448eb211c80319c', 'exists'],
+  ['0af76519-16cd-43dd-8448-eb211c80319c', '!exists'],
+])('an id of a trace goes out only if it is one: %s', (id, exists) => {
+  const { document, spec } = convert(one('otlphttp', { endpoint: 'http://o' }))
+  document.setIn(
+    ['spec', 'tests'],
+    [
+      {
+        name: 'id',
+        insertAt: 'otlphttp-form',
+        input: { log: { ...record, trace_id: id } },
+        expect: [{ at: spec.sinks[0].inputs[0], assert: `${exists}(.scopeLogs[0].logRecords[0].traceId)` }],
+      },
+    ],
+  )
+  expect(problems(String(document))).toEqual([])
+})
+
 test('paths of pods and of other files in one receiver become two sources', () => {
   const { document, spec, gaps } = convert({
     ...one('nop', null),
