@@ -156,12 +156,33 @@ export class ByteLines {
     const kernel = this.enterRead()
     const key = this.origin.keys.known(name)
     const { count } = this
-    if (key === undefined) return { groups: new Int32Array(count).fill(-1), values: [] }
+    if (key === undefined) return this.#unknownValuesOf(kernel, name)
     kernel.call.group(key, count)
     const groups = kernel.groups.slice(0, count)
     const values: Value[] = []
     for (let line = 0; line < count; line++) {
       if (groups[line] === line) values[line] = this.#value(kernel, 4 * (kernel.grouped[line] as number))
+    }
+    return { groups, values }
+  }
+
+  /** The same for a name that is not in the table, which may have had no room for it: the kernel then knows it by its place. */
+  #unknownValuesOf(kernel: Kernel, name: string): NamedValues {
+    const { count } = this
+    const groups = new Int32Array(count).fill(-1)
+    const values: Value[] = []
+    if (!this.origin.keys.isFull(kernel)) return { groups, values }
+    const { members, memory } = kernel
+    const quoted = `"${name}"`
+    for (let line = 0; line < count; line++) {
+      const first = 4 * (kernel.firsts[line] as number)
+      const end = first + 4 * (kernel.counts[line] as number)
+      for (let member = first; member < end; member += 4) {
+        const place = ~(members[member] as number)
+        if (place < 0 || memory.latin1Slice(place, place + quoted.length) !== quoted) continue
+        groups[line] = line
+        values[line] = this.#value(kernel, member)
+      }
     }
     return { groups, values }
   }

@@ -6,7 +6,7 @@ import { LineTarget } from '../delivery/line-target.ts'
 import { OpenRequest } from '../delivery/request.ts'
 import type { Batch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
-import type { LogEvent } from '../event/log.ts'
+import { LogEvent } from '../event/log.ts'
 import { writeJson } from '../formats/json.ts'
 import { BytePod } from '../testing/byte-pod.ts'
 import { buildTransform } from '../testing/harness.ts'
@@ -115,26 +115,51 @@ test('the numbers of events begin anew before they come round', async () => {
   }
 })
 
-test('names that are data keep those of other pods out for a minute only', async () => {
+test('names that are data are written from where they stand once the table is full, and are found there', async () => {
+  const programs = [await programOf(parse), await programOf(`${merge}\ndel(.message)\n.zz = 1`)]
+  const pod = new BytePod('p')
+  for (const run of programs) pod.read([lineOf('{"known":1}')], (batch) => written(run(batch)))
+  for (let round = 0; round < 8; round++) {
+    const lines = Array.from({ length: 200 }, (_, index) => {
+      const name = `id-${round}-${index}`
+      return lineOf(
+        `{"${name}":1,"known":${index},"a${name}":{"b":1,"a":2},"file":"f","${name}b":"\\u003c","z":${index}.50}`,
+      )
+    })
+    const doubled = lineOf(`{"x-${round}":1,"y-${round}":2,"x-${round}":3}`)
+    for (const run of programs) {
+      pod.read([...lines, doubled], (batch) => {
+        const after = run(batch)
+        const other = after.share()
+        expect(after.lineCount).toBe(200)
+        const sizes = Array.from({ length: after.count }, (_, index) => after.size(index))
+        const texts = written(after)
+        for (const [index, event] of other.events.entries()) {
+          expect(event.field(`aid-${round}-${index}`)).toEqual(index < 200 ? { a: 2, b: 1 } : undefined)
+          expect(event.field('z')).toEqual(index < 200 ? event.fields['z'] : undefined)
+          expect(texts[index]).toBe(writeJson(event.fields))
+          expect(sizes[index]).toBe(new LogEvent(event.fields).size)
+        }
+      })
+    }
+  }
+})
+
+test('a full table begins anew after a minute, so that other pods have room again', async () => {
   const run = await programOf(parse)
   const pod = new BytePod('p')
   for (let round = 0; round < 3; round++) {
-    const names = Array.from({ length: 400 }, (_, index) => lineOf(`{"id-${round}-${index}":1}`))
-    pod.read(names, (batch) => expect(written(run(batch))).toHaveLength(400))
+    const lines = Array.from({ length: 400 }, (_, index) => lineOf(`{"id-${round}-${index}":1}`))
+    pod.read(lines, (batch) => expect(written(run(batch))).toHaveLength(400))
   }
-  const linesOf = () => {
-    let lines = 0
-    pod.read([lineOf('{"level":"info"}')], (batch) => {
-      const after = run(batch)
-      lines = after.lineCount
-      expect(written(after)).toEqual(['{"level":"info"}'])
-    })
-    return lines
+  const countOf = () => {
+    pod.read([lineOf('{"level":"info"}')], (batch) => expect(written(run(batch))).toEqual(['{"level":"info"}']))
+    return theKernel().current('keyCount')
   }
-  expect(linesOf()).toBe(0)
+  expect(countOf()).toBe(1024)
   const now = performance.now()
   vi.spyOn(performance, 'now').mockReturnValue(now + 61_000)
-  expect(linesOf()).toBe(1)
+  expect(countOf()).toBeLessThan(20)
 })
 
 test('long lines of every kind are written as objects are, and nothing is written beside its place', async () => {

@@ -1,6 +1,6 @@
 // Reads the objects in messages. A value that stands as it is written is taken over by its place.
 
-import { keyAt } from './keys.as'
+import { compareNames, keyAt, lengthOf, noRoom } from './keys.as'
 import {
   counts,
   ends,
@@ -69,13 +69,19 @@ function readObject(line: i32): i32 {
   else {
     while (true) {
       if (load<u8>(at) !== 0x22 || count === maxLineMembers) return -1
-      const key = keyAt(at, lastKey)
-      if (key < 0) return -1
-      const entry = keys + key * keyStride
-      if (load<u32>(entry + 4) === event) return -1
-      store<u32>(entry + 4, event)
+      let key = keyAt(at, lastKey)
       lastKey = key
-      at += <i32>load<u16>(entry) + 2
+      if (key >= 0) {
+        const entry = keys + key * keyStride
+        if (load<u32>(entry + 4) === event) return -1
+        store<u32>(entry + 4, event)
+        at += <i32>load<u16>(entry) + 2
+      } else {
+        if (key !== noRoom) return -1
+        key = ~at
+        if (isRepeated(key, count)) return -1
+        at += lengthOf(key) + 2
+      }
       if (load<u8>(at) !== 0x3a) {
         at = afterBlanks(at)
         if (load<u8>(at) !== 0x3a) return -1
@@ -117,6 +123,16 @@ function readObject(line: i32): i32 {
     }
   }
   return afterBlanks(at) === end ? count : -1
+}
+
+/** Whether one of the last members has the same name, which is known by its place as theirs is. */
+function isRepeated(key: i32, count: i32): bool {
+  const last = members + memberCount * 16
+  for (let member = last - count * 16; member < last; member += 16) {
+    const other = load<i32>(member)
+    if (other < 0 && compareNames(other, key) === 0) return true
+  }
+  return false
 }
 
 /** The end of blanks within a line. */

@@ -4,6 +4,9 @@ import { hashSlots, keyStride, keys, maxKeys, maxName, slots } from './layout.as
 import { isAscii, keyCount, nextKey } from './state.as'
 import { nextSpecial } from './text.as'
 
+/** A name is plain, and the table has no room for it: it is known by its place. */
+export const noRoom: i32 = -2
+
 /** Places that are looked at for a name before it is given up. */
 const maxProbes: u32 = 32
 
@@ -32,7 +35,10 @@ function isEqual(left: i32, right: i32, length: i32): bool {
   return (mask & wanted) === wanted
 }
 
-/** The key of the name whose opening quote is here, which is added if it is new. */
+/**
+ * The key of the name whose opening quote is here, which is added if it is new: `noRoom` if there is no room for it, -1 if it is not a
+ * plain one.
+ */
 export function findKey(from: i32): i32 {
   const first = from + 1
   const end = nextSpecial(first)
@@ -49,7 +55,7 @@ export function findKey(from: i32): i32 {
     const entry = keys + (known - 1) * keyStride
     if (<i32>load<u16>(entry) === length && isEqual(from, entry + 17, length + 2)) return known - 1
   }
-  return -1
+  return noRoom
 }
 
 function isAsciiRun(from: i32, length: i32): bool {
@@ -59,9 +65,9 @@ function isAsciiRun(from: i32, length: i32): bool {
 }
 
 function addKey(first: i32, length: i32, slot: i32): i32 {
-  if (keyCount === maxKeys) return -1
   // Means something else in objects.
   if (length === 9 && load<u64>(first) === 0x5f6f746f72705f5f && load<u8>(first + 8) === 0x5f) return -1
+  if (keyCount === maxKeys) return noRoom
   const key = nextKey()
   const entry = keys + key * keyStride
   store<u16>(entry, <u16>length)
@@ -73,4 +79,29 @@ function addKey(first: i32, length: i32, slot: i32): i32 {
   store<u16>(entry + 18 + length, 0x3a22)
   store<u16>(slot, <u16>(key + 1))
   return key
+}
+
+/** Of a key, or of a name that is known by its place (the complement of that of its quote): where it begins. */
+export function nameOf(key: i32): i32 {
+  return key >= 0 ? keys + key * keyStride + 18 : ~key + 1
+}
+
+export function lengthOf(key: i32): i32 {
+  if (key >= 0) return <i32>load<u16>(keys + key * keyStride)
+  const name = ~key + 1
+  return nextSpecial(name) - name
+}
+
+/** The order of two names: negative if the left one comes first. */
+export function compareNames(left: i32, right: i32): i32 {
+  const one = nameOf(left)
+  const other = nameOf(right)
+  const oneLength = lengthOf(left)
+  const otherLength = lengthOf(right)
+  const length = min(oneLength, otherLength)
+  for (let at: i32 = 0; at < length; at++) {
+    const difference = <i32>load<u8>(one + at) - <i32>load<u8>(other + at)
+    if (difference !== 0) return difference
+  }
+  return oneLength - otherLength
 }

@@ -1,5 +1,6 @@
 // Sizes and JSON of events: members of the message, and those that a plan sets or removes.
 
+import { compareNames, lengthOf } from './keys.as'
 import {
   counts,
   digits,
@@ -52,6 +53,10 @@ function sizeOf(line: i32, outsideCount: i32, parses: bool): i32 {
     let member = members + load<i32>(firsts + line * 4) * 16
     for (let index: i32 = 0; index < count; index++, member += 16) {
       const key = load<i32>(member)
+      if (key < 0) {
+        total += lengthOf(key) + 4 + load<i32>(member + 12)
+        continue
+      }
       const entry = keys + key * keyStride
       store<u32>(entry + 4, stamp)
       if (load<u8>(edited + key) === 0) total += <i32>load<u16>(entry) + 4 + load<i32>(member + 12)
@@ -94,22 +99,27 @@ function writeAt(place: i32, limit: i32, from: i32, to: i32, outsideCount: i32, 
     if ((load<i32>(flags + line * 4) & refused) !== 0) return line - from
     let count: i32 = 0
     let first: i32 = 0
+    let hasPlaces = false
     let bytes = outsideBytes + 6 * (load<i32>(ends + line * 4) - load<i32>(messages + line * 4)) + 64
     if (parses) {
       count = load<i32>(counts + line * 4)
       first = members + load<i32>(firsts + line * 4) * 16
       for (let member = first; member < first + count * 16; member += 16) {
         bytes += load<i32>(member + 8) - load<i32>(member + 4) + maxName + 32
+        if (load<i32>(member) < 0) hasPlaces = true
       }
     }
     if (at + bytes > limit) return line - from
-    if (parses) {
+    if (hasPlaces) {
+      sortByName(first, count)
+      sortedCount = -1
+    } else if (parses) {
       // The members of one event after the other often have the same names.
       if (count !== sortedCount || !hasSameKeys(first, sortedFirst, count)) sortMembers(first, count)
       sortedCount = count
       sortedFirst = first
     }
-    at = writeEvent(line, at, first, count, outsideCount, parses)
+    at = writeEvent(line, at, first, count, outsideCount, parses, hasPlaces)
     store<i32>(writtenEnds + (line - from) * 4, at)
     if (suffix !== 0) store<u8>(at++, suffix)
   }
@@ -145,27 +155,48 @@ function sortMembers(first: i32, count: i32): void {
   }
 }
 
-function writeEvent(line: i32, from: i32, first: i32, count: i32, outsideCount: i32, parses: bool): i32 {
+/** The same where names have no rank: the numbers of the members alone. */
+function sortByName(first: i32, count: i32): void {
+  for (let index: i32 = 0; index < count; index++) {
+    const key = load<i32>(first + index * 16)
+    let place = order + index * 4
+    while (place > order && compareNames(load<i32>(first + load<i32>(place - 4) * 16), key) > 0) {
+      store<u32>(place, load<u32>(place - 4))
+      place -= 4
+    }
+    store<u32>(place, index)
+  }
+}
+
+/** @param byName whether members have no ranks */
+function writeEvent(line: i32, from: i32, first: i32, count: i32, outsideCount: i32, parses: bool, byName: bool): i32 {
   let at = from
   let other = outside
   const otherEnd = outside + outsideCount * outsideStride
   if (parses) {
     nextStamp()
     for (let member = first; member < first + count * 16; member += 16) {
-      store<u32>(keys + load<i32>(member) * keyStride + 4, stamp)
+      const key = load<i32>(member)
+      if (key >= 0) store<u32>(keys + key * keyStride + 4, stamp)
     }
   }
   for (let place: i32 = 0; place < count; place++) {
     const word = load<u32>(order + place * 4)
     const rank = word >>> 16
-    while (other < otherEnd && load<u32>(other + 20) < rank) {
+    const member = first + <i32>(word & 0xffff) * 16
+    const key = load<i32>(member)
+    while (other < otherEnd && (byName ? compareNames(load<i32>(other), key) < 0 : load<u32>(other + 20) < rank)) {
       at = writeOutside(other, at, line, parses)
       other += outsideStride
     }
-    const member = first + <i32>(word & 0xffff) * 16
-    const key = load<i32>(member)
-    if (load<u8>(edited + key) !== 0) continue
-    at = writeName(at, keys + key * keyStride)
+    if (key >= 0) {
+      if (load<u8>(edited + key) !== 0) continue
+      at = writeName(at, keys + key * keyStride)
+    } else {
+      store<u8>(at, 0x2c)
+      at = copy(at + 1, ~key, lengthOf(key) + 2)
+      store<u8>(at++, 0x3a)
+    }
     const value = load<i32>(member + 4)
     at = copy(at, value, load<i32>(member + 8) - value)
   }
