@@ -47,7 +47,8 @@ export async function record(recording: Recording): Promise<Screen> {
   await write(screen, recording.before ?? '')
   const sized = `stty cols ${columns} rows ${rows} -echoctl; exec ${command}`
   const child = spawn('script', ['--quiet', '--return', '--flush', '--command', sized, '/dev/null'], {
-    env: { ...process.env, ...env },
+    // Where a service runs tests, it says so, and Node takes no terminal for one with colours then.
+    env: { ...process.env, CI: undefined, ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const ended = new Promise<void>((done, failed) => {
