@@ -19,12 +19,37 @@ export interface Template {
   readonly isStatic: boolean
   /** The fields that the text refers to. */
   readonly paths: readonly Path[]
+  /** What events have in common for which the text is the same; undefined if that cannot be said. */
+  readonly likeness: Likeness | undefined
   /** The text for an event; undefined if fields are missing, which `missing` then names, or if it would be too long. */
   render(event: LogEvent | MetricEvent): string | undefined
   /** Names of the fields that the event does not have, as the template spells them. */
   missing(event: LogEvent | MetricEvent): string[]
-  /** Events since the last call whose time could not be read, so that the present took its place. */
+  /** Events whose time could not be read, so that the present took its place, since they were last taken. */
+  readonly unreadableTimes: number
   takeUnreadableTimes(): number
+}
+
+/** What events have in common that are treated alike. */
+export interface Likeness {
+  /** Fields of the root with the same values. */
+  readonly fields: readonly string[]
+  /** The one of them that is a time, of which the second is enough. */
+  readonly second: string | undefined
+}
+
+/** What events have in common for which the texts of all templates are the same; undefined if that cannot be said. */
+export function commonLikeness(templates: readonly Template[]): Likeness | undefined {
+  const fields = new Set<string>()
+  let second: string | undefined
+  for (const { likeness } of templates) {
+    if (likeness === undefined) return undefined
+    for (const field of likeness.fields) fields.add(field)
+    second ??= likeness.second
+  }
+  // Where a text shows the field itself, all of its digits count.
+  const isShown = templates.some(({ paths }) => paths.some(({ segments }) => segments[0] === second))
+  return { fields: [...fields], second: isShown ? undefined : second }
 }
 
 /**
@@ -118,12 +143,13 @@ class CompiledTemplate implements Template {
   readonly source: string
   readonly isStatic: boolean
   readonly paths: readonly Path[]
+  readonly likeness: Likeness | undefined
   readonly #parts: readonly Part[]
   readonly #maxLength: number
   readonly #text: string
   readonly #timestampKey: string
   readonly #zone: Zone
-  #unreadableTimes = 0
+  unreadableTimes = 0
 
   constructor(source: string, parts: readonly Part[], timestampKey: string, zone: Zone) {
     this.source = source
@@ -135,6 +161,7 @@ class CompiledTemplate implements Template {
     this.#maxLength = this.paths.length > 1 ? maxJoinedLength : Number.POSITIVE_INFINITY
     this.#timestampKey = timestampKey
     this.#zone = zone
+    this.likeness = likenessOf(parts, timestampKey)
   }
 
   render(event: LogEvent | MetricEvent): string | undefined {
@@ -164,8 +191,8 @@ class CompiledTemplate implements Template {
   }
 
   takeUnreadableTimes(): number {
-    const count = this.#unreadableTimes
-    this.#unreadableTimes = 0
+    const count = this.unreadableTimes
+    this.unreadableTimes = 0
     return count
   }
 
@@ -173,7 +200,7 @@ class CompiledTemplate implements Template {
     const found = event instanceof LogEvent ? event.field(this.#timestampKey) : event.timestamp
     let instant = instantOf(found, this.#zone)
     if (instant === undefined) {
-      if (found !== undefined && found !== null) this.#unreadableTimes++
+      if (found !== undefined && found !== null) this.unreadableTimes++
       instant = Timestamp.now()
     }
     if (!part.holdsForDay) return formatTimestamp(part.pattern, instant)
@@ -184,6 +211,23 @@ class CompiledTemplate implements Template {
     }
     return part.text
   }
+}
+
+function likenessOf(parts: readonly Part[], timestampKey: string): Likeness | undefined {
+  const fields = new Set<string>()
+  let second: string | undefined
+  for (const part of parts) {
+    if (part.kind === 'time') {
+      if (part.pattern.hasFraction) return undefined
+      second = timestampKey
+      fields.add(timestampKey)
+    } else if (part.kind === 'field' && part.path.root === 'event') {
+      const [first] = part.path.segments
+      if (typeof first !== 'string') return undefined
+      fields.add(first)
+    }
+  }
+  return { fields: [...fields], second }
 }
 
 function fieldText(part: FieldPart, event: LogEvent | MetricEvent): string | undefined {

@@ -25,6 +25,8 @@ export interface TimeField {
   of(fields: ValueObject): Timestamp | undefined
   /** The same, of an event for which no object has to be made. */
   ofEvent(event: LogEvent): Timestamp | undefined
+  /** The same, of the value of the field. */
+  ofValue(value: Value | undefined): Timestamp | undefined
   /** Counts what has been noted. For each run of events. */
   report(): void
 }
@@ -66,6 +68,7 @@ export function timeField(segments: readonly PathSegment[], option: string, cont
   return {
     of: (fields) => read(getValue(fields, segments)),
     ofEvent: (event) => read(getPath(event, path)),
+    ofValue: read,
     report() {
       reportUnreadable(unreadable)
       unreadable = 0

@@ -8,7 +8,7 @@ import type { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import { copyObject, setField, type Value, type ValueObject } from '../event/value.ts'
 import { writeJsonTo } from '../formats/json.ts'
-import type { ByteLines } from './byte-lines.ts'
+import type { ByteLines, LineLikeness, LineTimes } from './byte-lines.ts'
 import { type ByteEdits, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
 import type { Plan } from './plan.ts'
@@ -16,6 +16,8 @@ import type { Plan } from './plan.ts'
 /** Where events are written. */
 export interface ByteTarget {
   readonly body: Body
+  /** Bytes that are written before each event, and belong to it. They are no more than the kernel's `maxAffix`. */
+  readonly prefix: Uint8Array | undefined
   /** A byte that is written behind each event, and belongs to it; 0: none. */
   readonly suffix: number
   /** Called before bytes are written. */
@@ -42,6 +44,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   readonly #objects: readonly LogEvent[]
   readonly #sizes: Int32Array
   #events: LogEvent[] | undefined
+  #groups: { readonly fields: readonly string[]; readonly groups: Int32Array | undefined } | undefined
   #isDone = false
 
   private constructor(parts: Parts, finalizer: Finalizer) {
@@ -143,7 +146,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     const output = kernel.at('output')
     let end = 0
     if (isQuoted) end = call.writeQuoted(line, plan.count, form.parses)
-    else if (call.write(line, line + 1, plan.count, form.parses, 0) === 1) end = kernel.writtenEnds[0] as number
+    else if (call.write(line, line + 1, plan.count, form.parses, 0, 0) === 1) end = kernel.writtenEnds[0] as number
     if (end === 0) return false
     const length = end - output
     body.reserve(length)
@@ -291,14 +294,15 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   #writeLines(index: number, first: number, count: number, target: ByteTarget): void {
     const { parses } = this.#form
     const lines = this.#lines
-    const { body, suffix } = target
+    const { body, prefix, suffix } = target
     let done = 0
     while (done < count) {
       const kernel = lines.enterFor(this.#form)
       const plan = lines.origin.plan(kernel, this.#form)
       plan.enter(kernel)
+      if (prefix !== undefined) kernel.memory.set(prefix, kernel.at('prefix'))
       const from = first + done
-      const written = kernel.call.write(from, first + count, plan.count, parses, suffix)
+      const written = kernel.call.write(from, first + count, plan.count, parses, prefix?.length ?? 0, suffix)
       if (written === 0) {
         // It alone is longer than the kernel's place for it.
         target.object(this.#event(index + done))
@@ -317,6 +321,115 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     }
   }
 
+  /**
+   * By event, the line of the first one that is alike, or -1 for objects; undefined if there is none, or if nothing is known.
+   * @param fields of the root
+   * @param second the field of those whose times are alike within a second
+   */
+  groups(fields: readonly string[], second?: string): Int32Array | undefined {
+    if (this.#events !== undefined) return undefined
+    const known = this.#groups
+    if (known?.fields === fields) return known.groups
+    const likeness = this.#likenessOf(fields, second)
+    const groups = likeness === undefined ? undefined : this.#byEvent(this.#lines.groups(likeness))
+    this.#groups = { fields, groups }
+    return groups
+  }
+
+  /** What of lines makes their events alike; undefined if no two are. */
+  #likenessOf(fields: readonly string[], second: string | undefined): LineLikeness | undefined {
+    const { members, parses, merges } = this.#form
+    const names: string[] = []
+    let byStream = false
+    let bySecond = false
+    for (const name of fields) {
+      if (members.has(name)) continue
+      if (parses) names.push(name)
+      if (parses && !merges) continue
+      const part = this.#lines.origin.partOf(name)
+      if (part === 'stream') byStream = true
+      else if (part === 'time' && name === second) bySecond = true
+      else if (part !== undefined) return undefined
+    }
+    return { members: names, stream: byStream, second: bySecond }
+  }
+
+  #byEvent(groups: Int32Array | undefined): Int32Array | undefined {
+    if (groups === undefined) return undefined
+    const items = this.#items
+    if (items === undefined) return groups.subarray(this.#first, this.#first + this.count)
+    return items.map((item) => (item < 0 ? -1 : (groups[item] as number)))
+  }
+
+  /**
+   * Where the time of an event is that has none in its message: in its line, or nowhere. Undefined if another field of the source is in
+   * that place.
+   */
+  timesBeside(field: string): LineTimes | 'none' | undefined {
+    const { members, parses, merges } = this.#form
+    if (this.#events !== undefined) return undefined
+    if (members.has(field) || (parses && !merges) || !this.#lines.origin.has(field)) return 'none'
+    return this.#lines.origin.partOf(field) === 'time' ? this.#lines.times() : undefined
+  }
+
+  /** A field that a program or the message has set. */
+  memberOf(index: number, field: string): Value | undefined {
+    const { members, parses } = this.#form
+    if (members.has(field)) return members.get(field)
+    return parses ? this.#lines.member(this.#line(index), field) : undefined
+  }
+
+  /** The line of an event; negative if it is an object. */
+  lineOf(index: number): number {
+    return this.#line(index)
+  }
+
+  /** An event, which is not kept. */
+  eventAt(index: number): LogEvent {
+    return this.#events?.[index] ?? this.#event(index)
+  }
+
+  /**
+   * Writes events from `from` on as entries of a log aggregator: `,["<nanoseconds>",<a string that holds the JSON>` and a tail. The
+   * events are lines that follow each other.
+   * @param hidden fields that the JSON does not have
+   * @param times by event, less `from`
+   * @param tail no more than the kernel's `maxAffix`
+   * @returns where they end in the body; none if the first is one that the kernel cannot write
+   */
+  writeEntries(
+    from: number,
+    count: number,
+    hidden: readonly string[],
+    times: { readonly ms: Float64Array; readonly ns: Uint32Array },
+    tail: Uint8Array,
+    body: Body,
+  ): Int32Array {
+    const form = hidden.length === 0 ? this.#form : this.#form.without(hidden)
+    const lines = this.#lines
+    const kernel = lines.enterFor(form)
+    const plan = lines.origin.plan(kernel, form)
+    if (!plan.isPossible) return noEnds
+    // The plan may have brought other names into the kernel.
+    lines.enterFor(form)
+    plan.enter(kernel)
+    const first = this.#line(from)
+    kernel.timeMs.set(times.ms.subarray(0, count), first)
+    kernel.timeNs.set(times.ns.subarray(0, count), first)
+    kernel.memory.set(tail, kernel.at('tail'))
+    const written = kernel.call.writeEntries(first, first + count, plan.count, form.parses, tail.length)
+    if (written === 0) return noEnds
+    const output = kernel.at('output')
+    const length = (kernel.writtenEnds[written - 1] as number) - output
+    body.reserve(length)
+    const shift = body.length - output
+    kernel.memory.copy(body.buffer, body.length, output, output + length)
+    body.length += length
+    const ends = kernel.writtenEnds.slice(0, written)
+    for (let index = 0; index < written; index++) ends[index] = (ends[index] as number) + shift
+    return ends
+  }
+
   /** Says that all events have been written, or are not needed. */
   done(): void {
     if (this.#isDone) return
@@ -324,6 +437,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     this.#lines.release()
   }
 }
+
+const noEnds = new Int32Array(0)
 
 interface Parts {
   readonly lines: ByteLines

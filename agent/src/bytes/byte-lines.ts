@@ -1,6 +1,7 @@
 // Lines of a container runtime that stay bytes, and where they come from. While a source hands them on, their bytes are those of the chunk
 // that it has read; whoever keeps a part of them longer makes the source keep a copy.
 
+import { joinedKey } from '../event/joined-key.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import { memberSize } from '../event/size.ts'
 import { getField, type Value } from '../event/value.ts'
@@ -8,7 +9,7 @@ import { isFailedJson, jsonFloat, parseJson, writeJson } from '../formats/json.t
 import type { Form } from './form.ts'
 import { type Kernel, theKernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
-import { type OriginField, Plan } from './plan.ts'
+import { type LinePart, type OriginField, Plan } from './plan.ts'
 
 /** What the lines of a file have in common. It does not change: where a file's facts change, it gets another one. */
 export class LineOrigin {
@@ -29,6 +30,16 @@ export class LineOrigin {
     this.metadata = metadata
     this.keys = keys
     this.#eventOf = eventOf
+  }
+
+  has(name: string): boolean {
+    return this.fields.some((field) => field.name === name)
+  }
+
+  /** What of a line a field is; undefined if it is the same in all lines, or if there is none. */
+  partOf(name: string): LinePart | undefined {
+    for (const field of this.fields) if (field.name === name) return 'part' in field ? field.part : undefined
+    return undefined
   }
 
   eventOf(bytes: Buffer, start: number, end: number): LogEvent {
@@ -60,6 +71,21 @@ interface NamedValues {
   readonly values: readonly Value[]
 }
 
+/** Times of lines, by line. */
+export interface LineTimes {
+  readonly ms: Float64Array
+  readonly ns: Int32Array
+}
+
+/** What lines have in common that are in one group. */
+export interface LineLikeness {
+  /** Members of the objects in messages. */
+  readonly members: readonly string[]
+  readonly stream: boolean
+  /** The second of their times. */
+  readonly second: boolean
+}
+
 export class ByteLines {
   readonly origin: LineOrigin
   readonly count: number
@@ -71,6 +97,9 @@ export class ByteLines {
   #holders = 0
   /** Members that were asked for, by their names, which come from a configuration. */
   readonly #values = new Map<string, NamedValues>()
+  /** By the likeness that was asked for, which comes from a configuration. */
+  readonly #groups = new Map<string, Int32Array>()
+  #times: LineTimes | undefined
 
   /** @param bytes and where the lines lie in them, which are the caller's again after `keep` */
   constructor(
@@ -149,6 +178,39 @@ export class ByteLines {
     }
     const group = known.groups[line] as number
     return group < 0 ? undefined : known.values[group]
+  }
+
+  /** By line, the first one that is alike; undefined if that is not known. */
+  groups({ members, stream, second }: LineLikeness): Int32Array | undefined {
+    const id = joinedKey([stream ? 'stream' : '', second ? 'second' : '', ...members])
+    const known = this.#groups.get(id)
+    if (known !== undefined) return known
+    const kernel = members.length === 0 ? this.enter() : this.enterRead()
+    const { count } = this
+    const { call, joined } = kernel
+    joined.fill(0, 0, count)
+    for (const name of members) {
+      const key = this.origin.keys.known(name)
+      if (key !== undefined) {
+        call.group(key, count)
+        call.join(kernel.at('byMember'), count)
+      } else if (this.origin.keys.isFull(kernel)) return undefined
+    }
+    if (stream) call.join(kernel.at('byStream'), count)
+    if (second) call.join(kernel.at('bySecond'), count)
+    const groups = joined.slice(0, count)
+    this.#groups.set(id, groups)
+    return groups
+  }
+
+  /** The times of lines that the kernel takes. */
+  times(): LineTimes {
+    if (this.#times === undefined) {
+      const kernel = this.enter()
+      kernel.call.readTimes(this.count)
+      this.#times = { ms: kernel.timeMs.slice(0, this.count), ns: kernel.timeNs.slice(0, this.count) }
+    }
+    return this.#times
   }
 
   /** The values of one name in all lines: equal ones are made once. */

@@ -84,7 +84,7 @@ test('the kernel writes no line that it did not take, whoever asks', () => {
   new BytePod('attacker').read([lineOf('no JSON'), lineOf('{"a":1,"a":2}')], () => {
     const kernel = theKernel()
     kernel.call.readObjects(0, 2)
-    expect(kernel.call.write(0, 2, 0, true, 0)).toBe(0)
+    expect(kernel.call.write(0, 2, 0, true, 0, 0)).toBe(0)
     expect(kernel.call.writeQuoted(1, 0, true)).toBe(0)
     expect([...kernel.counts.subarray(0, 2)]).toEqual([0, 0])
   })

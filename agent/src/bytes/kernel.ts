@@ -19,9 +19,12 @@ interface Calls {
   readObjects(from: number, to: number): number
   findKey(from: number): number
   group(key: number, count: number): void
+  join(by: number, count: number): void
+  readTimes(count: number): void
   measure(from: number, to: number, outside: number, parses: boolean): number
   writeQuoted(line: number, outside: number, parses: boolean): number
-  write(from: number, to: number, outside: number, parses: boolean, suffix: number): number
+  write(from: number, to: number, outside: number, parses: boolean, prefixLength: number, suffix: number): number
+  writeEntries(from: number, to: number, outside: number, parses: boolean, tailLength: number): number
 }
 
 /** What is in the memory: whoever finds itself here need not bring its lines again. */
@@ -58,6 +61,10 @@ export class Kernel {
   /** Of the member that was grouped last: the first line with the same value, and the number of the member; negative if there is none. */
   readonly groups: Int32Array
   readonly grouped: Int32Array
+  /** What has been joined of groups: the first line with the same value of each. */
+  readonly joined: Int32Array
+  readonly timeMs: Float64Array
+  readonly timeNs: Int32Array
   /** Where events end that were written, in `memory`. */
   readonly writtenEnds: Int32Array
   /** Pairs of a line and the number of a member that the caller puts into form. */
@@ -90,6 +97,9 @@ export class Kernel {
     this.sizes = ofLines('sizes')
     this.groups = ofLines('groups')
     this.grouped = ofLines('grouped')
+    this.joined = ofLines('joined')
+    this.timeMs = new Float64Array(buffer, this.at('timeMs'), this.at('maxLines'))
+    this.timeNs = ofLines('timeNs')
     this.writtenEnds = ofLines('writtenEnds')
     this.recodes = new Int32Array(buffer, this.at('recodes'), 2 * this.at('maxRecodes'))
     this.members = new Int32Array(buffer, this.at('members'), 4 * this.at('maxMembers'))
@@ -117,4 +127,9 @@ let kernel: Kernel | undefined
 export function theKernel(): Kernel {
   kernel ??= new Kernel()
   return kernel
+}
+
+/** Bytes that the kernel may write before an event, or behind it. */
+export function maxAffix(): number {
+  return theKernel().at('maxAffix')
 }

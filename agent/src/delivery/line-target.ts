@@ -16,6 +16,7 @@ export interface JsonFrames {
 
 export class LineTarget implements ByteTarget {
   readonly suffix: number
+  prefix: Uint8Array | undefined
   readonly #isSeparator: boolean
   readonly #encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void
   #request: OpenRequest | undefined

@@ -15,7 +15,7 @@ export class OpenRequest {
   /** Where each event begins and ends in the body. */
   starts: Uint32Array
   ends: Uint32Array
-  readonly owners: Owners = new Owners()
+  readonly owners: Owners
   /** What the sink keeps beside the bytes, for its `finish`. */
   state: unknown
   /** Bytes that `finish` will add to those of the body. */
@@ -25,19 +25,20 @@ export class OpenRequest {
   /** When the request is sent even if it is not full, in milliseconds of the clock. */
   deadline = 0
 
-  constructor(key: string, body: Body) {
+  constructor(key: string, body: Body, owners = new Owners()) {
     this.key = key
     this.body = body
+    this.owners = owners
     this.starts = new Uint32Array(256)
     this.ends = new Uint32Array(256)
   }
 
-  /** The bytes from `start` to the end of the body are one event. */
-  mark(start: number): void {
+  /** The bytes from `start` on are one event. */
+  mark(start: number, end = this.body.length): void {
     const index = this.count++
     if (index === this.ends.length) this.#grow(this.count)
     this.starts[index] = start
-    this.ends[index] = this.body.length
+    this.ends[index] = end
   }
 
   /**
@@ -73,6 +74,20 @@ function grown(array: Uint32Array, count: number): Uint32Array {
 export class Owners {
   readonly finalizers: Finalizer[] = []
   readonly counts: number[] = []
+  /** By position of an event, its place among the runs; undefined: the same. */
+  readonly #order: Uint32Array | undefined
+
+  constructor(order?: Uint32Array) {
+    this.#order = order
+  }
+
+  /** The same owners where the events have another order: at each position, the one that was at this place. */
+  ordered(order: Uint32Array): Owners {
+    const owners = new Owners(order)
+    owners.finalizers.push(...this.finalizers)
+    owners.counts.push(...this.counts)
+    return owners
+  }
 
   add(finalizer: Finalizer, count: number): void {
     const last = this.finalizers.length - 1
@@ -106,7 +121,9 @@ export class Owners {
       lasts.push(last)
     }
     for (let index = 0; index < positions.length; index++) {
-      selected.add(this.finalizers[runOf(lasts, positions[index] as number)] as Finalizer, 1)
+      const position = positions[index] as number
+      const place = this.#order === undefined ? position : (this.#order[position] as number)
+      selected.add(this.finalizers[runOf(lasts, place)] as Finalizer, 1)
     }
     return selected
   }

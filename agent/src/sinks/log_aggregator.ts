@@ -138,6 +138,7 @@ export const logAggregator = defineSink({
         // A request carries one tenant, so events of different tenants never share one.
         partition: tenant === undefined ? undefined : tenantOf(tenant, context),
         encode: (events, from, to, open) => entries.write(events, from, to, open),
+        encodeLines: (batch, from, to, open) => entries.writeLines(batch, from, to, open),
         takesBytes: encoder.isPlainJson,
         finish: (open, pool) => finishStreams(open, pool, format),
         assemble: format.assemble,

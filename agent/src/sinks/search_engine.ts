@@ -247,6 +247,7 @@ export const searchEngine = defineSink({
         ...(acceptsEncoding ? { 'accept-encoding': contentEncoding } : {}),
       },
       encode: (events, from, to, open) => documents.write(events, from, to, open),
+      encodeLines: (batch, from, to, open) => documents.writeLines(batch, from, to, open),
       takesBytes: documents.takesBytes && options.mode !== 'data_stream',
       assemble: framed('', '', ''),
       classify: ownClient === undefined ? classify : (answer, sent) => ownClient.judge(answer, classify(answer, sent)),

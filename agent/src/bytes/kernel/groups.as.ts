@@ -1,8 +1,24 @@
 // Finds lines whose members of one name have the same value, so that the value is made for one of them only.
 
-import { counts, firsts, flags, grouped, groups, isOdd, isUnusual, members, output } from './layout.as'
+import {
+  byMember,
+  byStream,
+  counts,
+  firsts,
+  flags,
+  grouped,
+  groups,
+  isError,
+  isOdd,
+  isUnusual,
+  joined,
+  members,
+  output,
+  starts,
+} from './layout.as'
+import { isSameSecond } from './lines.as'
 
-/** Places of a table of lines, which lies where events are written. */
+/** Places of a table of lines or pairs, which lies where events are written. */
 const tableSize: u32 = 1024
 const maxProbes: u32 = 8
 
@@ -49,4 +65,41 @@ function groupOf(line: i32, member: i32): i32 {
 function isSame(left: i32, right: i32, length: i32): bool {
   for (let at: i32 = 0; at < length; at++) if (load<u8>(left + at) !== load<u8>(right + at)) return false
   return true
+}
+
+/**
+ * Joins the groups at hand with those of `joined`: lines stay together that are so in both. Lines that have no such member are alike.
+ * @param by whether they are those of the member that was grouped last, of the stream, or of the second
+ */
+export function join(by: i32, count: i32): void {
+  memory.fill(output, 0, tableSize * 12)
+  let second: i32 = 0
+  for (let line = 0; line < count; line++) {
+    let value: i32 = 0
+    if (by === byMember) value = load<i32>(groups + line * 4)
+    else if (by === byStream) value = load<i32>(flags + line * 4) & isError
+    else {
+      if (line > 0 && !isSameSecond(load<i32>(starts + line * 4), load<i32>(starts + line * 4 - 4))) second = line
+      value = second
+    }
+    store<i32>(joined + line * 4, pairOf(line, load<i32>(joined + line * 4), value))
+  }
+}
+
+/** The first line with this pair of groups. */
+function pairOf(line: i32, left: i32, right: i32): i32 {
+  let hash = (<u32>left * 0x9e3779b1) ^ (<u32>right * 0x85ebca6b)
+  hash ^= hash >>> 15
+  for (let probe: u32 = 0; probe < maxProbes; probe++) {
+    const slot = output + ((hash + probe) & (tableSize - 1)) * 12
+    const known = load<i32>(slot) - 1
+    if (known < 0) {
+      store<i32>(slot, line + 1)
+      store<i32>(slot + 4, left)
+      store<i32>(slot + 8, right)
+      return line
+    }
+    if (load<i32>(slot + 4) === left && load<i32>(slot + 8) === right) return known
+  }
+  return line
 }

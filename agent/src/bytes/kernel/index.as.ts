@@ -8,7 +8,7 @@
 // It takes over only what is exactly as the writer of JSON of `formats/json.ts` would write it. All else is put into that form (escapes of
 // strings here, numbers and nested values by the caller), or the line is left to others.
 
-export { group } from './groups.as'
+export { group, join } from './groups.as'
 export * from './json.as'
 export { findKey } from './keys.as'
 export * from './layout.as'

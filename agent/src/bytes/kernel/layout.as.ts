@@ -13,6 +13,7 @@ export const maxOutside: i32 = 96
 export const maxLiterals: i32 = 0x40000
 export const maxOutput: i32 = 0x80000
 export const maxRecodes: i32 = 4096
+export const maxAffix: i32 = 0x4000
 const room: i32 = 256
 
 // What of a line is known, an integer for each line in each place.
@@ -35,7 +36,12 @@ export const writtenEnds: i32 = sizes + maxLines * 4
 export const groups: i32 = writtenEnds + maxLines * 4
 /** Where that member is. */
 export const grouped: i32 = groups + maxLines * 4
-export const recodes: i32 = grouped + maxLines * 4 + room
+/** What has been joined of groups: the first line with the same value of each. */
+export const joined: i32 = grouped + maxLines * 4
+/** The time of an event: milliseconds since 1970 as f64, and nanoseconds beside them. */
+export const timeMs: i32 = joined + maxLines * 4
+export const timeNs: i32 = timeMs + maxLines * 8
+export const recodes: i32 = timeNs + maxLines * 4 + room
 export const members: i32 = recodes + maxRecodes * 8 + room
 export const keys: i32 = members + maxMembers * 16 + room
 export const slots: i32 = keys + maxKeys * keyStride + room
@@ -44,7 +50,10 @@ export const edited: i32 = slots + hashSlots * 2 + room
 /** Members that do not come from the message, in the order of their names. */
 export const outside: i32 = edited + maxKeys + room
 export const literals: i32 = outside + maxOutside * 24 + room
-export const order: i32 = literals + maxLiterals + room
+/** What is written before each event, and behind it. */
+export const prefix: i32 = literals + maxLiterals + room
+export const tail: i32 = prefix + maxAffix + room
+export const order: i32 = tail + maxAffix + room
 export const input: i32 = order + maxLineMembers * 4 + room
 /** Strings and values that were put into the form in which they are written. */
 export const recoded: i32 = input + maxInput + room
@@ -65,6 +74,11 @@ export const kindStream: i32 = 2
 export const kindTime: i32 = 3
 /** Added to a kind: the member counts only where the message has none of its name. */
 export const weak: i32 = 16
+
+// What lines are joined by.
+export const byMember: i32 = 0
+export const byStream: i32 = 1
+export const bySecond: i32 = 2
 
 // An entry of `outside`: key, kind, place and length of a literal, size, and nothing.
 export const outsideStride: i32 = 24

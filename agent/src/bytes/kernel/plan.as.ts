@@ -1,6 +1,6 @@
 // Sizes and JSON of events: members of the message, and those that a plan sets or removes.
 
-import { compareNames, lengthOf } from './keys.as'
+import { compareNames, lengthOf, nameOf } from './keys.as'
 import {
   counts,
   digits,
@@ -24,8 +24,12 @@ import {
   output,
   outside,
   outsideStride,
+  prefix,
   sizes,
   starts,
+  tail,
+  timeMs,
+  timeNs,
   weak,
   writtenEnds,
 } from './layout.as'
@@ -76,50 +80,26 @@ function sizeOf(line: i32, outsideCount: i32, parses: bool): i32 {
   return total
 }
 
-/**
- * Writes the events of lines `[from, to)` and `suffix` behind each (a byte; 0: none), until `output` is full. Gives how many it wrote;
- * where each ends, its suffix not counted, stands in `writtenEnds`.
- */
-export function write(from: i32, to: i32, outsideCount: i32, parses: bool, suffix: u8): i32 {
-  return writeAt(output, output + maxOutput, from, to, outsideCount, parses, suffix)
-}
+/** Whether what is written is to stand in a JSON string. */
+let isQuoted: bool = false
 
-function writeAt(place: i32, limit: i32, from: i32, to: i32, outsideCount: i32, parses: bool, suffix: u8): i32 {
-  let at = place
-  let outsideBytes: i32 = 0
-  for (let index: i32 = 0; index < outsideCount; index++) {
-    const entry = outside + index * outsideStride
-    outsideBytes += maxName + 64 + load<i32>(entry + 12)
-  }
-  let sortedCount: i32 = -1
-  let sortedFirst: i32 = 0
-  const refused = parses ? isUnusual | isOdd : isUnusual
+/** The members whose order stands in `order`: how many, and the first; -1: none. */
+let sortedCount: i32 = -1
+let sortedFirst: i32 = 0
+
+/**
+ * Writes the events of lines `[from, to)`, so many bytes of `prefix` before each, and `suffix` behind each (a byte; 0: none), until
+ * `output` is full. Gives how many it wrote; where each ends, its suffix not counted, stands in `writtenEnds`.
+ */
+export function write(from: i32, to: i32, outsideCount: i32, parses: bool, prefixLength: i32, suffix: u8): i32 {
+  let at = output
+  const limit = output + maxOutput - prefixLength
+  const outsideBytes = bytesOutside(outsideCount)
   for (let line = from; line < to; line++) {
-    // Of such a line nothing was read: its places hold what others have left there.
-    if ((load<i32>(flags + line * 4) & refused) !== 0) return line - from
-    let count: i32 = 0
-    let first: i32 = 0
-    let hasPlaces = false
-    let bytes = outsideBytes + 6 * (load<i32>(ends + line * 4) - load<i32>(messages + line * 4)) + 64
-    if (parses) {
-      count = load<i32>(counts + line * 4)
-      first = members + load<i32>(firsts + line * 4) * 16
-      for (let member = first; member < first + count * 16; member += 16) {
-        bytes += load<i32>(member + 8) - load<i32>(member + 4) + maxName + 32
-        if (load<i32>(member) < 0) hasPlaces = true
-      }
-    }
-    if (at + bytes > limit) return line - from
-    if (hasPlaces) {
-      sortByName(first, count)
-      sortedCount = -1
-    } else if (parses) {
-      // The members of one event after the other often have the same names.
-      if (count !== sortedCount || !hasSameKeys(first, sortedFirst, count)) sortMembers(first, count)
-      sortedCount = count
-      sortedFirst = first
-    }
-    at = writeEvent(line, at, first, count, outsideCount, parses, hasPlaces)
+    const end = writeLine(line, at + prefixLength, limit, outsideBytes, outsideCount, parses)
+    if (end === 0) return line - from
+    if (prefixLength !== 0) memory.copy(at, prefix, prefixLength)
+    at = end
     store<i32>(writtenEnds + (line - from) * 4, at)
     if (suffix !== 0) store<u8>(at++, suffix)
   }
@@ -130,10 +110,90 @@ function writeAt(place: i32, limit: i32, from: i32, to: i32, outsideCount: i32, 
  * Writes the event of a line as a JSON string that holds its JSON; gives its end in `output`, 0 if it is too long.
  */
 export function writeQuoted(line: i32, outsideCount: i32, parses: bool): i32 {
-  // The event comes behind the place for the string, which is at most twice as long: nothing in it is below 0x20.
-  const place = output + (maxOutput / 3) * 2
-  const end = writeAt(place, output + maxOutput, line, line + 1, outsideCount, parses, 0)
-  return end === 0 ? 0 : writeText(output, place, load<i32>(writtenEnds))
+  return quoteLine(line, output, output + maxOutput, bytesOutside(outsideCount), outsideCount, parses)
+}
+
+function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, parses: bool): i32 {
+  isQuoted = true
+  const end = writeLine(line, place + 1, limit - 2, outsideBytes, outsideCount, parses)
+  isQuoted = false
+  if (end === 0) return 0
+  store<u8>(place, 0x22)
+  store<u8>(end, 0x22)
+  return end + 1
+}
+
+/**
+ * Writes the events of lines `[from, to)` as entries, until `output` is full: `,["<nanoseconds since 1970>",<a string that holds the JSON>`
+ * and so many bytes of `tail`. Their times are those of `timeMs` and `timeNs`, and have 19 digits. Gives how many it wrote; where each
+ * ends stands in `writtenEnds`.
+ */
+export function writeEntries(from: i32, to: i32, outsideCount: i32, parses: bool, tailLength: i32): i32 {
+  const limit = output + maxOutput - tailLength
+  const outsideBytes = bytesOutside(outsideCount)
+  let at = output
+  for (let line = from; line < to; line++) {
+    const end = quoteLine(line, at + 24, limit, outsideBytes, outsideCount, parses)
+    if (end === 0) return line - from
+    store<u32>(at, 0x00225b2c)
+    writeNanoseconds(at + 3, load<f64>(timeMs + line * 8), load<i32>(timeNs + line * 4))
+    store<u16>(at + 22, 0x2c22)
+    copy(end, tail, tailLength)
+    at = end + tailLength
+    store<i32>(writtenEnds + (line - from) * 4, at)
+  }
+  return to - from
+}
+
+/** Nineteen digits. */
+function writeNanoseconds(to: i32, ms: f64, ns: i32): void {
+  let rest = <u64>ms * 1_000_000 + <u64>ns
+  for (let digit: i32 = 18; digit >= 0; digit--) {
+    const next = rest / 10
+    store<u8>(to + digit, <u8>(0x30 + <i32>(rest - next * 10)))
+    rest = next
+  }
+}
+
+/** What the members that do not come from the message may take at most, but for the message itself. Begins a call that writes. */
+function bytesOutside(outsideCount: i32): i32 {
+  sortedCount = -1
+  let bytes: i32 = 0
+  for (let index: i32 = 0; index < outsideCount; index++) {
+    bytes += maxName + 64 + load<i32>(outside + index * outsideStride + 12)
+  }
+  return bytes
+}
+
+/** Writes the event of a line; gives its end, 0 if it may be too long, or if nothing was read of the line. */
+function writeLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, parses: bool): i32 {
+  const refused = parses ? isUnusual | isOdd : isUnusual
+  // The places of such a line hold what others have left there.
+  if ((load<i32>(flags + line * 4) & refused) !== 0) return 0
+  let count: i32 = 0
+  let first: i32 = 0
+  let hasPlaces = false
+  let bytes = outsideBytes + 6 * (load<i32>(ends + line * 4) - load<i32>(messages + line * 4)) + 64
+  if (parses) {
+    count = load<i32>(counts + line * 4)
+    first = members + load<i32>(firsts + line * 4) * 16
+    for (let member = first; member < first + count * 16; member += 16) {
+      bytes += load<i32>(member + 8) - load<i32>(member + 4) + maxName + 32
+      if (load<i32>(member) < 0) hasPlaces = true
+    }
+  }
+  // Nothing in an event is below 0x20, so a string that holds it is at most twice as long.
+  if (place + (isQuoted ? 2 * bytes : bytes) > limit) return 0
+  if (hasPlaces) {
+    sortByName(first, count)
+    sortedCount = -1
+  } else if (parses) {
+    // The members of one event after the other often have the same names.
+    if (count !== sortedCount || !hasSameKeys(first, sortedFirst, count)) sortMembers(first, count)
+    sortedCount = count
+    sortedFirst = first
+  }
+  return writeEvent(line, place, first, count, outsideCount, parses, hasPlaces)
 }
 
 function hasSameKeys(left: i32, right: i32, count: i32): bool {
@@ -189,16 +249,20 @@ function writeEvent(line: i32, from: i32, first: i32, count: i32, outsideCount: 
       at = writeOutside(other, at, line, parses)
       other += outsideStride
     }
-    if (key >= 0) {
-      if (load<u8>(edited + key) !== 0) continue
-      at = writeName(at, keys + key * keyStride)
-    } else {
+    if (key >= 0 && load<u8>(edited + key) !== 0) continue
+    const value = load<i32>(member + 4)
+    const length = load<i32>(member + 8) - value
+    if (isQuoted) {
+      at = quoteValue(quoteName(at, key), value, length)
+      continue
+    }
+    if (key >= 0) at = writeName(at, keys + key * keyStride)
+    else {
       store<u8>(at, 0x2c)
       at = copy(at + 1, ~key, lengthOf(key) + 2)
       store<u8>(at++, 0x3a)
     }
-    const value = load<i32>(member + 4)
-    at = copy(at, value, load<i32>(member + 8) - value)
+    at = copy(at, value, length)
   }
   for (; other < otherEnd; other += outsideStride) at = writeOutside(other, at, line, parses)
   // The comma before the first name becomes the bracket.
@@ -206,6 +270,38 @@ function writeEvent(line: i32, from: i32, first: i32, count: i32, outsideCount: 
   store<u8>(from, 0x7b)
   store<u8>(at, 0x7d)
   return at + 1
+}
+
+/** The same as `writeName` in a JSON string. */
+function quoteName(at: i32, key: i32): i32 {
+  store<u32>(at, 0x00225c2c)
+  const end = copy(at + 3, nameOf(key), lengthOf(key))
+  store<u32>(end, 0x003a225c)
+  return end + 3
+}
+
+/** A value in a JSON string. */
+function quoteValue(at: i32, from: i32, length: i32): i32 {
+  const first = load<u8>(from)
+  if (first === 0x22) {
+    const text = length - 2
+    if (text <= 64 && !hasBackslash(from + 1, text)) {
+      store<u16>(at, 0x225c)
+      const end = copy(at + 2, from + 1, text)
+      store<u16>(end, 0x225c)
+      return end + 2
+    }
+  } else if (first !== 0x7b && first !== 0x5b) return copy(at, from, length)
+  return escapeText(at, from, from + length)
+}
+
+function hasBackslash(from: i32, length: i32): bool {
+  for (let at: i32 = 0; at < length; at += 16) {
+    let mask = v128.bitmask<u8>(v128.eq<u8>(v128.load(from + at), v128.splat<u8>(0x5c)))
+    if (length - at < 16) mask &= (1 << (length - at)) - 1
+    if (mask !== 0) return true
+  }
+  return false
 }
 
 /** A name with a comma before it and a colon behind it. */
@@ -220,12 +316,20 @@ function copy(to: i32, from: i32, length: i32): i32 {
   return to + length
 }
 
-function writeOutside(entry: i32, from: i32, line: i32, parses: bool): i32 {
+function writeOutside(entry: i32, at: i32, line: i32, parses: bool): i32 {
   const key = keys + load<i32>(entry) * keyStride
   const kind = load<i32>(entry + 4)
-  if (parses && (kind & weak) !== 0 && load<u32>(key + 4) === stamp) return from
-  const at = writeName(from, key)
-  switch (kind & 15) {
+  if (parses && (kind & weak) !== 0 && load<u32>(key + 4) === stamp) return at
+  if (!isQuoted) return writePart(entry, writeName(at, key), line, kind & 15)
+  const first = quoteName(at, load<i32>(entry))
+  // As far behind its place as it may become longer.
+  let ahead: i32 = 64 + load<i32>(entry + 12)
+  if ((kind & 15) === kindMessage) ahead += 6 * (load<i32>(ends + line * 4) - load<i32>(messages + line * 4))
+  return escapeText(first, first + ahead, writePart(entry, first + ahead, line, kind & 15))
+}
+
+function writePart(entry: i32, at: i32, line: i32, kind: i32): i32 {
+  switch (kind) {
     case kindMessage:
       return writeText(at, load<i32>(messages + line * 4), load<i32>(ends + line * 4))
     case kindStream:
@@ -240,9 +344,16 @@ function writeOutside(entry: i32, from: i32, line: i32, parses: bool): i32 {
 
 /** Writes text as a JSON string. */
 function writeText(to: i32, from: i32, end: i32): i32 {
+  store<u8>(to, 0x22)
+  const out = escapeText(to + 1, from, end)
+  store<u8>(out, 0x22)
+  return out + 1
+}
+
+/** The same without quotes around it. The text may stand behind its place, as far as it becomes longer. */
+function escapeText(to: i32, from: i32, end: i32): i32 {
   let out = to
   let at = from
-  store<u8>(out++, 0x22)
   while (at < end) {
     const next = min(nextSpecial(at), end)
     out = copy(out, at, next - at)
@@ -255,8 +366,7 @@ function writeText(to: i32, from: i32, end: i32): i32 {
     } else out = writeControl(out, byte)
     at = next + 1
   }
-  store<u8>(out, 0x22)
-  return out + 1
+  return out
 }
 
 /** Writes a time as the line has it, with 0, 3, 6 or 9 digits of a fraction. */

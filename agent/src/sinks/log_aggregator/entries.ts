@@ -1,6 +1,8 @@
 // Writes events as entries of their streams.
 
 import { BoundedMap } from '../../bounded-map.ts'
+import type { ByteBatch } from '../../bytes/byte-batch.ts'
+import type { LineTimes } from '../../bytes/byte-lines.ts'
 import type { SinkContext } from '../../component.ts'
 import type { AnyEvent } from '../../delivery/batcher.ts'
 import type { OpenRequest } from '../../delivery/request.ts'
@@ -9,10 +11,10 @@ import type { LogEvent } from '../../event/log.ts'
 import type { Path } from '../../event/path.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { encoderFailed } from '../../http/sink.ts'
-import type { Template } from '../../template.ts'
+import type { Likeness, Template } from '../../template.ts'
 import { type TimeField, timeField } from '../../time-field.ts'
 import { Faults } from './faults.ts'
-import { writeWithout } from './hidden.ts'
+import { isRootField, writeWithout } from './hidden.ts'
 import type { Labels } from './labels.ts'
 import { type Format, markEntry, Stream } from './streams.ts'
 import { SuppliedInstants } from './supplied-instants.ts'
@@ -27,6 +29,15 @@ const maxHeaderBytes = 1 << 20
 
 /** Milliseconds of the last instant whose nanoseconds fit 64 bits. */
 const lastInstantMs = 9_223_372_036_854
+
+/** Of the first instant with 19 digits of nanoseconds, in 2001. */
+const minKernelMs = 1e12
+/** Entries of streams with longer labels are written one by one. */
+const longHeaderBytes = 4096
+/** Entries that are written at once. */
+const maxRun = 256
+const entryTail = Buffer.from(']')
+const noNames: readonly string[] = []
 
 export interface EntryOptions {
   readonly labels: Labels
@@ -54,6 +65,27 @@ export class EntryWriter {
   readonly #supplied: SuppliedInstants
   /** The event at hand. */
   #event: LogEvent | undefined
+  /** Templates that could not be rendered for it. */
+  #misses = 0
+  readonly #timestampKey: string
+  /** What events have in common that go into one stream; undefined if lines are not written as such. */
+  readonly #linesLikeness: Likeness | undefined
+  /** Fields that the line of an entry does not have, with and without the time that goes beside it. */
+  readonly #hiddenNames: readonly string[]
+  readonly #hiddenWithTime: readonly string[]
+  /** Groups of a batch, and the streams of those that are known. */
+  #groups: Int32Array | undefined
+  #groupStreams: (Stream | undefined)[] = []
+  /** Entries that are to be written at once: their lines follow each other. */
+  readonly #run = {
+    from: 0,
+    line: 0,
+    count: 0,
+    hidden: noNames,
+    ms: new Float64Array(maxRun),
+    ns: new Uint32Array(maxRun),
+    streams: [] as Stream[],
+  }
 
   constructor(context: SinkContext, options: EntryOptions) {
     const { timestampKey } = context.globals.logSchema
@@ -63,14 +95,24 @@ export class EntryWriter {
     this.#time = timeField([timestampKey], 'log_schema.timestamp_key', context)
     this.#hiddenTimestamp = options.removesTimestamp ? timestampKey : undefined
     this.#supplied = new SuppliedInstants(options.lateAction !== 'accept')
+    this.#timestampKey = timestampKey
+    const { format, labels, metadata, removed } = options
+    this.#hiddenNames = removed.map(({ segments }) => segments[0] as string)
+    this.#hiddenWithTime =
+      this.#hiddenTimestamp === undefined ? this.#hiddenNames : [timestampKey, ...this.#hiddenNames]
+    const isSimple = format.isOfKernel && metadata === undefined && removed.every(isRootField)
+    this.#linesLikeness = isSimple ? labels.likeness : undefined
   }
 
-  readonly #missing = (option: string, template: Template): void =>
+  readonly #missing = (option: string, template: Template): void => {
+    this.#misses++
     this.#faults.missing(option, template, this.#event as LogEvent)
+  }
 
   /** Writes the events `[from, to)` into a request. */
   write(events: readonly AnyEvent[], from: number, to: number, open: OpenRequest): void {
     const { labels, maxWritten } = this.#options
+    this.#supplied.begin()
     let last: Stream | undefined
     let lastKey: string | undefined
     for (let index = from; index < to; index++) {
@@ -96,25 +138,145 @@ export class EntryWriter {
     this.#faults.report()
   }
 
+  /** The same for events that are lines still. */
+  writeLines(batch: ByteBatch, from: number, to: number, open: OpenRequest): void {
+    const { maxWritten } = this.#options
+    const likeness = this.#linesLikeness
+    const times = likeness === undefined ? undefined : batch.timesBeside(this.#timestampKey)
+    const groups = likeness === undefined ? undefined : batch.groups(likeness.fields, likeness.second)
+    if (groups === undefined || times === undefined) {
+      this.write(batch.events, from, to, open)
+      return
+    }
+    this.#supplied.begin()
+    const streams = this.#streamsOf(groups)
+    for (let at = from; at < to; at++) {
+      const group = groups[at] as number
+      if (group < 0) {
+        this.#flush(batch, open)
+        this.write([batch.eventAt(at)], 0, 1, open)
+        if (open.stoppedAt !== undefined) open.stoppedAt = at + 1
+      } else {
+        const stream = streams[group] ?? this.#streamOfGroup(batch, at, open.key, streams, group)
+        if (stream === undefined) encoderFailed(this.#context, 'its labels are too long')
+        else this.#addLine(batch, at, stream, times, open)
+      }
+      if (open.stoppedAt !== undefined) break
+      if (open.body.length + open.bytesToCome > maxWritten) {
+        open.stoppedAt = at + 1
+        break
+      }
+    }
+    this.#flush(batch, open)
+    this.#time.report()
+    this.#faults.report()
+  }
+
+  /** Streams by group, as far as they are known. */
+  #streamsOf(groups: Int32Array): (Stream | undefined)[] {
+    if (this.#groups !== groups) {
+      this.#groups = groups
+      this.#groupStreams = []
+    }
+    return this.#groupStreams
+  }
+
+  /** Undefined if the labels are too long. */
+  #streamOfGroup(
+    batch: ByteBatch,
+    at: number,
+    tenant: string,
+    streams: (Stream | undefined)[],
+    group: number,
+  ): Stream | undefined {
+    const event = batch.eventAt(at)
+    this.#event = event
+    this.#misses = 0
+    const stream = this.#streamFor(this.#options.labels.key(event, this.#missing), tenant)
+    // What is missing is counted for each event.
+    if (this.#misses === 0) streams[group] = stream
+    return stream
+  }
+
+  /** Adds the entry of a line to the run; what cannot be in it is written, or discarded. */
+  #addLine(batch: ByteBatch, at: number, stream: Stream, times: LineTimes | 'none', open: OpenRequest): void {
+    const run = this.#run
+    const line = batch.lineOf(at)
+    const value = batch.memberOf(at, this.#timestampKey)
+    let ms: number
+    let ns: number
+    let hasOwn = true
+    if (value === undefined && times !== 'none') {
+      ms = times.ms[line] as number
+      ns = times.ns[line] as number
+    } else {
+      const own = this.#time.ofValue(value)
+      hasOwn = own !== undefined
+      const instant = own ?? this.#supplied.next(stream)
+      ms = instant.ms
+      ns = instant.ns
+    }
+    const isUsual = ms >= minKernelMs && ms <= lastInstantMs
+    if (!isUsual || ms < stream.latestMs || (ms === stream.latestMs && ns < stream.latestNs)) {
+      const instant = this.#instantFor(new Timestamp(ms, ns), stream)
+      if (instant === undefined) {
+        this.#flush(batch, open)
+        return
+      }
+      ms = instant.ms
+      ns = instant.ns
+    }
+    const hidden = hasOwn ? this.#hiddenWithTime : this.#hiddenNames
+    if (ms < minKernelMs) {
+      this.#flush(batch, open)
+      const time = hasOwn ? this.#hiddenTimestamp : undefined
+      this.#writeObject(batch.eventAt(at), stream, new Timestamp(ms, ns), undefined, time, open)
+      return
+    }
+    if (run.count === maxRun || line !== run.line + run.count || hidden !== run.hidden) this.#flush(batch, open)
+    if (run.count === 0) {
+      run.from = at
+      run.line = line
+      run.hidden = hidden
+    }
+    run.ms[run.count] = ms
+    run.ns[run.count] = ns
+    run.streams[run.count++] = stream
+    // How much its labels make of the request shows when it is marked.
+    if (stream.header.length > longHeaderBytes) this.#flush(batch, open)
+  }
+
+  /** Writes the entries of the run. */
+  #flush(batch: ByteBatch, open: OpenRequest): void {
+    const run = this.#run
+    const { body } = open
+    let done = 0
+    while (done < run.count) {
+      const times = { ms: run.ms.subarray(done), ns: run.ns.subarray(done) }
+      let start = body.length
+      const ends = batch.writeEntries(run.from + done, run.count - done, run.hidden, times, entryTail, body)
+      for (let index = 0; index < ends.length; index++, done++) {
+        const end = ends[index] as number
+        markEntry(open, start + 1, run.streams[done] as Stream, run.ms[done] as number, run.ns[done] as number, end)
+        start = end
+      }
+      if (ends.length > 0) continue
+      // It alone is longer than the kernel's place for it.
+      const instant = new Timestamp(run.ms[done] as number, run.ns[done] as number)
+      const time = run.hidden === this.#hiddenWithTime ? this.#hiddenTimestamp : undefined
+      this.#writeObject(batch.eventAt(run.from + done), run.streams[done] as Stream, instant, undefined, time, open)
+      done++
+    }
+    run.count = 0
+    run.streams.length = 0
+  }
+
   /** False if the event is not sent. */
   #writeEntry(event: LogEvent, stream: Stream, open: OpenRequest): boolean {
-    const { format, lateAction, metadata, removed } = this.#options
+    const { metadata } = this.#options
     const own = this.#time.ofEvent(event)
-    let instant = own ?? this.#supplied.next(stream)
-    if (instant.ms > lastInstantMs || instant.ms < -lastInstantMs) {
-      this.#faults.tooFarAway()
-      return false
-    }
-    if (instant.ms < stream.latestMs || (instant.ms === stream.latestMs && instant.ns < stream.latestNs)) {
-      if (lateAction === 'drop') {
-        this.#faults.late()
-        return false
-      }
-      if (lateAction === 'rewrite_timestamp') {
-        instant = new Timestamp(stream.latestMs, stream.latestNs)
-        this.#faults.rewritten()
-      }
-    }
+    const instant = this.#instantFor(own ?? this.#supplied.next(stream), stream)
+    if (instant === undefined) return false
     let pairs: ReadonlyMap<string, string> | undefined
     if (metadata !== undefined) {
       const key = metadata.key(event, this.#missing)
@@ -126,13 +288,43 @@ export class EntryWriter {
     }
     // What is no time cannot be sent beside the line, so it stays in it.
     const hidden = own === undefined ? undefined : this.#hiddenTimestamp
-    const start = writeWithout(event, instant, pairs, format, open.body, hidden, removed)
+    return this.#writeObject(event, stream, instant, pairs, hidden, open)
+  }
+
+  #writeObject(
+    event: LogEvent,
+    stream: Stream,
+    instant: Timestamp,
+    metadata: ReadonlyMap<string, string> | undefined,
+    hidden: string | undefined,
+    open: OpenRequest,
+  ): boolean {
+    const { format, removed } = this.#options
+    const start = writeWithout(event, instant, metadata, format, open.body, hidden, removed)
     if (typeof start === 'string') {
       encoderFailed(this.#context, start)
       return false
     }
-    markEntry(open, start, stream, instant)
+    markEntry(open, start, stream, instant.ms, instant.ns)
     return true
+  }
+
+  /** The instant that an entry gets; undefined if the event is discarded. */
+  #instantFor(instant: Timestamp, stream: Stream): Timestamp | undefined {
+    const { ms, ns } = instant
+    if (ms > lastInstantMs || ms < -lastInstantMs) {
+      this.#faults.tooFarAway()
+      return undefined
+    }
+    if (ms > stream.latestMs || (ms === stream.latestMs && ns >= stream.latestNs)) return instant
+    const { lateAction } = this.#options
+    if (lateAction === 'accept') return instant
+    if (lateAction === 'drop') {
+      this.#faults.late()
+      return undefined
+    }
+    this.#faults.rewritten()
+    return new Timestamp(stream.latestMs, stream.latestNs)
   }
 
   /** Undefined if the labels are too long. */

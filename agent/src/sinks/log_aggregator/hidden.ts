@@ -61,6 +61,6 @@ function restore(fields: ValueObject, paths: readonly Path[], saved: readonly (V
 }
 
 /** Whether a path names a field of the root. */
-function isRootField({ segments }: Path): boolean {
+export function isRootField({ segments }: Path): boolean {
   return segments.length === 1 && typeof segments[0] === 'string'
 }

@@ -6,13 +6,15 @@ import type { AnyEvent } from '../../delivery/batcher.ts'
 import { keyPart, splitKey } from '../../event/joined-key.ts'
 import { LogEvent } from '../../event/log.ts'
 import type { Path } from '../../event/path.ts'
-import { compileTemplate, type Template } from '../../template.ts'
+import { commonLikeness, compileTemplate, type Likeness, type Template } from '../../template.ts'
 
 export interface Labels {
   /** Fields that the templates refer to. */
   readonly paths: readonly Path[]
   /** True if every event has the same labels. */
   readonly isStatic: boolean
+  /** What events have in common that have the same labels; undefined if that cannot be said. */
+  readonly likeness: Likeness | undefined
   /**
    * The texts from which an event's labels are made, joined: equal texts mean equal labels. `onMissing` hears of each template
    * that could not be rendered.
@@ -58,6 +60,7 @@ export function compileLabels(options: Readonly<Record<string, string>>, option:
   return {
     paths: dynamic.flatMap(({ template }) => template.paths),
     isStatic: dynamic.length === 0,
+    likeness: commonLikeness(dynamic.map(({ template }) => template)),
     key(event, onMissing) {
       if (single !== undefined) {
         const text = single.template.render(event)

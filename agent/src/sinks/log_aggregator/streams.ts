@@ -5,7 +5,6 @@ import type { Encoder } from '../../codecs/encoding/encoder.ts'
 import { type Assemble, OpenRequest } from '../../delivery/request.ts'
 import { Body, type BodyPool } from '../../event/body.ts'
 import { DeferredEvent } from '../../event/deferred.ts'
-import type { Finalizer } from '../../event/finalizer.ts'
 import type { LogEvent } from '../../event/log.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
 import { writeJsonStringOf } from '../../formats/json-bytes.ts'
@@ -44,6 +43,8 @@ interface Entries {
 /** How streams and entries look on the wire. */
 export interface Format {
   readonly contentType: string
+  /** Whether entries look as the kernel of the byte lane writes them. */
+  readonly isOfKernel: boolean
   header(labels: ReadonlyMap<string, string>): Buffer
   /** Writes one entry and gives where it starts; or the problem of the encoder, and nothing is written. */
   entry(
@@ -72,11 +73,18 @@ function entriesOf(request: OpenRequest): Entries {
   return entries
 }
 
-/** Marks what was written since `start` as an entry of a stream. */
-export function markEntry(request: OpenRequest, start: number, stream: Stream, instant: Timestamp): void {
+/** Marks what was written since `start` as an entry of a stream, with its instant. */
+export function markEntry(
+  request: OpenRequest,
+  start: number,
+  stream: Stream,
+  ms: number,
+  ns: number,
+  end = request.body.length,
+): void {
   const entries = entriesOf(request)
   const at = request.count
-  request.mark(start)
+  request.mark(start, end)
   if (at === entries.ms.length) {
     entries.streamOf = doubled(entries.streamOf, new Uint32Array(at * 2))
     entries.ms = doubled(entries.ms, new Float64Array(at * 2))
@@ -93,8 +101,8 @@ export function markEntry(request: OpenRequest, start: number, stream: Stream, i
     entries.lastIndex = index
   }
   entries.streamOf[at] = entries.lastIndex
-  entries.ms[at] = instant.ms
-  entries.ns[at] = instant.ns
+  entries.ms[at] = ms
+  entries.ns[at] = ns
 }
 
 function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
@@ -105,14 +113,10 @@ function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
 /** Puts the entries in their final order; gives the request that is sent. */
 export function finishStreams(request: OpenRequest, pool: BodyPool, format: Format): OpenRequest {
   const order = finalOrder(request)
-  const finished = new OpenRequest(request.key, pool.take())
+  const finished = new OpenRequest(request.key, pool.take(), request.owners.ordered(order))
   finished.bytes = request.bytes
   const { starts, ends, state } = request
   format.assemble({ source: request.body.view(), starts, ends, state }, order, finished)
-  const owners = request.owners.select(order)
-  for (let run = 0; run < owners.counts.length; run++) {
-    finished.owners.add(owners.finalizers[run] as Finalizer, owners.counts[run] as number)
-  }
   pool.give(request.body)
   return finished
 }
@@ -181,8 +185,9 @@ function copyRun(
 }
 
 /** Runs of positions that follow each other and belong to one stream: `[first, last, stream]` three by three. */
-function runsOf(positions: ArrayLike<number>, streamOf: Uint32Array): number[] {
-  const runs: number[] = []
+function runsOf(positions: ArrayLike<number>, streamOf: Uint32Array): Uint32Array {
+  const runs = new Uint32Array(3 * positions.length)
+  let count = 0
   let at = 0
   while (at < positions.length) {
     const first = positions[at] as number
@@ -193,9 +198,12 @@ function runsOf(positions: ArrayLike<number>, streamOf: Uint32Array): number[] {
       last++
       at++
     }
-    runs.push(first, last, stream)
+    runs[count] = first
+    runs[count + 1] = last
+    runs[count + 2] = stream
+    count += 3
   }
-  return runs
+  return runs.subarray(0, count)
 }
 
 /** The entries of a finished request: what is needed to cut parts from it. */
@@ -255,6 +263,7 @@ export function jsonFormat(encoder: Encoder): Format {
   const line = new Body(1 << 16)
   return {
     contentType: 'application/json',
+    isOfKernel: encoder.isPlainJson,
     header: (labels) => Buffer.from(`{"stream":${JSON.stringify(Object.fromEntries(labels))},"values":[`, 'utf8'),
     entry(event, instant, metadata, body) {
       const before = body.length
@@ -302,6 +311,7 @@ export function protobufFormat(encoder: Encoder): Format {
   const fields = new Body(1 << 16)
   return {
     contentType: 'application/x-protobuf',
+    isOfKernel: false,
     header(labels) {
       const body = new Body(256)
       const pairs = [...labels].map(([name, value]) => `${name}=${quoted(value)}`)

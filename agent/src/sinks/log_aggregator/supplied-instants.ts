@@ -7,14 +7,20 @@ export class SuppliedInstants {
   readonly #isOrdered: boolean
   #ms = 0
   #ns = 0
+  #now = 0
 
   /** @param isOrdered whether an instant must not be before the latest one of its stream */
   constructor(isOrdered: boolean) {
     this.#isOrdered = isOrdered
   }
 
+  /** Looks at the clock. For each run of events. */
+  begin(): void {
+    this.#now = Date.now()
+  }
+
   next(stream: Stream): Timestamp {
-    let ms = Date.now()
+    let ms = this.#now
     let ns = 0
     if (ms < this.#ms || (ms === this.#ms && ns <= this.#ns)) {
       ms = this.#ms

@@ -1,19 +1,19 @@
 // The lines that come before documents. That of a document without an id is the same for all such documents of an index.
 
-import { BoundedMap, ownText } from '../../bounded-map.ts'
+import { BoundedMap } from '../../bounded-map.ts'
 import { actionLine, type BulkAction } from '../../http/bulk.ts'
 
 /** Lines that are kept: one for each index of the present. */
-const keptLines = { maxEntries: 1000, maxBytes: 2 << 20, sizeOf: (line: string) => 2 * line.length }
+const keptLines = { maxEntries: 1000, maxBytes: 2 << 20, sizeOf: (line: Buffer) => 100 + line.length }
 
 export class ActionLines {
   /** Version 6 documents have a type; set once the version is known. */
   documentType: string | undefined
   readonly #versionType: string
-  readonly #lines = new BoundedMap<string>(keptLines)
+  readonly #lines = new BoundedMap<Buffer>(keptLines)
   #lastIndex = ''
   #lastAction: BulkAction = 'index'
-  #lastLine = ''
+  #lastLine: Buffer | undefined
 
   constructor(versionType: string) {
     this.#versionType = versionType
@@ -23,12 +23,12 @@ export class ActionLines {
     return this.#lineOf(action, index, id, version)
   }
 
-  withoutId(action: BulkAction, index: string): string {
-    if (index === this.#lastIndex && action === this.#lastAction && this.#lastLine !== '') return this.#lastLine
+  withoutId(action: BulkAction, index: string): Buffer {
+    if (this.#lastLine !== undefined && index === this.#lastIndex && action === this.#lastAction) return this.#lastLine
     const key = `${action} ${index}`
     let line = this.#lines.get(key)
     if (line === undefined) {
-      line = ownText(this.#lineOf(action, index, undefined, undefined))
+      line = Buffer.from(this.#lineOf(action, index, undefined, undefined))
       this.#lines.set(key, line)
     }
     this.#lastIndex = index

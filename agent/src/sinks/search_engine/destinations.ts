@@ -10,7 +10,7 @@ import { zoneOrUtc } from '../../formats/timezone.ts'
 import type { BulkAction } from '../../http/bulk.ts'
 import { templateFailed } from '../../http/sink.ts'
 import { fact } from '../../telemetry/facts.ts'
-import { compileTemplate, type Template } from '../../template.ts'
+import { commonLikeness, compileTemplate, type Likeness, type Template } from '../../template.ts'
 
 /** What is written of an event. */
 export interface Destination {
@@ -23,6 +23,10 @@ export interface Destination {
 export interface Destinations {
   /** Templates that may take dates from events. */
   readonly dated: readonly Template[]
+  /** What events have in common that have the same destination; undefined if that is not known. */
+  readonly likeness: Likeness | undefined
+  /** How much of events has been counted: where it grows with an event, the next one is asked for, too. */
+  readonly counted: number
   /** Undefined if the event has been discarded. */
   of(event: LogEvent): Destination | undefined
 }
@@ -35,6 +39,8 @@ export interface IndexOptions {
 
 export class Indices implements Destinations {
   readonly dated: readonly Template[]
+  readonly likeness: Likeness | undefined
+  #faults = 0
   readonly #context: SinkContext
   readonly #action: Template
   readonly #index: Template
@@ -47,6 +53,11 @@ export class Indices implements Destinations {
     this.#index = compileTemplate(options.index, timestampKey, zoneOrUtc(context.globals.timezone))
     this.#fallback = options.template_fallback_index
     this.dated = [this.#index]
+    this.likeness = commonLikeness([this.#action, this.#index])
+  }
+
+  get counted(): number {
+    return this.#faults + this.#index.unreadableTimes
   }
 
   of(event: LogEvent): Destination | undefined {
@@ -59,6 +70,7 @@ export class Indices implements Destinations {
   #nameOf(event: LogEvent): string | undefined {
     const name = this.#index.render(event)
     if (name !== undefined) return name
+    this.#faults++
     templateFailed(this.#context, 'bulk.index', this.#index, event, this.#fallback === undefined)
     return this.#fallback
   }
@@ -67,6 +79,7 @@ export class Indices implements Destinations {
     const name = this.#action.render(event)
     if (name === 'index' || name === 'create') return name
     const { events } = this.#context
+    this.#faults++
     if (name === undefined) {
       templateFailed(this.#context, 'bulk.action', this.#action, event, true)
       return undefined
@@ -94,6 +107,8 @@ type Part = 'type' | 'dataset' | 'namespace'
 
 export class DataStreams implements Destinations {
   readonly dated: readonly Template[]
+  readonly likeness = undefined
+  readonly counted = 0
   readonly #context: SinkContext
   readonly #options: DataStreamOptions
   readonly #parts: Readonly<Record<Part, Template>>

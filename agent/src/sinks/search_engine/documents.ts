@@ -1,9 +1,12 @@
 // Writes events as documents, each with the line before it.
 
+import type { ByteBatch } from '../../bytes/byte-batch.ts'
+import { maxAffix } from '../../bytes/kernel.ts'
 import type { Encoder } from '../../codecs/encoding/encoder.ts'
 import { scalarText } from '../../codecs/value-text.ts'
 import type { SinkContext } from '../../component.ts'
 import type { AnyEvent } from '../../delivery/batcher.ts'
+import { LineTarget } from '../../delivery/line-target.ts'
 import type { OpenRequest } from '../../delivery/request.ts'
 import { LogEvent } from '../../event/log.ts'
 import { getPath, type Path, removePath } from '../../event/path.ts'
@@ -35,6 +38,12 @@ export class DocumentWriter {
   readonly #reportUnusableIds: (count: number) => void
   readonly #reportUnreadableTimes: (count: number) => void
   #unusableIds = 0
+  /** The destination of events that are being written as lines. */
+  #alike: Destination | undefined
+  readonly #target = new LineTarget({ delimiter: 0x0a, isSeparator: false }, (events, from, _, open) => {
+    // Lines that the kernel cannot write come one by one.
+    this.#writeDocument({ ...(this.#alike as Destination), document: events[from] as LogEvent }, open)
+  })
 
   constructor(context: SinkContext, options: DocumentOptions, idOption: string | undefined) {
     this.#context = context
@@ -63,28 +72,73 @@ export class DocumentWriter {
       const event = events[at] as AnyEvent
       const destination = destinations.of(event instanceof LogEvent ? event : metricLog(event, metrics))
       if (destination === undefined) continue
-      const start = body.length
       if (!this.#writeDocument(destination, open)) continue
-      open.mark(start)
       // The line before a document may be far longer than the document: templates hold any text.
       if (body.length > maxWritten) {
         open.stoppedAt = at + 1
         break
       }
     }
+    this.#report()
+  }
+
+  #report(): void {
     this.#reportUnusableIds(this.#unusableIds)
     this.#unusableIds = 0
-    this.#reportUnreadableTimes(Math.max(...destinations.dated.map((template) => template.takeUnreadableTimes())))
+    const { dated } = this.#options.destinations
+    this.#reportUnreadableTimes(Math.max(...dated.map((template) => template.takeUnreadableTimes())))
+  }
+
+  /** The same for events that are lines still: those that follow each other and have one destination are written at once. */
+  writeLines(batch: ByteBatch, from: number, to: number, open: OpenRequest): void {
+    const { destinations, maxWritten } = this.#options
+    const { likeness } = destinations
+    const groups = likeness === undefined ? undefined : batch.groups(likeness.fields, likeness.second)
+    if (groups === undefined) {
+      this.write(batch.events, from, to, open)
+      return
+    }
+    let at = from
+    while (at < to && open.stoppedAt === undefined) {
+      const group = groups[at] as number
+      let end = at + 1
+      if (group < 0) this.write([batch.eventAt(at)], 0, 1, open)
+      else {
+        const before = destinations.counted
+        const destination = destinations.of(batch.eventAt(at))
+        if (destination !== undefined) {
+          // What was counted belongs to one event.
+          if (before === destinations.counted) while (end < to && groups[end] === group) end++
+          this.#writeAlike(batch, at, end, destination, open)
+        }
+      }
+      at = end
+      if (open.stoppedAt !== undefined || open.body.length > maxWritten) open.stoppedAt = at
+    }
+    this.#report()
+  }
+
+  /** Writes events of one destination. */
+  #writeAlike(batch: ByteBatch, from: number, to: number, destination: Destination, open: OpenRequest): void {
+    const line = this.#options.lines.withoutId(destination.action, destination.name)
+    if (line.length > maxAffix()) {
+      for (let at = from; at < to; at++) this.#writeDocument({ ...destination, document: batch.eventAt(at) }, open)
+      return
+    }
+    this.#alike = destination
+    this.#target.prefix = line
+    this.#target.encode(batch, from, to, open)
   }
 
   /** False if the event is not sent. */
-  #writeDocument({ action, name, document }: Destination, { body }: OpenRequest): boolean {
+  #writeDocument({ action, name, document }: Destination, open: OpenRequest): boolean {
+    const { body } = open
     const { lines, encoder, id: idPath, version } = this.#options
     const start = body.length
     const id = this.#idOf(document)
     let problem: string | undefined
     if (id === undefined) {
-      body.writeText(lines.withoutId(action, name))
+      body.writeBytes(lines.withoutId(action, name))
       problem = encoder.encode(document, body)
     } else {
       const documentVersion = version?.render(document)
@@ -104,6 +158,7 @@ export class DocumentWriter {
       return false
     }
     body.writeByte(0x0a)
+    open.mark(start)
     return true
   }
 

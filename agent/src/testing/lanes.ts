@@ -1,0 +1,88 @@
+// Lines as container runtimes write them, with everything in them that is unusual, and the transforms through which both lanes send their
+// events.
+
+import type { Transform } from '../component.ts'
+import type { Batch, LogBatch } from '../event/batch.ts'
+import { buildTransform } from './harness.ts'
+import { jsonText, names, scalars } from './json-texts.ts'
+import type { Random } from './random.ts'
+
+const times = [
+  ...['2026-11-23T10:11:12.123456789Z', '2026-11-23T10:11:12.1Z', '2026-11-23T10:11:12.12Z', '2026-11-23T10:11:12Z'],
+  ...['2026-11-23T10:11:12.120000000Z', '2026-11-23T10:11:12.000000001Z', '2026-11-23T10:11:12.000Z'],
+  ...['2026-11-23T10:11:12.1234567891Z', '2024-02-29T23:59:59.5Z', '2026-02-29T23:59:59.5Z', '2026-12-31T00:00:00.9Z'],
+  ...['1969-12-31T23:59:59.5Z', '2026-11-23T10:11:60.5Z', '2026-11-23t10:11:12.5z', '2026-11-23T10:11:12.5+02:00'],
+  ...['2026-11-23 10:11:12.5Z', '2026-13-23T10:11:12.5Z', '9999-12-31T23:59:59.999999999Z', '2026-04-31T10:11:12.1Z'],
+  ...['2026-11-23T24:11:12.5Z', '2026-11-23T10:11:12.Z', '2026-11-2', ''],
+]
+const middles = [
+  ' stdout F ',
+  ' stderr F ',
+  ' stdout P ',
+  ' stdout F',
+  ' stdout F:tag ',
+  ' stdin F ',
+  ' stdout X ',
+  ' ',
+  '',
+]
+
+/** A line; few are none of the runtime. */
+export function lineOf(random: Random, message = messageOf): Buffer {
+  const time = random.chance(0.1) ? random.pick(times) : `2026-11-23T10:11:1${random.below(3)}.${random.below(1e9)}Z`
+  const middle = random.chance(0.06) ? random.pick(middles) : random.pick([' stdout F ', ' stderr F '])
+  const line = Buffer.from(`${time}${middle}${message(random)}`.replaceAll('\n', '\r'))
+  return random.chance(0.02) ? Buffer.concat([line, Buffer.from([random.pick([0xff, 0xc3, 0x80])])]) : line
+}
+
+export function messageOf(random: Random): string {
+  const kind = random.below(20)
+  if (kind === 0)
+    return random.pick(['', ' ', '{', '{}', '{ }', '[1]', '"text"', 'null', 'not JSON "at\\ all" \u0001\t ü'])
+  if (kind === 1) return `{"v":${random.pick(scalars)},"w":${random.pick(scalars)}}`
+  if (kind === 2) return `{"${random.pick(names)}":${random.pick(scalars)},"${random.pick(names)}":1}`
+  if (kind === 3) return `{"m":"${'long \\n"é'.replaceAll('"', '\\"').repeat(random.below(300))}","z":1}`
+  if (kind === 4) return `{"n":${numberText(random)},"o":{"n":${numberText(random)}},"s":"${escapeText(random)}"}`
+  return jsonText(random)
+}
+
+function numberText(random: Random): string {
+  const digits = (most: number) => Array.from({ length: random.below(most) }, () => random.below(10)).join('')
+  const sign = random.pick(['', '', '-'])
+  const whole = `${random.below(10)}${digits(20)}`.replace(/^0+(?=.)/, '')
+  const fraction = random.chance(0.5) ? `.${digits(18)}${random.below(10)}` : ''
+  return `${sign}${whole}${fraction}${random.chance(0.1) ? `e${random.between(-30, 30)}` : ''}`
+}
+
+function escapeText(random: Random): string {
+  const unit = () =>
+    `\\u${random.pick(['00', '07', '08', 'd8', 'db', 'dc', 'df', '20', 'ff'])}${random.below(256).toString(16).padStart(2, '0')}`
+  return Array.from({ length: random.below(4) }, () =>
+    random.pick([unit(), unit(), '\\/', '\\n', 'ü', '😀', 'a']),
+  ).join('')
+}
+
+/** Programs in the order in which events pass them. */
+export async function transformsOf(chain: readonly string[], isBytes: boolean): Promise<readonly Transform[]> {
+  const globals = { remap: { network: false, byte_lane: isBytes } }
+  return Promise.all(
+    chain.map((source) => buildTransform('remap', { source, drop_on_error: true }, undefined, undefined, globals)),
+  )
+}
+
+/** The batch after the transforms; undefined if nothing is left. */
+export function through(transforms: readonly Transform[], batch: LogBatch): LogBatch | undefined {
+  let current: Batch | undefined = batch
+  for (const transform of transforms) {
+    if (current === undefined) return undefined
+    const before: Batch = current
+    current = undefined
+    void transform.transform(before, {
+      send(next) {
+        current = next
+        return undefined
+      },
+    })
+  }
+  return current as LogBatch | undefined
+}
