@@ -128,6 +128,18 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       sinks: { out: httpSink(place, '/', ['pods']) },
     }),
   },
+  'cri-json-filter': {
+    about: '`cri-json-http` with a `filter` by the level, which lets all lines pass',
+    paths: ['/'],
+    config: (place) => ({
+      ...podsToHttp({})(place),
+      transforms: {
+        edit: { type: 'remap', inputs: ['pods'], source: edits, drop_on_error: true },
+        chosen: { type: 'filter', inputs: ['edit'], condition: '.level != "debug"' },
+      },
+      sinks: { out: httpSink(place, '/', ['chosen']) },
+    }),
+  },
   'fanout-3': {
     about: '`cri-json-http` to three sinks with different edits',
     target: 2.2,

@@ -379,6 +379,35 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return parses ? this.#lines.member(this.#line(index), field) : undefined
   }
 
+  /** Whether its events are still lines, and no objects have been made of them. */
+  get isLines(): boolean {
+    return this.#events === undefined
+  }
+
+  /** Some fields of an event, as far as it has them. */
+  fieldsOf(index: number, names: readonly string[]): ValueObject {
+    const event = this.eventAt(index)
+    const fields: ValueObject = {}
+    for (const name of names) {
+      const value = event.field(name)
+      if (value !== undefined) setField(fields, name, value)
+    }
+    return fields
+  }
+
+  /** The events in these places, in their order. The batch itself is not to be used any more. */
+  select(places: Int32Array): ByteBatch {
+    const sizes = places.map((place) => this.#sizes[place] as number)
+    const items = places.map((place) => this.#line(place))
+    const part = new ByteBatch(
+      { lines: this.#lines, form: this.#form, items, first: 0, objects: this.#objects, sizes },
+      this.finalizer,
+    )
+    part.shared = this.shared
+    this.done()
+    return part
+  }
+
   /** The line of an event; negative if it is an object. */
   lineOf(index: number): number {
     return this.#line(index)

@@ -31,6 +31,11 @@ const chains: readonly (readonly string[])[] = [
   [`${merge}\n.file = {"z": [1, {}], "a": null}\n.message = true`],
   [merge, 'del(.message)\n.a = 1', '.a = 2\n.zz = {"k": "ü"}\ndel(.orchestrator)'],
   ['. = object!(parse_json!(.message))', 'del(.a)', '.a = "again"'],
+  // Conditions of few values, of many, of what the source knows, and of which some fail.
+  [merge, 'filter: .level != "debug" && !exists(.a)', '.b = 1'],
+  ['filter: .stream == "stderr" || contains(string!(.message), "a")', parse],
+  [parse, 'filter: int!(.v) > 5', '.x = 1'],
+  [merge, 'filter: .timestamp != .message && .orchestrator.pod_name != "b"', 'filter: is_string(.s) || is_null(.s)'],
   // The lane ends at the second program, and before the first.
   [parse, '.up = upcase(string(.a) ?? "")', '.c = 1'],
   ['.x = 1', merge],

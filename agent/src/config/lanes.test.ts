@@ -76,3 +76,23 @@ test.each([
   // Another field than the message is only known to be none of a line when lines come.
   if (reason?.includes('parses') !== true) expect(transform.takesBytes === true).toBe(reason === undefined)
 })
+
+test.each([
+  { condition: '.level != "debug"', reason: undefined },
+  { condition: '.a.b == 1 && (contains(string!(.c), "x") || exists(%m))', reason: undefined },
+  { condition: { type: 'is_log' }, reason: undefined },
+  { condition: 'length(.) > 3', reason: 'line 1 of its condition reads the event as a whole' },
+  { condition: ".a == 1 &&\n  now() > t'2026-01-01T00:00:00Z'", reason: 'line 2 of its condition calls `now`' },
+  {
+    condition: { type: 'datadog_search', source: 'a:b' },
+    reason: 'line 1 of its condition reads the event as a whole',
+  },
+])('condition $condition', async ({ condition, reason }) => {
+  const declaration = findComponent('transform', 'filter') as TransformDeclaration
+  const given = parsed(declaration, { condition }) as never
+  const found = declaration.objectsBecause?.(given, testGlobals('/tmp'))
+  if (reason === undefined) expect(found).toBeUndefined()
+  else expect(found).toContain(reason)
+  const transform = await buildTransform('filter', { condition })
+  expect(transform.takesBytes === true).toBe(reason === undefined)
+})

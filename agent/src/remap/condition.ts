@@ -8,6 +8,7 @@ import { failureFact, isFailure, type RemapError } from './function.ts'
 import { kinds } from './kind.ts'
 import { textLiteral } from './literal.ts'
 import { type CompileOptions, compileProgram, type Runs } from './program.ts'
+import { type Reads, readsOf } from './reads.ts'
 
 /** An option of type condition: the program, or a table with a type. */
 export type ConditionOption =
@@ -23,6 +24,8 @@ export interface Condition {
   holds(event: LogEvent | MetricEvent): boolean | undefined
   /** Why the last event gave undefined. */
   readonly failure: Fact
+  /** What of an event decides. */
+  readonly reads: Reads
   /** Rendered warnings of the compiler. */
   readonly warnings: readonly string[]
   /** Source of a program that needs the network: it runs elsewhere (`remote.ts`), and `by` judges by runs made there. */
@@ -47,7 +50,7 @@ export function compileCondition(option: ConditionOption, options: CompileOption
     case 'is_metric':
       return kindCondition(true)
     case 'is_trace':
-      return { ok: true, condition: { holds: () => false, failure: none, warnings: [] } }
+      return { ok: true, condition: { holds: () => false, failure: none, reads: nothing, warnings: [] } }
     case 'datadog_search':
       return programCondition(`match_datadog_query(., ${textLiteral(form.source)})`, options)
     case 'vrl':
@@ -57,7 +60,7 @@ export function compileCondition(option: ConditionOption, options: CompileOption
 
 function kindCondition(metric: boolean): CompiledCondition {
   const holds = (event: LogEvent | MetricEvent): boolean => event instanceof MetricEvent === metric
-  return { ok: true, condition: { holds, failure: none, warnings: [] } }
+  return { ok: true, condition: { holds, failure: none, reads: nothing, warnings: [] } }
 }
 
 function programCondition(source: string, options: CompileOptions): CompiledCondition {
@@ -81,6 +84,7 @@ function programCondition(source: string, options: CompileOptions): CompiledCond
   return {
     ok: true,
     condition: Object.assign(judge(program), {
+      reads: readsOf(program),
       warnings: compiled.renderedWarnings === '' ? [] : [compiled.renderedWarnings],
       ...(program.usesNetwork ? { network: { source, by: judge } } : {}),
     }),
@@ -88,6 +92,7 @@ function programCondition(source: string, options: CompileOptions): CompiledCond
 }
 
 const none = fact('')
+const nothing: Reads = { ok: true, fields: [] }
 const noBoolean = fact('The condition gave no boolean.')
 
 function judge(runs: Runs): Pick<Condition, 'holds' | 'failure'> {

@@ -3,6 +3,7 @@
 
 import type { Transform } from '../component.ts'
 import type { Batch, LogBatch } from '../event/batch.ts'
+import type { ComponentEvents } from '../telemetry/component-events.ts'
 import { buildTransform } from './harness.ts'
 import { jsonText, names, scalars } from './json-texts.ts'
 import type { Random } from './random.ts'
@@ -62,11 +63,25 @@ function escapeText(random: Random): string {
   ).join('')
 }
 
-/** Programs in the order in which events pass them. */
-export async function transformsOf(chain: readonly string[], isBytes: boolean): Promise<readonly Transform[]> {
+/** What begins the condition of a filter in a chain of programs. */
+const filterMark = 'filter: '
+
+/**
+ * Transforms in the order in which events pass them.
+ * @param chain programs, and conditions that begin with `filter: `
+ */
+export async function transformsOf(
+  chain: readonly string[],
+  isBytes: boolean,
+  events?: ComponentEvents,
+): Promise<readonly Transform[]> {
   const globals = { remap: { network: false, byte_lane: isBytes } }
   return Promise.all(
-    chain.map((source) => buildTransform('remap', { source, drop_on_error: true }, undefined, undefined, globals)),
+    chain.map((source) =>
+      source.startsWith(filterMark)
+        ? buildTransform('filter', { condition: source.slice(filterMark.length) }, events, undefined, globals)
+        : buildTransform('remap', { source, drop_on_error: true }, events, undefined, globals),
+    ),
   )
 }
 

@@ -1,10 +1,16 @@
 import { tmpdir } from 'node:os'
 import { expect, test } from 'vitest'
+import { ByteBatch } from '../bytes/byte-batch.ts'
+import { logBatch } from '../event/batch.ts'
+import { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
+import { writeJson } from '../formats/json.ts'
 import { findComponent } from '../registry.ts'
+import { BytePod } from '../testing/byte-pod.ts'
 import { log } from '../testing/events.ts'
 import { RecordedEvents, runTransform, testGlobals } from '../testing/harness.ts'
+import { through, transformsOf } from '../testing/lanes.ts'
 
 const counter = () => new MetricEvent({ name: 'c', kind: 'absolute', value: { type: 'counter', value: 1 } })
 
@@ -43,4 +49,44 @@ test.each([
   const declaration = findComponent('transform', 'filter')
   const problems = declaration?.check?.({ condition } as never, testGlobals(tmpdir())) ?? []
   expect(problems).toMatchObject([{ message: expect.stringMatching(message) }])
+})
+
+test.each([
+  { condition: '.level != "debug"' },
+  { condition: 'int!(.n) > 20 && int!(.n) < 80 && exists(.level)' },
+  { condition: 'int!(.maybe) == 1' },
+  { condition: '.stream == "stderr"' },
+  { condition: '.message == "no JSON" || timestamp!(.timestamp) > t\'2026-11-23T10:11:12.3Z\'' },
+])('lines and objects pass alike, and are counted alike: $condition', async ({ condition }) => {
+  const pod = new BytePod('a')
+  const line = (index: number) => {
+    const maybe = index % 3 === 0 ? ',"maybe":1' : index % 3 === 1 ? ',"maybe":"no"' : ''
+    const stream = index % 4 === 0 ? 'stderr' : 'stdout'
+    return Buffer.from(
+      `2026-11-23T10:11:12.${index}Z ${stream} F {"level":"${index % 2 === 0 ? 'debug' : 'info'}","n":${index}${maybe}}`,
+    )
+  }
+  const lines = [
+    ...Array.from({ length: 100 }, (_, index) => line(index)),
+    Buffer.from('2026-11-23T10:11:12Z stdout F no JSON'),
+  ]
+  const [first, second] = [new RecordedEvents(), new RecordedEvents()]
+  const merge = '. = merge(., object!(parse_json!(.message)))'
+  const asBytes = await transformsOf([merge, `filter: ${condition}`], true, first)
+  const asObjects = await transformsOf([merge, `filter: ${condition}`], false, second)
+  let bytes: string[] = []
+  pod.read(lines, (batch) => {
+    const after = through(asBytes, batch)
+    expect(after).toBeInstanceOf(ByteBatch)
+    bytes = after?.events.map(({ fields }) => writeJson(fields)) ?? []
+  })
+  const objects = through(asObjects, logBatch(pod.objects(lines), new Finalizer()))
+  expect(bytes).toEqual(objects?.events.map(({ fields }) => writeJson(fields)))
+  expect(bytes.length).toBeGreaterThan(5)
+  const counted = ({ counts, errors, discards }: RecordedEvents) => ({
+    counts: [...counts].filter(([name]) => !name.includes('byte_lane')),
+    errors,
+    discards,
+  })
+  expect(counted(first)).toEqual(counted(second))
 })

@@ -2,16 +2,19 @@
 // A batch that passes as a whole is handed on as it is. An event for which the program fails does not pass, and is lost by an
 // error: it is not counted as filtered.
 
+import { ByteBatch } from '../bytes/byte-batch.ts'
 import { defineTransform, type Globals, type TransformContext, type TransformOutput } from '../component.ts'
 import { PenstockError } from '../errors.ts'
 import { type Batch, type LogBatch, logBatch, type MetricBatch, metricBatch } from '../event/batch.ts'
-import type { LogEvent } from '../event/log.ts'
+import { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { type Condition, compileCondition } from '../remap/condition.ts'
+import { positionOf } from '../remap/diagnostics.ts'
 import { metricReader } from '../remap/own-metrics.ts'
 import type { CompileOptions } from '../remap/program.ts'
 import { RemoteProgram } from '../remap/remote.ts'
 import { either, program, tagged } from '../schema/options.ts'
+import type { Fact } from '../telemetry/facts.ts'
 
 export const filter = defineTransform({
   type: 'filter',
@@ -54,6 +57,16 @@ export const filter = defineTransform({
     ]
   },
 
+  objectsBecause(options, globals) {
+    const compiled = compileCondition(options.condition, settingsOf(globals))
+    if (!compiled.ok) return 'its condition does not compile'
+    const { reads } = compiled.condition
+    if (reads.ok) return undefined
+    const source = typeof options.condition === 'string' ? options.condition : undefined
+    const line = source === undefined ? 1 : positionOf(source, reads.obstacle.at).line
+    return `line ${line} of its condition ${reads.obstacle.text}`
+  },
+
   build(options, context) {
     const { logger } = context
     const settings: CompileOptions = {
@@ -65,9 +78,16 @@ export const filter = defineTransform({
     if (!compiled.ok) throw new PenstockError('PEN_CONFIG_INVALID', compiled.rendered ?? compiled.message)
     const { condition } = compiled
     for (const warnings of condition.warnings) logger.warn({ warnings }, 'The condition has warnings.')
-    const { network } = condition
+    const { network, reads } = condition
     if (network === undefined) {
-      return { transform: (batch, output) => pass(batch, output, condition, context) }
+      const fields = context.globals.remap?.byte_lane !== false && reads.ok ? reads.fields : undefined
+      return {
+        takesBytes: fields !== undefined,
+        transform: (batch, output) =>
+          fields !== undefined && batch instanceof ByteBatch && batch.isLines
+            ? passLines(batch, fields, output, condition, context)
+            : pass(batch, output, condition, context),
+      }
     }
     // Asks the network: a worker of its own does, so that nothing else waits.
     const remote = new RemoteProgram(network.source, { ...settings, readOnly: true }, false, 'single')
@@ -100,22 +120,82 @@ function pass(
     if (holds === undefined) failed++
     passed ??= events.slice(0, index)
   }
-  if (failed > 0) {
-    context.events.error({
-      type: 'condition_failed',
-      stage: 'processing',
-      message: 'VRL condition execution failed.',
-      fields: { error: condition.failure },
-      count: failed,
-    })
-  }
   if (passed === undefined) return output.send(batch)
-  const unmet = events.length - passed.length - failed
-  if (failed > 0) context.events.discarded(failed, false, 'The condition failed.')
-  if (unmet > 0) context.events.discarded(unmet, true, 'Events did not meet the condition.')
+  report(context, failed, events.length - passed.length - failed, condition.failure)
   if (passed.length > 0) return output.send(rest(batch, passed))
   batch.finalizer.release(1, 'dropped')
   return undefined
+}
+
+/**
+ * The same for events that are lines still: the condition is asked once for those whose fields are alike.
+ * @param fields that decide
+ */
+function passLines(
+  batch: ByteBatch,
+  fields: readonly string[],
+  output: TransformOutput,
+  condition: Pick<Condition, 'holds' | 'failure'>,
+  context: TransformContext,
+): Promise<void> | undefined {
+  const { count } = batch
+  const groups = batch.groups(fields)
+  const known = new Map<number, Verdict>()
+  const passed = new Int32Array(count)
+  let length = 0
+  let failed = 0
+  let failure: Fact | undefined
+  for (let index = 0; index < count; index++) {
+    const group = groups?.[index] ?? -1
+    let verdict = group < 0 ? undefined : known.get(group)
+    if (verdict === undefined) {
+      verdict = verdictOn(batch, index, fields, condition)
+      if (group >= 0) known.set(group, verdict)
+    }
+    if (verdict.holds === true) passed[length++] = index
+    else if (verdict.holds === undefined) {
+      failed++
+      failure = verdict.failure
+    }
+  }
+  if (length === count) return output.send(batch)
+  report(context, failed, count - length - failed, failure)
+  if (length > 0) return output.send(batch.select(passed.subarray(0, length)))
+  batch.done()
+  batch.finalizer.release(1, 'dropped')
+  return undefined
+}
+
+interface Verdict {
+  readonly holds: boolean | undefined
+  readonly failure: Fact | undefined
+}
+
+function verdictOn(
+  batch: ByteBatch,
+  index: number,
+  fields: readonly string[],
+  condition: Pick<Condition, 'holds' | 'failure'>,
+): Verdict {
+  const { metadata } = batch.eventAt(index)
+  const holds = condition.holds(new LogEvent(batch.fieldsOf(index, fields), metadata))
+  return { holds, failure: holds === undefined ? condition.failure : undefined }
+}
+
+/** Counts events that do not pass. */
+function report(context: TransformContext, failed: number, unmet: number, failure: Fact | undefined): void {
+  const { events } = context
+  if (failed > 0) {
+    events.error({
+      type: 'condition_failed',
+      stage: 'processing',
+      message: 'VRL condition execution failed.',
+      fields: { error: failure },
+      count: failed,
+    })
+    events.discarded(failed, false, 'The condition failed.')
+  }
+  if (unmet > 0) events.discarded(unmet, true, 'Events did not meet the condition.')
 }
 
 function settingsOf({ timezone, remap, programs, tables, tableNames }: Globals): CompileOptions {

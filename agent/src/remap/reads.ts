@@ -1,0 +1,30 @@
+// What of an event decides about the result of a program that changes nothing.
+
+import type { Program } from './program.ts'
+import type { Obstacle } from './splice.ts'
+import { visit } from './typed.ts'
+
+/** Fields of the root that decide about the result, together with the metadata; or what keeps it from being known. */
+export type Reads =
+  | { readonly ok: true; readonly fields: readonly string[] }
+  | { readonly ok: false; readonly obstacle: Obstacle }
+
+export function readsOf({ statements, isMetered, usesNetwork }: Program): Reads {
+  const fields = new Set<string>()
+  let obstacle: Obstacle | undefined
+  if (usesNetwork) obstacle = { at: 0, text: 'asks the network' }
+  else if (isMetered) obstacle = { at: 0, text: 'may need more than the budget of a program' }
+  for (const statement of statements) {
+    visit(statement, (typed) => {
+      if (typed.op === 'read' && typed.place.root === 'event') {
+        const [first] = typed.place.segments
+        if (typeof first === 'string') fields.add(first)
+        else obstacle ??= { at: typed.span[0], text: 'reads the event as a whole' }
+      } else if (typed.op === 'call' && !typed.declaration.pure) {
+        const name = typed.declaration.name
+        obstacle ??= { at: typed.span[0], text: `calls \`${name}\`, which does not depend on its arguments alone` }
+      }
+    })
+  }
+  return obstacle === undefined ? { ok: true, fields: [...fields] } : { ok: false, obstacle }
+}
