@@ -306,15 +306,16 @@ ${write}`
   expect(await lint(String(document))).toEqual([])
 })
 
-test('a component that is not there is a gap at the place that names it', async () => {
-  const { document, gaps } = convert(
+test('a component that is not there is a gap at the place that names it, and the events are discarded', async () => {
+  const { document, resource, gaps } = convert(
     `${pods(namespaceRule)}${process('').replace('loki.write.default', 'loki.write.other')}${write}`,
   )
   expect(missing(gaps).map(({ subject }) => subject)).toEqual([
     'loki.write.other.receiver',
+    'loki.process.pods',
     'loki.write.default',
-    'loki.write',
   ])
+  expect(resource.spec.sinks).toMatchObject([{ name: 'ends', type: 'blackhole' }])
   expect(await lint(String(document))).toEqual([])
 })
 
@@ -373,5 +374,17 @@ logs:
     k8s_cluster_name: 'prod',
   }
   withTest(document, resource, pod, { message: line, labels, tenant: 't1' })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('components that forward to each other in a circle are a gap, and their events are discarded', async () => {
+  const back = process('').replace('loki.write.default', 'loki.process.more')
+  const { document, resource, gaps } = convert(
+    `${pods(namespaceRule)}${back}loki.process "more" {\n  forward_to = [loki.process.pods.receiver]\n  stage.static_labels { values = { a = "b" } }\n}\n${write}`,
+  )
+  expect(gaps.map(({ subject, reason }) => `${subject}: ${reason}`)).toContain(
+    'loki.process.pods.receiver: components forward to each other in a circle',
+  )
+  expect(resource.spec.sinks).toMatchObject([{ name: 'ends', type: 'blackhole' }])
   expect(await lint(String(document))).toEqual([])
 })

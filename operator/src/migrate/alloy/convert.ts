@@ -47,6 +47,10 @@ class Conversion {
   readonly #targets: TargetReader
   /** Components whose rules others use. */
   readonly #used = new Set<string>()
+  /** Where events end that no component receives. */
+  readonly #ends: string[] = []
+  /** Components between sources and sinks that are converted; more events cannot come to them. */
+  readonly #done = new Set<string>()
   #asksNode = false
 
   constructor(draft: Draft) {
@@ -82,7 +86,9 @@ class Conversion {
         ({ block }) => !waiting.some((other) => this.#receivers(other).includes(idOf(block))),
       )
       const [next] = waiting.splice(Math.max(0, index), 1)
-      if (next !== undefined) this.#through(next)
+      if (next === undefined) continue
+      this.#done.add(idOf(next.block))
+      this.#through(next)
     }
     for (const found of this.#blocks.values()) this.#sink(found)
     this.#complete(file)
@@ -98,6 +104,7 @@ class Conversion {
 
   #forward(found: Found, heads: readonly Head[]): void {
     const targets = found.evaluator.attribute(found.block, 'forward_to')
+    let isReceived = false
     for (const item of itemsOf(targets)) {
       const reference = referenceOf(item)
       const id = reference === undefined ? undefined : componentOf(reference)
@@ -111,8 +118,18 @@ class Conversion {
         )
         continue
       }
+      if (this.#done.has(id)) {
+        this.#report.gap(item, reference ?? id, 'components forward to each other in a circle', 'Break the circle.')
+        continue
+      }
       this.#heads.set(id, [...(this.#heads.get(id) ?? []), ...heads])
+      isReceived = true
     }
+    if (isReceived) return
+    const { block, evaluator } = found
+    const place = evaluator.place(block.line)
+    this.#report.gap(place, idOf(block), 'no component receives its events', 'Name a receiver in `forward_to`.')
+    this.#ends.push(...heads.map(({ name }) => name))
   }
 
   /** Reports the options of a component, and gives its settings. */
@@ -389,7 +406,10 @@ class Conversion {
     }
     const external = pairsOf(evaluator.attribute(block, 'external_labels'))
     const endpoints = block.blocks.filter(({ name }) => name === 'endpoint')
-    if (endpoints.length === 0) this.#report.gap(place, idOf(block), 'it has no endpoint', 'The component is left out.')
+    if (endpoints.length === 0) {
+      this.#report.gap(place, idOf(block), 'it has no endpoint', 'Give the Pipeline a sink.')
+      this.#ends.push(...heads)
+    }
     for (const inner of endpoints) {
       const tree = evaluator.tree(inner)
       const at = evaluator.place(inner.line)
@@ -417,6 +437,13 @@ class Conversion {
       this.#report.gap(place, 'loki.source', 'the configuration has no source of logs', 'Replace the source `nothing`.')
       this.#sources.addMissing('nothing', 'loki.source', place)
     }
+    if (this.#ends.length > 0) {
+      this.#draft.add('sinks', 'ends', {
+        type: 'blackhole',
+        inputs: [...new Set(this.#ends)],
+        comments: ['GAP: no component receives these events. This sink discards them.'],
+      })
+    }
     if (this.#draft.count('sinks') === 0) {
       this.#report.gap(
         place,
@@ -429,7 +456,7 @@ class Conversion {
         inputs: ['*'],
         comments: ['GAP: the configuration has no sink of logs.'],
       })
-    } else this.#draft.removeUnread()
+    }
   }
 }
 

@@ -1,6 +1,7 @@
 // What a source of Alloy reads: `targets` followed through the components that discover, match and relabel them.
 
 import type { Report } from '../loki/context.ts'
+import { givenSelectors } from '../loki/pods.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { below, isMap, itemsOf, millisecondsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import { ruleBlock } from './components.ts'
@@ -112,17 +113,8 @@ export class TargetReader {
       )
       return { ...place, kind: 'missing', subject: `discovery.kubernetes: role ${role}`, rules: [] }
     }
-    const selectors: Record<string, string> = {}
     const blocks = below(tree, 'selectors')
-    for (const selector of blocks === undefined ? [] : isMap(blocks) ? [blocks] : itemsOf(blocks)) {
-      const label = textOf(below(selector, 'label'))
-      if (label !== undefined && label !== '') selectors['extra_label_selector'] = label
-      // Pods of the own node are read anyway.
-      const fields = (textOf(below(selector, 'field')) ?? '')
-        .split(',')
-        .filter((text) => text.trim() !== '' && !/^\s*spec\.nodeName\s*=/.test(text))
-      if (fields.length > 0) selectors['extra_field_selector'] = fields.join(',')
-    }
+    const selectors = givenSelectors(isMap(blocks) ? [blocks] : itemsOf(blocks), this.#report)
     const names = below(tree, 'namespaces', 'names')
     if (textOf(below(tree, 'namespaces', 'own_namespace')) === 'true') {
       this.#report.gap(

@@ -1,9 +1,13 @@
 // Labels that discovery gives to a pod (`__meta_kubernetes_…`), from the facts that the source adds to each event. Only those that a rule
 // can read are made.
 
+import { errorText } from '@penstock/agent/errors'
+import { compileSelector } from '@penstock/agent/kube/labels'
 import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { compileFieldSelector } from '@penstock/agent/sources/orchestrator_logs/field-selector'
 import type { Report } from './context.ts'
 import type { Rule } from './relabel.ts'
+import { below, type Tree, textOf } from './tree.ts'
 
 const meta = '__meta_kubernetes_'
 
@@ -146,4 +150,28 @@ export function selectionOf(rules: readonly Rule[], allowsFields: boolean): Sele
     },
     rules: rest,
   }
+}
+
+/** Selectors that discovery has, as options of the source; each has a role, a label selector and a field selector. */
+export function givenSelectors(items: readonly Tree[], report: Report): Readonly<Record<string, string>> {
+  const selectors: Record<string, string> = {}
+  const add = (option: string, text: string, compile: (text: string) => unknown, item: Tree): void => {
+    if (text === '') return
+    try {
+      compile(text)
+      selectors[option] = text
+    } catch (error) {
+      report.gap(item, `selector ${text}`, errorText(error), `Correct it, and give it to the source as \`${option}\`.`)
+    }
+  }
+  for (const item of items) {
+    if ((textOf(below(item, 'role')) ?? 'pod') !== 'pod') continue
+    add('extra_label_selector', textOf(below(item, 'label')) ?? '', compileSelector, item)
+    // Pods of the own node are read anyway.
+    const fields = (textOf(below(item, 'field')) ?? '')
+      .split(',')
+      .filter((text) => !/^\s*spec\.nodeName\s*=/.test(text))
+    add('extra_field_selector', fields.join(','), compileFieldSelector, item)
+  }
+  return selectors
 }

@@ -267,6 +267,10 @@ function externalLabels(external: readonly (readonly [string, string, Tree])[], 
   const ofSink: Record<string, string> = {}
   const lines: string[] = []
   for (const [name, text, place] of external) {
+    if (!/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name)) {
+      report.gap(place, `external label ${name}`, 'it is no name of a label', 'Name it with letters, digits and `_`.')
+      continue
+    }
     if (unknownVariables(text).length > 0) {
       const { text: value, defaults } = secretText(text)
       ofSink[name] = value.replaceAll('{{', '\\{{').replaceAll('%', '%%')

@@ -1,6 +1,7 @@
 // Sources of the lines that Promtail and Alloy read, and the first program behind each: it gives an event its labels.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { compileGlob } from '@penstock/agent/tailing/glob'
 import type { Component, Draft } from '../draft.ts'
 import { type Chain, fileMultiline, type Joined, podMultiline } from './chain.ts'
 import type { Report } from './context.ts'
@@ -118,7 +119,16 @@ export function addPods(
   const rules = pods.file === undefined ? withoutUnreadPath(nodeRules) : withoutPaths(nodeRules, report)
   const known = knownRules(rules, report)
   const selection: Selection = selectionOf(known, isCluster)
-  const given = merged(pods.selectors, selection.selectors)
+  const { extra_field_selector: refused, ...allowed } = pods.selectors
+  if (!isCluster && refused !== undefined) {
+    report.gap(
+      place,
+      `selector ${refused}`,
+      'a Pipeline of a namespace cannot select pods by fields',
+      'Leave `-n` out, or drop events in the program.',
+    )
+  }
+  const given = merged(isCluster ? pods.selectors : allowed, selection.selectors)
   const [namespace] = pods.namespaces
   const isSingle = pods.namespaces.length === 1 && isCluster && namespace !== undefined
   const fields = {
@@ -209,9 +219,21 @@ export function addFiles(
   place: Place,
 ): string {
   const { bytes, olderSecs } = files.limits
+  const isReadable = (path: string) => {
+    if (compileGlob(path) !== undefined) return true
+    report.gap(
+      place,
+      path,
+      'a bracket or brace of the path is not closed, or it stands for too many paths',
+      'Give the source `include`.',
+    )
+    return false
+  }
+  const paths = files.paths.filter(isReadable)
+  const excluded = files.excluded.filter(isReadable)
   const config = {
-    include: files.paths,
-    ...(files.excluded.length > 0 ? { exclude: files.excluded } : {}),
+    include: paths.length > 0 ? paths : [`/var/empty/${wanted.toLowerCase().replace(/[^a-z0-9-]+/g, '-')}`],
+    ...(excluded.length > 0 ? { exclude: excluded } : {}),
     ...(files.readsFromEnd === true ? { read_from: 'end' } : {}),
     ...(olderSecs === undefined ? {} : { ignore_older_secs: olderSecs }),
     ...(files.charset === undefined ? {} : { encoding: { charset: files.charset } }),

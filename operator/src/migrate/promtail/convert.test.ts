@@ -484,3 +484,46 @@ test('a client becomes a sink with all that it says', async () => {
   )
   expect(await lint(String(document))).toEqual([])
 })
+
+test.each([
+  ['a selector of labels', 'label: "app in (web"', 'extra_label_selector'],
+  ['a selector of fields', 'field: "spec.hostIP=10.0.0.1"', 'extra_field_selector'],
+])('%s that the source would refuse is a gap with its place', async (_name, selector, option) => {
+  const text = discovered('', `selectors: [{ role: pod, ${selector} }]`)
+  const { document, resource, gaps } = convert(text)
+  const place = text.split('\n').findIndex((found) => found.includes(selector)) + 1
+  expect(gaps.map(({ line, nearest }) => [line, nearest])).toEqual([[place, expect.stringContaining(option)]])
+  expect(resource.spec.sources[0].config).toBeUndefined()
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('a selector of fields is a gap in a namespace', async () => {
+  const selectors = 'selectors: [{ role: pod, label: "app=web", field: "status.phase=Running" }]'
+  const text = discovered('', selectors)
+  const cluster = convert(text)
+  expect(cluster.gaps).toEqual([])
+  expect(cluster.resource.spec.sources[0].config).toEqual({
+    extra_label_selector: 'app=web',
+    extra_field_selector: 'status.phase=Running',
+  })
+  const { document, resource, gaps } = convert(text, 'shop')
+  expect(gaps.map(({ subject }) => subject)).toEqual(['selector status.phase=Running'])
+  expect(resource.spec.sources[0].config).toEqual({ extra_label_selector: 'app=web' })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('a path that no source can read is a gap, and the other paths are read', async () => {
+  const { document, resource, gaps } = convert(
+    job('- output: { source: msg }').replace('/srv/app.log }', '"/srv/{a,b.log", __path_exclude__: "/srv/[x.log" }'),
+  )
+  expect(gaps.map(({ subject }) => subject)).toEqual(['/srv/{a,b.log', '/srv/[x.log'])
+  expect(resource.spec.sources[0].config).toEqual({ include: ['/var/empty/app'] })
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('an external label whose name the destination refuses is a gap', async () => {
+  const { document, gaps } = convert(job('- output: { source: msg }', 'external_labels: { "a-b": x, cluster: prod }'))
+  expect(gaps.map(({ subject }) => subject)).toEqual(['external label a-b'])
+  expect(String(document)).toContain('.labels.cluster')
+  expect(await lint(String(document))).toEqual([])
+})

@@ -5,6 +5,7 @@ import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain, type Joined, joinedBy, partsOf } from '../loki/chain.ts'
 import { type Exception, type Part, Report } from '../loki/context.ts'
 import { asksForNode, unknownVariables } from '../loki/fields.ts'
+import { givenSelectors } from '../loki/pods.ts'
 import { type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, pathOf, type SourceLimits, SourceSet } from '../loki/sources.ts'
@@ -251,15 +252,7 @@ class Conversion {
         'The source reads these itself, and the line is the text of the program alone. Change stages that expect the rest.',
       )
     }
-    const selectors: Record<string, string> = {}
-    for (const selector of itemsOf(below(tree, 'selectors'))) {
-      const label = textOf(below(selector, 'label'))
-      const field = textOf(below(selector, 'field'))
-      if (label !== undefined) selectors['extra_label_selector'] = label
-      // Pods of the own node are read anyway.
-      const others = field?.split(',').filter((text) => !/^\s*spec\.nodeName\s*=/.test(text)) ?? []
-      if (others.length > 0) selectors['extra_field_selector'] = others.join(',')
-    }
+    const selectors = givenSelectors(itemsOf(below(tree, 'selectors')), this.#report)
     const namespaces = textsOf(below(tree, 'namespaces', 'names'))
     return addPods(
       this.#sources,
