@@ -36,6 +36,8 @@ export const options = {
   report: { type: 'string', default: 'text' },
   prove: { type: 'string' },
   against: { type: 'string' },
+  binary: { type: 'string' },
+  for: { type: 'string' },
   sink: { type: 'string' },
   ignore: { type: 'string', multiple: true },
 } as const satisfies CommandOptions
@@ -75,7 +77,7 @@ export async function run(argv: string[]): Promise<number> {
   }
   const pipeline = draft.document({ name: values.name, namespace: values.namespace })
   process.stdout.write(pipeline.toString({ lineWidth: 0, blockQuote: 'literal' }))
-  return proof === undefined ? 0 : prove(pipeline.toJS(), proof)
+  return proof === undefined ? 0 : prove(pipeline.toJS(), proof, { agent, files, included })
 }
 
 /** The agent that the flag names, or that knows a file as its own. */

@@ -1,7 +1,7 @@
 // `convert --prove` as people use it: an old configuration, recorded lines, and what the old agent made of them.
 
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -104,7 +104,7 @@ test('of several sinks one is compared', async () => {
 })
 
 test.each([
-  ['output is missing', ['--prove', lines], '`--prove` needs `--against OUTPUT`'],
+  ['output is missing', ['--prove', lines], '`--against OUTPUT`, or `--binary PATH`'],
   ['sample is missing', ['--ignore', '.a'], '`--ignore` needs `--prove SAMPLE`.'],
   ['sample does not exist', ['--prove', join(folder, 'gone.log'), '--against', lines], 'gone.log" cannot be read'],
   ['output is no JSON', ['--prove', lines, '--against', file('bad.ndjson', '{}\n{"a":\n')], 'bad.ndjson:2 is not JSON'],
@@ -116,5 +116,153 @@ test.each([
 ])('an error says that the %s', async (_, words, message) => {
   const { code, err } = await convert('-f', fluentBit, ...words)
   expect(err).toContain(message)
+  expect(code).toBe(64)
+})
+
+/** A program in place of the old agent's: it is started by its name, as that one is. */
+function program(name: string, text: string): string {
+  const path = file(name, `#!${process.execPath}\n${text}`)
+  chmodSync(path, 0o755)
+  return path
+}
+
+/** Penstock's own agent reads the configuration that Vector would. */
+const asVector = program(
+  'vector',
+  `const { spawn } = require('node:child_process')
+const agent = spawn(process.execPath, ['--conditions=source', ${JSON.stringify(join(import.meta.dirname, '../../../agent/src/main.ts'))}, ...process.argv.slice(2)], { stdio: 'inherit' })
+process.on('SIGTERM', () => {})
+agent.on('close', (code) => process.exit(code ?? 1))
+`,
+)
+
+/** Reads what \`tail\` reads, and does what one filter does; it waits for more lines, as Fluent Bit does. */
+const asFluentBit = program(
+  'fluent-bit',
+  `const { readFileSync } = require('node:fs')
+const config = readFileSync(process.argv[process.argv.indexOf('--config') + 1], 'utf8')
+const sections = config.split(/^(?=\\[)/m).map((text) => Object.fromEntries(text.split('\\n').slice(1).map((line) => /^\\s*(\\S+)\\s*(.*)$/.exec(line)?.slice(1) ?? [])))
+const find = (name) => sections.find((section) => section.name === name)
+const parsers = readFileSync(sections[0].parsers_file, 'utf8')
+if (!parsers.includes('name js\\n    format json')) throw new Error('The parser is not defined.')
+if (find('stdout').format !== 'json_lines' || find('kubernetes') !== undefined || find('es') !== undefined) throw new Error('It would reach others.')
+console.log('Fluent Bit greets.')
+for (const line of readFileSync(find('tail').path, 'utf8').trimEnd().split('\\n')) {
+  const record = JSON.parse(line.replace(/^\\S+ stdout F /, ''))
+  if (record.level !== 'debug') console.log(JSON.stringify({ ...record, n: record.n + 1 }))
+}
+setInterval(() => {}, 1000)
+`,
+)
+
+test('the binary of the old agent makes the events of files itself', async () => {
+  const words = ['-f', vector, '--cluster', '--prove', lines, '--binary', asVector]
+  const { code, err } = await convert(...words, '--sink', 'out')
+  expect(err).toContain('The old agent made 3 events, the Pipeline 3 events of the same lines; 3 are equal.')
+  expect(code).toBe(0)
+})
+
+test('the binary gets the events of pods with their metadata, and programs are compared', async () => {
+  const config = file(
+    'pods.yaml',
+    `sources:
+  Logs: { type: kubernetes_logs }
+  metrics: { type: internal_metrics }
+transforms:
+  parse:
+    type: remap
+    inputs: [Logs]
+    source: |
+      .parsed = parse_json!(.message)
+      .app = .kubernetes.pod_labels.app
+      .year = format_timestamp!(.timestamp, "%Y")
+sinks:
+  Loki_1: { type: loki, inputs: [parse], endpoint: "http://loki:3100", labels: { app: "{{ app }}" }, encoding: { codec: json } }
+  prom: { type: prometheus_exporter, inputs: [metrics] }
+`,
+  )
+  const times = file('times.log', '2026-01-01T00:00:00.5Z {"level":"info"}\n2026-01-01T00:00:01Z {"level":"warn"}\n')
+  const { code, err } = await convert('-f', config, '--prove', times, '--binary', asVector)
+  expect(err).toContain('Vector runs without the source metrics of type internal_metrics.')
+  expect(err).toContain('The old agent made 2 events, the Pipeline 2 events of the same lines; 2 are equal.')
+  expect(code).toBe(0)
+})
+
+test('what the binary makes otherwise is shown, and it is ended when it is quiet', async () => {
+  const words = ['-f', fluentBit, '--prove', lines, '--binary', asFluentBit]
+  const { code, err } = await convert(...words)
+  expect(err).toContain('.n: another value, 2 times: 2 -> 1')
+  expect(code).toBe(1)
+})
+
+test('filters that ask others are left out, and a pod has lines as the runtime writes them', async () => {
+  const config = file(
+    'pods.conf',
+    `[INPUT]
+    Name tail
+    Path /var/log/containers/*.log
+    Parser docker
+    Tag kube.*
+[PARSER]
+    Name js
+    Format json
+[FILTER]
+    Name kubernetes
+    Match kube.*
+[FILTER]
+    Name parser
+    Match kube.*
+    Key_Name log
+    Parser js
+[FILTER]
+    Name grep
+    Match kube.*
+    Exclude level debug
+[OUTPUT]
+    Name es
+    Match kube.*
+    Host es
+`,
+  )
+  const { err } = await convert('-f', config, '--prove', lines, '--binary', asFluentBit)
+  expect(err).toContain(`Fluent Bit runs without the filter kubernetes (${config}:9).`)
+  expect(err).toMatch(/The old agent made 2 events, the Pipeline 2 events/)
+  expect(err).toContain('.n: another value, 2 times: 2 -> 1')
+})
+
+test.each([
+  [
+    'does not start',
+    ['-f', vector, '--sink', 'out', '--binary', join(folder, 'gone')],
+    /gone` does not start: .*ENOENT/,
+  ],
+  [
+    'fails',
+    ['-f', vector, '--sink', 'out', '--binary', program('fails', 'console.error("No licence."); process.exit(3)')],
+    /fails --quiet --config \S+ ended with code 3\.\nIt said:\nNo licence\./,
+  ],
+  [
+    'goes on for ever',
+    [
+      '-f',
+      vector,
+      '--sink',
+      'out',
+      '--for',
+      '2s',
+      '--binary',
+      program('endless', 'process.on("SIGTERM", () => {}); setInterval(() => console.log("{}"), 100)'),
+    ],
+    /endless still printed events after 2 s\. Take a smaller sample/,
+  ],
+  [
+    'is of an agent that is not run',
+    ['-f', file('p.yaml', 'scrape_configs: []\nclients: []\n'), '--from', 'promtail', '--binary', asVector],
+    /`--binary` runs Vector, Fluent Bit\. Record what Promtail makes of the sample/,
+  ],
+  ['is given with a record', ['-f', vector, '--binary', asVector, '--against', lines], /not both/],
+])('an error says that the binary %s', async (_, words, message) => {
+  const { code, err } = await convert(...words, '--prove', lines)
+  expect(err).toMatch(message)
   expect(code).toBe(64)
 })

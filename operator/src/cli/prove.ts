@@ -1,72 +1,123 @@
-// `penstock convert --prove SAMPLE --against OUTPUT`: runs the converted Pipeline on lines that were recorded, and compares its events
-// with those that the old agent made of the same lines. The comparison goes to standard error: the Pipeline is on standard output.
+// `penstock convert --prove SAMPLE`: runs the converted Pipeline on lines that were recorded, and compares its events with those that the
+// old agent makes of the same lines: by its binary, or as recorded. The comparison goes to standard error: the Pipeline is on standard
+// output.
 
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { errorText, PenstockError } from '@penstock/agent/errors'
+import { orchestratorLogs } from '@penstock/agent/sources/orchestrator_logs'
 import { stringify } from 'yaml'
+import { type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { type Comparison, compareEvents, type Difference, type EventFields } from '../migrate/compare.ts'
+import type { Included, NamedText } from '../migrate/draft.ts'
+import type { Sample } from '../migrate/trial.ts'
+import { durationMs } from './arguments.ts'
+import { runOldAgent } from './old-agent.ts'
+import { sampleContainers, writeGivenLog } from './sample-cluster/pods.ts'
+
+const agentsWithTrial = oldAgents
+  .filter(({ trial }) => trial !== undefined)
+  .map(({ title }) => title)
+  .join(', ')
 
 export const proofHelp = `  --prove SAMPLE             run the Pipeline on recorded lines, as \`penstock run --input\` does, and compare its events with OUTPUT
   --against OUTPUT           the events that the old agent made of these lines: a JSON object a line, or a list of objects
+  --binary PATH              the program of the old agent (${agentsWithTrial}) instead, which makes the events now
+  --for TIME                 how long it may take (1m)
   --sink NAME                the sink whose events are compared, if there are several
   --ignore PATH              a field that may differ, such as .timestamp. May be repeated`
 
-export interface ProofOptions {
+interface ProofOptions {
   /** Lines, in a file. */
   readonly sample: string
-  /** The old agent's events, as text, and the file for messages. */
-  readonly against: { readonly file: string; readonly text: string }
+  readonly old: Recorded | Binary
   readonly sink: string | undefined
   readonly ignored: readonly string[]
 }
 
+/** The old agent's events, as text, and the file for messages. */
+interface Recorded {
+  readonly file: string
+  readonly text: string
+}
+
+/** The old agent itself. */
+interface Binary {
+  readonly binary: string
+  readonly limitMs: number
+}
+
+/** The old configuration. */
+interface Origin {
+  readonly agent: OldAgent
+  readonly files: readonly NamedText[]
+  readonly included: Included
+}
+
+interface Entry {
+  readonly name: string
+  readonly type: string
+}
+
 /** A Pipeline. */
 interface Converted {
-  readonly spec: { readonly sinks?: readonly { readonly name: string }[] }
+  readonly spec: { readonly sources?: readonly Entry[]; readonly sinks?: readonly Entry[] }
 }
 
 interface ProofFlags {
   readonly prove?: string | undefined
   readonly against?: string | undefined
+  readonly binary?: string | undefined
+  readonly for?: string | undefined
   readonly sink?: string | undefined
   readonly ignore?: readonly string[] | undefined
 }
 
 /** What the flags ask for; undefined if they ask for no proof. */
-export function proofIn({ prove: sample, against, sink, ignore }: ProofFlags): ProofOptions | undefined {
+export function proofIn(flags: ProofFlags): ProofOptions | undefined {
+  const { prove: sample, against, binary, sink, ignore } = flags
   if (sample === undefined) {
-    const alone = [
-      against === undefined ? '' : '--against',
-      sink === undefined ? '' : '--sink',
-      ignore === undefined ? '' : '--ignore',
-    ].find(Boolean)
+    const alone = (['against', 'binary', 'for', 'sink', 'ignore'] as const).find((name) => flags[name] !== undefined)
     if (alone === undefined) return undefined
-    throw new PenstockError('PEN_USAGE', `\`${alone}\` needs \`--prove SAMPLE\`.`)
+    throw new PenstockError('PEN_USAGE', `\`--${alone}\` needs \`--prove SAMPLE\`.`)
   }
+  const shared = { sample, sink, ignored: ignore ?? [] }
+  if (binary !== undefined) {
+    if (against !== undefined) {
+      throw new PenstockError(
+        'PEN_USAGE',
+        'Give `--against OUTPUT` or `--binary PATH`, not both: each has the old events.',
+      )
+    }
+    return { ...shared, old: { binary, limitMs: durationMs(flags.for ?? '1m') } }
+  }
+  if (flags.for !== undefined) throw new PenstockError('PEN_USAGE', '`--for` needs `--binary PATH`.')
   if (against === undefined) {
-    const message = '`--prove` needs `--against OUTPUT`: the events that the old agent made of the same lines.'
+    const message =
+      '`--prove` needs the events that the old agent makes of the same lines: `--against OUTPUT`, or `--binary PATH`.'
     throw new PenstockError('PEN_USAGE', message)
   }
-  let text: string
   try {
-    text = readFileSync(against, 'utf8')
+    return { ...shared, old: { file: against, text: readFileSync(against, 'utf8') } }
   } catch (error) {
     throw new PenstockError('PEN_USAGE', `"${against}" cannot be read: ${errorText(error)}.`, { cause: error })
   }
-  return { sample, against: { file: against, text }, sink, ignored: ignore ?? [] }
 }
 
 /** Prints the comparison; gives the exit code, 1 where there are differences. */
-export async function prove(converted: Converted, options: ProofOptions): Promise<number> {
-  const old = eventsIn(options.against.text, options.against.file)
+export async function prove(converted: Converted, options: ProofOptions, origin: Origin): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-prove-'))
   try {
-    const file = join(folder, 'pipeline.yaml')
-    writeFileSync(file, stringify(withOneSink(converted, options.sink)))
-    const made = eventsIn(await runOn(file, options.sample), 'the output of the Pipeline')
+    const sink = sinkOf(converted, options.sink)
+    const recorded =
+      'text' in options.old
+        ? options.old
+        : await eventsOfBinary(options.old, converted, { ...options, sink }, origin, folder)
+    const old = eventsIn(recorded.text, recorded.file)
+    const printed = withNodePaths(await runOn(withOneSink(converted, sink), options.sample, folder))
+    const made = eventsIn(printed, 'the output of the Pipeline')
     const comparison = compareEvents(old, made, options.ignored)
     console.error(comparisonText(comparison, old, made))
     const { differences, onlyOld, onlyMade } = comparison
@@ -76,25 +127,73 @@ export async function prove(converted: Converted, options: ProofOptions): Promis
   }
 }
 
-/** The Pipeline with the sink that is compared alone: the others would give the same events once more. */
-function withOneSink(converted: Converted, wanted: string | undefined): object {
-  const { spec } = converted
+/** What the binary of the old agent makes of the sample. */
+async function eventsOfBinary(
+  { binary, limitMs }: Binary,
+  converted: Converted,
+  options: { readonly sample: string; readonly sink: string },
+  { agent, files, included }: Origin,
+  parent: string,
+): Promise<Recorded> {
+  if (agent.trial === undefined) {
+    throw new PenstockError(
+      'PEN_USAGE',
+      `\`--binary\` runs ${agentsWithTrial}. Record what ${agent.title} makes of the sample, and give it by \`--against OUTPUT\`.`,
+    )
+  }
+  const folder = join(parent, 'old')
+  mkdirSync(folder)
+  const lines = resolve(options.sample)
+  const sample: Sample = {
+    lines,
+    podLog: () =>
+      writeGivenLog(parent, { namespace: 'default', container: sampleContainers[0] as string, file: lines }),
+    podEvents: async (name) => {
+      const file = join(parent, 'pods.ndjson')
+      writeFileSync(file, await runOn(withSourceAlone(converted, name), lines, parent))
+      return file
+    },
+  }
+  const trial = await agent.trial({ files, included, sample, sink: options.sink, folder })
+  for (const part of trial.leftOut) console.error(`${agent.title} runs without the ${part}.`)
+  return {
+    file: `the output of ${binary}`,
+    text: withNodePaths(await runOldAgent(binary, trial, folder, lines, limitMs)),
+  }
+}
+
+/** The Pipeline with a source of pods alone, whose events it prints. */
+function withSourceAlone(converted: Converted, wanted: string): object {
+  const pods = (converted.spec.sources ?? []).filter(({ type }) => type === orchestratorLogs.type)
+  const source = pods.find(({ name }) => name === wanted) ?? pods[0]
+  const sinks = [{ name: 'events', type: 'console', inputs: [source?.name], config: { encoding: { codec: 'json' } } }]
+  return { ...converted, spec: { sources: [source], sinks } }
+}
+
+/** The name of the sink that is compared. */
+function sinkOf({ spec }: Converted, wanted: string | undefined): string {
   const sinks = spec.sinks ?? []
   const names = sinks.map(({ name }) => name).join(', ')
   if (wanted === undefined && sinks.length > 1) {
     throw new PenstockError('PEN_USAGE', `Choose the sink to compare by \`--sink\`: the Pipeline has ${names}.`)
   }
-  const kept = sinks.filter(({ name }) => wanted === undefined || name === wanted)
-  if (kept.length === 0) {
-    throw new PenstockError('PEN_USAGE', `The Pipeline has no sink \`${wanted ?? ''}\`; its sinks are ${names}.`)
-  }
-  return { ...converted, spec: { ...spec, sinks: kept } }
+  const found = sinks.find(({ name }) => wanted === undefined || name === wanted)
+  if (found !== undefined) return found.name
+  throw new PenstockError('PEN_USAGE', `The Pipeline has no sink \`${wanted ?? ''}\`; its sinks are ${names}.`)
+}
+
+/** The Pipeline with the sink that is compared alone: the others would give the same events once more. */
+function withOneSink(converted: Converted, wanted: string): object {
+  const { spec } = converted
+  return { ...converted, spec: { ...spec, sinks: spec.sinks?.filter(({ name }) => name === wanted) } }
 }
 
 const maxOutputBytes = 256 << 20
 
 /** What `penstock run` prints of a file; its messages if it fails. */
-async function runOn(pipeline: string, sample: string): Promise<string> {
+async function runOn(resource: object, sample: string, folder: string): Promise<string> {
+  const pipeline = join(folder, 'pipeline.yaml')
+  writeFileSync(pipeline, stringify(resource))
   const [, main = ''] = process.argv
   const words = ['run', pipeline, '--input', sample, '--print', '-o', 'json']
   const command = spawn(process.execPath, [...process.execArgv, main, ...words], { stdio: ['ignore', 'pipe', 'pipe'] })
@@ -119,6 +218,11 @@ async function runOn(pipeline: string, sample: string): Promise<string> {
   if (code !== 0)
     throw new PenstockError('PEN_USAGE', `The Pipeline does not run on the sample.\n${messages.trimEnd()}`)
   return Buffer.concat(printed).toString('utf8')
+}
+
+/** Each run writes its logs of pods into a folder of its own; events name the folder of a node instead. */
+function withNodePaths(text: string): string {
+  return text.replaceAll(/"[^"\\]*\/penstock-run-\w+(?=\/pods\/)/g, '"/var/log')
 }
 
 /** Events in text: an object a line, or one list of objects. */

@@ -6,15 +6,18 @@ import { isAlloy } from './alloy/read.ts'
 import type { Draft, Included, NamedText } from './draft.ts'
 import { convertFluentBit, isFluentBit } from './fluent-bit/convert.ts'
 import { fluentBitTables } from './fluent-bit/page.ts'
+import { fluentBitTrial } from './fluent-bit/trial.ts'
 import { convertOtel } from './otel/convert.ts'
 import { otelTables } from './otel/page.ts'
 import { isOtel } from './otel/read.ts'
 import { convertPromtail } from './promtail/convert.ts'
 import { promtailTables } from './promtail/page.ts'
 import { isPromtail } from './promtail/read.ts'
+import type { MakeTrial } from './trial.ts'
 import { convertVector } from './vector/convert.ts'
 import { vectorTables } from './vector/page.ts'
 import { isVector } from './vector/read.ts'
+import { vectorTrial } from './vector/trial.ts'
 
 export interface OldAgent {
   /** As `--from` takes it; the page of the guide has this name, too. */
@@ -26,16 +29,26 @@ export interface OldAgent {
   readonly convert: (files: readonly NamedText[], included: Included, draft: Draft) => void
   /** Markdown tables of what becomes of each of its plugins. */
   readonly tables: () => string
+  /** How its binary makes events of recorded lines; without it `--prove` needs a record of them. */
+  readonly trial?: MakeTrial
 }
 
 export const oldAgents: readonly OldAgent[] = [
-  { name: 'vector', title: 'Vector', recognises: isVector, convert: convertVector, tables: vectorTables },
+  {
+    name: 'vector',
+    title: 'Vector',
+    recognises: isVector,
+    convert: convertVector,
+    tables: vectorTables,
+    trial: vectorTrial,
+  },
   {
     name: 'fluent-bit',
     title: 'Fluent Bit',
     recognises: isFluentBit,
     convert: convertFluentBit,
     tables: fluentBitTables,
+    trial: fluentBitTrial,
   },
   { name: 'alloy', title: 'Alloy', recognises: isAlloy, convert: convertAlloy, tables: alloyTables },
   { name: 'promtail', title: 'Promtail', recognises: isPromtail, convert: convertPromtail, tables: promtailTables },

@@ -86,11 +86,7 @@ export class Draft {
 
   /** Adds a component below a name like the wanted one, and gives the name. */
   add(kind: Kind, wanted: string, component: Component): string {
-    const letters = wanted
-      .toLowerCase()
-      .replace(/[^a-z0-9]+/g, '-')
-      .replace(/^[^a-z]+/, '')
-    const base = letters.slice(0, 55).replace(/-+$/, '') || 'component'
+    const base = nameLike(wanted)
     let name = base
     for (let number = 2; this.#names.has(name); number++) name = `${base}-${number}`
     this.#names.add(name)
@@ -190,6 +186,15 @@ export class Draft {
     }
     return document
   }
+}
+
+/** The name of a component that is like the wanted one. */
+export function nameLike(wanted: string): string {
+  const letters = wanted
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^[^a-z]+/, '')
+  return letters.slice(0, 55).replace(/-+$/, '') || 'component'
 }
 
 /** The variables of the environment that became references to a Secret. */

@@ -188,7 +188,7 @@ const timestamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d
 export async function writeGivenLog(
   logsDir: string,
   { namespace, container, file }: { readonly namespace: string; readonly container: string; readonly file: string },
-): Promise<void> {
+): Promise<string> {
   const pod = pods.find((each) => each.container === container)
   if (pod === undefined) throw new TypeError(`There is no sample pod \`${container}\`.`)
   const folder = folderOf(logsDir, namespace, pod)
@@ -205,7 +205,9 @@ export async function writeGivenLog(
       yield `${time} stdout F ${text.slice(start)}\n`
     }
   }
-  await pipeline(written, createWriteStream(join(folder, '0.log'), { encoding: 'latin1', flags: 'a' }))
+  const log = join(folder, '0.log')
+  await pipeline(written, createWriteStream(log, { encoding: 'latin1', flags: 'a' }))
+  return log
 }
 
 function folderOf(logsDir: string, namespace: string, pod: SamplePod): string {

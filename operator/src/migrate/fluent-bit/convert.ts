@@ -57,7 +57,7 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
   new Conversion(draft, context, included).run(ofKind('input'), ofKind('filter'), ofKind('output'))
 }
 
-function load(mains: readonly NamedText[], included: Included, gaps: Gap[]): Section[] {
+export function load(mains: readonly NamedText[], included: Included, gaps: Gap[]): Section[] {
   const sections: Section[] = []
   const variables = new Map<string, string>()
   const seen = new Set<string>()
@@ -371,10 +371,10 @@ class Conversion {
   }
 }
 
-function pluginOf(section: Section): string {
+export function pluginOf(section: Section): string {
   return (lastValue(section, 'name') ?? '').toLowerCase()
 }
 
-function nameOf(section: Section): string {
+export function nameOf(section: Section): string {
   return lastValue(section, 'alias') ?? `${pluginOf(section)}-${section.kind === 'filter' ? 'filter' : section.kind}`
 }

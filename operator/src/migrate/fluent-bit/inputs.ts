@@ -15,7 +15,7 @@ const account = 'the agent uses its service account'
 /** Fluent Bit reads the container runtime's lines by these; the source does so itself. */
 const runtimeParsers = new Set(['cri', 'docker', 'containerd'])
 
-function isPodLog(path: string): boolean {
+export function isPodLog(path: string): boolean {
   return /^\/var\/log\/(containers|pods)\//.test(path)
 }
 

@@ -14,7 +14,7 @@ const builtIn = (name: string, options: Readonly<Record<string, string>>): Secti
 const webTime = { time_key: 'time', time_format: '%d/%b/%Y:%H:%M:%S %z' }
 
 /** Parsers of the file that Fluent Bit ships, where the configuration does not bring them along. */
-const shipped = new Map<string, Section>([
+export const shipped: ReadonlyMap<string, Section> = new Map<string, Section>([
   ['json', builtIn('json', { format: 'json' })],
   ['logfmt', builtIn('logfmt', { format: 'logfmt' })],
   [

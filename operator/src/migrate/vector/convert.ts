@@ -22,6 +22,9 @@ const refusals: Readonly<Record<Kind, readonly Refusal[]>> = {
   sinks: refusedSinks,
 }
 
+/** The fields of a pod as `kubernetes_logs` gives them. */
+export const podFields = 'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }'
+
 /** What checks of components are given: a Pipeline has no settings of a whole agent. */
 const defaults = parseOptions(globalOptions, {})
 if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
@@ -216,7 +219,7 @@ class Conversion {
     }
     const step = {
       type: 'remap',
-      text: 'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }',
+      text: podFields,
       comments: [`The fields as \`${old.type}\` gives them. Without this transform they are below \`.orchestrator\`.`],
     } as const
     this.#outputs.set(old.id, this.#draft.append([name], [step], `${old.id}-fields`, this.#origin(old)))

@@ -1,0 +1,112 @@
+// Fluent Bit's own run on recorded lines: inputs of files read the sample from its beginning, the output prints JSON, and filters that ask
+// other machines are left out. The configuration is written in the classic syntax, with all that it includes.
+
+import { PenstockError } from '@penstock/agent/errors'
+import type { NamedText } from '../draft.ts'
+import { sinkNamed, type Trial, type TrialRequest } from '../trial.ts'
+import { load, nameOf, pluginOf } from './convert.ts'
+import { isPodLog } from './inputs.ts'
+import { shipped } from './parsers.ts'
+import { type Entry, lastValue, type Section } from './sections.ts'
+
+/** Filters that ask the API server or another service. */
+const asking: ReadonlySet<string> = new Set(['kubernetes', 'aws', 'ecs', 'nightfall'])
+
+/** Options of `tail` that the trial sets, or that are about other files. */
+const ofFiles = /^(?:path|exclude_path|db(?:\..*)?|storage\..*|read_from_head|ignore_older|exit_on_eof)$/
+
+export async function fluentBitTrial({ files, included, sample, sink, folder }: TrialRequest): Promise<Trial> {
+  const sections = load(files, included, [])
+  const ofKind = (kind: string) => sections.filter((section) => section.kind === kind)
+  const chosen = sinkNamed(ofKind('output'), nameOf, sink)
+  if (chosen === undefined) {
+    throw new PenstockError(
+      'PEN_USAGE',
+      `The configuration has no output that became \`${sink}\`. Give the events of the old agent by \`--against OUTPUT\`.`,
+    )
+  }
+  const leftOut: string[] = []
+  const isKept = (section: Section, isKnown: boolean): boolean => {
+    if (!isKnown) leftOut.push(`${section.kind} ${pluginOf(section)} (${section.file}:${section.line})`)
+    return isKnown
+  }
+  const inputs: string[] = []
+  for (const section of ofKind('input').filter((each) => isKept(each, pluginOf(each) === 'tail'))) {
+    const isPods = (lastValue(section, 'path') ?? '').split(',').every((path) => isPodLog(path.trim()))
+    const own = section.entries.filter(({ key }) => !ofFiles.test(key)).map((entry) => (isPods ? ofPods(entry) : entry))
+    inputs.push(
+      written('INPUT', [
+        ...own,
+        { key: 'path', value: isPods ? await sample.podLog() : sample.lines },
+        { key: 'read_from_head', value: 'on' },
+      ]),
+    )
+  }
+  const filters = ofKind('filter').filter((section) => isKept(section, !asking.has(pluginOf(section))))
+  // Outputs that write JSON write the time, too.
+  const dates = chosen.entries.filter(({ key }) => key.startsWith('json_date_'))
+  const isJson = ['stdout', 'http', 'file'].includes(pluginOf(chosen))
+  const matches = chosen.entries.filter(({ key }) => key === 'match' || key === 'match_regex')
+  const parsers = [...shippedParsers(ofKind('parser')), ...ofKind('parser')]
+  const main = [
+    written('SERVICE', [
+      { key: 'flush', value: '1' },
+      { key: 'grace', value: '1' },
+      { key: 'log_level', value: 'error' },
+      { key: 'parsers_file', value: `${folder}/parsers.conf` },
+    ]),
+    ...inputs,
+    ...filters.map(({ entries }) => written('FILTER', entries)),
+    written('OUTPUT', [
+      { key: 'name', value: 'stdout' },
+      ...matches,
+      { key: 'format', value: 'json_lines' },
+      ...(isJson ? dates : [{ key: 'json_date_key', value: 'false' }]),
+    ]),
+  ]
+  const definitions = [
+    ...parsers.map(({ entries }) => written('PARSER', entries)),
+    ...ofKind('multiline_parser').map(({ entries }) => written('MULTILINE_PARSER', entries)),
+  ]
+  const texts: NamedText[] = [
+    { file: 'fluent-bit.conf', text: main.join('') },
+    { file: 'parsers.conf', text: definitions.join('') },
+  ]
+  return { files: texts, words: ['--quiet', '--config', `${folder}/fluent-bit.conf`], leftOut }
+}
+
+/** The sample of a pod is as containerd writes it. */
+function ofPods({ key, value, ...place }: Entry): Entry {
+  const isRuntime = key === 'parser' && /^(?:docker|containerd)$/i.test(value)
+  return { ...place, key, value: isRuntime ? 'cri' : value }
+}
+
+const place = { file: 'parsers.conf', line: 1 }
+const runtime: Section = {
+  ...place,
+  kind: 'parser',
+  entries: Object.entries({
+    name: 'cri',
+    format: 'regex',
+    regex: '^(?<time>[^ ]+) (?<stream>stdout|stderr) (?<logtag>[^ ]*) (?<log>.*)$',
+    time_key: 'time',
+    time_format: '%Y-%m-%dT%H:%M:%S.%L%z',
+  }).map(([key, value]) => ({ ...place, key, value })),
+}
+
+/** Parsers of the file that Fluent Bit ships, but for those that the configuration brings along. */
+function shippedParsers(own: readonly Section[]): readonly Section[] {
+  const names = new Set(own.map((section) => lastValue(section, 'name')))
+  return [runtime, ...shipped.values()].filter((section) => !names.has(lastValue(section, 'name')))
+}
+
+function written(kind: string, entries: readonly Pick<Entry, 'key' | 'value'>[]): string {
+  const lines = entries.map(({ key, value }) => {
+    if (!value.includes('\n')) return `    ${key} ${value}\n`
+    throw new PenstockError(
+      'PEN_USAGE',
+      `The option \`${key}\` has several lines, which the classic syntax cannot hold. Give the events of the old agent by \`--against OUTPUT\`.`,
+    )
+  })
+  return `[${kind}]\n${lines.join('')}`
+}

@@ -1,0 +1,46 @@
+// A trial: how the binary of an old agent makes its events of recorded lines. Its configuration stays as it is between the sources and
+// the sink that is compared; the sources read files, and the sink prints, so the trial reaches nothing else.
+
+import { type Included, type NamedText, nameLike } from './draft.ts'
+
+/** The recorded lines in the forms that sources read. */
+export interface Sample {
+  /** A file with the lines as they were given. */
+  readonly lines: string
+  /** A file with the lines as a container runtime writes them. */
+  readonly podLog: () => Promise<string>
+  /** A file with the events that the new source of pods makes of them, a JSON object a line. */
+  readonly podEvents: (source: string) => Promise<string>
+}
+
+export interface Trial {
+  /** Files to write into `folder`. */
+  readonly files: readonly NamedText[]
+  /** Words behind the name of the binary. */
+  readonly words: readonly string[]
+  /** Components that the binary runs without, for people. */
+  readonly leftOut: readonly string[]
+}
+
+export interface TrialRequest {
+  readonly files: readonly NamedText[]
+  readonly included: Included
+  readonly sample: Sample
+  /** The name of the new sink. */
+  readonly sink: string
+  /** An empty folder. */
+  readonly folder: string
+}
+
+export type MakeTrial = (request: TrialRequest) => Promise<Trial>
+
+/** What became the new sink: the old ones have its name, or so many before it have it, too. */
+export function sinkNamed<Old>(olds: readonly Old[], nameOf: (old: Old) => string, sink: string): Old | undefined {
+  const seen = new Map<string, number>()
+  return olds.find((old) => {
+    const base = nameLike(nameOf(old))
+    const number = (seen.get(base) ?? 0) + 1
+    seen.set(base, number)
+    return sink === (number === 1 ? base : `${base}-${number}`)
+  })
+}
