@@ -5,7 +5,7 @@ import { type Holders, type LogBatch, shareBetween } from '../event/batch.ts'
 import type { Body } from '../event/body.ts'
 import { type Deferral, DeferredEvent } from '../event/deferred.ts'
 import type { Finalizer } from '../event/finalizer.ts'
-import type { LogEvent } from '../event/log.ts'
+import { LogEvent } from '../event/log.ts'
 import { copyObject, setField, type Value, type ValueObject } from '../event/value.ts'
 import { writeJsonTo } from '../formats/json.ts'
 import type { ByteLines, LineLikeness, LineTimes } from './byte-lines.ts'
@@ -205,9 +205,14 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /**
    * The events after a program. The batch itself is not to be used any more.
    * @param one runs the program on an event that is an object, of which the batch is the only owner, and adds what becomes of it
+   * @param ended takes note of how the program ends for an event; false: `one` is to run it
    * @returns undefined if the program does not fit; then nothing has happened
    */
-  through(edits: ByteEdits, one: (event: LogEvent, kept: LogEvent[]) => void): ByteBatch | undefined {
+  through(
+    edits: ByteEdits,
+    one: (event: LogEvent, kept: LogEvent[]) => void,
+    ended: (end: object) => boolean,
+  ): ByteBatch | undefined {
     if (this.#events !== undefined) return undefined
     const form = this.#form.after(edits)
     if (form === undefined) return undefined
@@ -217,54 +222,77 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     if (!plan.isPossible) return undefined
     // The plan may have brought other names, or another source's, into the kernel.
     lines.enterFor(form)
+    const fates = this.#fatesOf(kernel, edits, form, ended)
     let items = this.#items
     let first = this.#first
     const objects: LogEvent[] = []
-    const isParsedHere = form.parses && !this.#form.parses
-    if (items !== undefined || (isParsedHere && this.#hasOdd(kernel))) {
-      items = this.#through(kernel, isParsedHere, objects, one)
+    if (items !== undefined || fates.some((fate) => fate !== stays)) {
+      items = this.#through(fates, objects, one)
       first = 0
     }
     const count = items?.length ?? this.count
-    const sizes = measure(kernel, lines, plan, items, objects, first, count)
+    const sizes = measure(lines.enterFor(form), lines, plan, items, objects, first, count)
     const next = new ByteBatch({ lines, form, items, first, objects, sizes }, this.finalizer)
     next.shared = false
     this.done()
+    if (next.count === 0) next.done()
     return next
   }
 
-  #hasOdd(kernel: Kernel): boolean {
-    const { flags } = kernel
+  /** What becomes of each event. The lines are in the kernel. */
+  #fatesOf(kernel: Kernel, edits: ByteEdits, form: Form, ended: (end: object) => boolean): Uint8Array {
     const isOdd = kernel.at('isOdd')
+    const parses = form.parses && !this.#form.parses
+    const fates = new Uint8Array(this.count)
     for (let index = 0; index < this.count; index++) {
-      if (((flags[this.#first + index] as number) & isOdd) !== 0) return true
+      const line = this.#line(index)
+      if (line < 0 || (parses && ((kernel.flags[line] as number) & isOdd) !== 0)) fates[index] = runs
     }
-    return false
+    const { guards, parsing } = edits
+    const seen = parsing === undefined ? undefined : this.#form.after(parsing)
+    if (guards.length > 0 && seen !== undefined) this.#guard(guards, seen, fates, ended)
+    return fates
+  }
+
+  /** Asks the guards about events that would stay lines; once for those that are alike. */
+  #guard(guards: ByteEdits['guards'], form: Form, fates: Uint8Array, ended: (end: object) => boolean): void {
+    const seen = new ByteBatch(
+      {
+        lines: this.#lines,
+        form,
+        items: this.#items,
+        first: this.#first,
+        objects: this.#objects,
+        sizes: this.#sizes,
+      },
+      this.finalizer,
+    )
+    for (const { fields, endOf } of guards) {
+      const groups = seen.groups(fields)
+      const known = new Map<number, object | undefined>()
+      for (let index = 0; index < this.count; index++) {
+        if (fates[index] !== stays) continue
+        const group = groups?.[index] ?? -1
+        const isKnown = group >= 0 && known.has(group)
+        const { metadata } = this.#lines.origin
+        const end = isKnown ? known.get(group) : endOf(new LogEvent(seen.fieldsOf(index, fields), metadata))
+        if (group >= 0 && !isKnown) known.set(group, end)
+        if (end !== undefined) fates[index] = ended(end) ? ends : runs
+      }
+    }
+    seen.done()
   }
 
   /** What becomes of the events one by one: lines that stay lines, and objects for which the program runs. */
-  #through(
-    kernel: Kernel,
-    parses: boolean,
-    objects: LogEvent[],
-    one: (event: LogEvent, kept: LogEvent[]) => void,
-  ): Int32Array {
-    const isOdd = kernel.at('isOdd')
-    // The program may ask others for events: what the kernel found is read first.
-    const odd = new Uint8Array(this.count)
-    for (let index = 0; index < this.count; index++) {
-      const line = this.#line(index)
-      odd[index] = line < 0 || (parses && ((kernel.flags[line] as number) & isOdd) !== 0) ? 1 : 0
-    }
+  #through(fates: Uint8Array, objects: LogEvent[], one: (event: LogEvent, kept: LogEvent[]) => void): Int32Array {
     const items: number[] = []
     for (let index = 0; index < this.count; index++) {
-      if (odd[index] === 0) {
-        items.push(this.#line(index))
-        continue
-      }
+      const line = this.#line(index)
+      if (fates[index] === stays) items.push(line)
+      if (fates[index] !== runs) continue
       const event = this.#event(index)
       const before = objects.length
-      one(this.shared && this.#line(index) < 0 ? event.measuredCopy() : event, objects)
+      one(this.shared && line < 0 ? event.measuredCopy() : event, objects)
       for (let place = before; place < objects.length; place++) items.push(-1 - place)
     }
     return Int32Array.from(items)
@@ -454,9 +482,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     const shift = body.length - output
     kernel.memory.copy(body.buffer, body.length, output, output + length)
     body.length += length
-    const ends = kernel.writtenEnds.slice(0, written)
-    for (let index = 0; index < written; index++) ends[index] = (ends[index] as number) + shift
-    return ends
+    return kernel.writtenEnds.slice(0, written).map((end) => end + shift)
   }
 
   /** Says that all events have been written, or are not needed. */
@@ -468,6 +494,11 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 }
 
 const noEnds = new Int32Array(0)
+
+// What becomes of an event: a line that stays one, nothing, or what a run of the program leaves.
+const stays = 0
+const ends = 1
+const runs = 2
 
 interface Parts {
   readonly lines: ByteLines

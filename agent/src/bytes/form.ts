@@ -5,8 +5,20 @@ import { joinedKey } from '../event/joined-key.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { Value } from '../event/value.ts'
 
+/** What keeps some events from being changed, or ends them. */
+export interface ByteGuard {
+  /** Fields of the root that decide, as they are before any member is set or removed. */
+  readonly fields: readonly string[]
+  /** How the program ends for an event; undefined if it goes on. The event has those fields alone. */
+  endOf(event: LogEvent): object | undefined
+}
+
 /** A program whose result is known without a run. */
 export interface ByteEdits {
+  /** In their order. The program goes on where none of them ends it. */
+  readonly guards: readonly ByteGuard[]
+  /** What the guards look at: the same program without guards and members. Undefined if there are no guards. */
+  readonly parsing: ByteEdits | undefined
   /** The field whose text is parsed as a JSON object; undefined if the program parses nothing. */
   readonly field: string | undefined
   /** Whether the fields from before stay, where the text has no member of that name. */

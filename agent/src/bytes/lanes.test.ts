@@ -36,6 +36,11 @@ const chains: readonly (readonly string[])[] = [
   ['filter: .stream == "stderr" || contains(string!(.message), "a")', parse],
   [parse, 'filter: int!(.v) > 5', '.x = 1'],
   [merge, 'filter: .timestamp != .message && .orchestrator.pod_name != "b"', 'filter: is_string(.s) || is_null(.s)'],
+  // Programs that end for some events.
+  [`${parse}\nif .level == "debug" || exists(.c) { abort }\n.b = 1`],
+  [`${merge}\nif int!(.v) > 5 { abort "too much" }\ndel(.message)`, '.v = 1'],
+  ['if .stream == "stderr" { abort }\n.a = 1', merge],
+  [`${merge}\n.z = 1\nif exists(.a) && .orchestrator.pod_name == "b" { abort }\nif is_string(.s) { abort }\n.s = "x"`],
   // The lane ends at the second program, and before the first.
   [parse, '.up = upcase(string(.a) ?? "")', '.c = 1'],
   ['.x = 1', merge],

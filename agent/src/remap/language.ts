@@ -207,7 +207,7 @@ export function languagePages(): LanguagePage[] {
       '## Components that work on bytes',
       [
         '- [orchestrator_logs](../sources/orchestrator_logs.md) without `multiline`. Lines that the runtime has cut, and lines that are not UTF-8, become objects among the others.',
-        '- [remap](../transforms/remap.md) with a program that parses the message as JSON or leaves it, and then sets fields of the root to constants or removes them. A message that is not JSON becomes an object, and the program runs.',
+        '- [remap](../transforms/remap.md) with a program that parses the message as JSON or leaves it, and then sets fields of the root to constants or removes them. It may end for some events, by `if … { abort }` on fields that it has not set itself. A message that is not JSON becomes an object, and the program runs.',
         '- [filter](../transforms/filter.md) with a condition that names the fields it reads. It is asked once for lines whose values of those fields are the same.',
         '- [http](../sinks/http.md), [search_engine](../sinks/search_engine.md) and [log_aggregator](../sinks/log_aggregator.md) with codec `json` and a buffer in memory. Labels, the name of an index and the like may contain fields.',
       ].join('\n'),
@@ -220,7 +220,7 @@ export function languagePages(): LanguagePage[] {
         '| Needs objects | Instead |',
         '|---|---|',
         '| `.a = .b`, `upcase(.a)` and other computed values | let the destination compute them, if it can |',
-        '| `if`, `abort` | a `filter` behind the program; or choose pods by labels: events that nobody wants are then not read |',
+        '| any other `if` | one program for each kind of event, behind a `filter`; or choose pods by labels: events that nobody wants are then not read |',
         '| a condition that calls `now()`, or takes the event as a whole: `length(.)` | a condition on fields |',
         '| `.message = parse_json!(.message)` | `. = merge(., object!(parse_json!(.message)))` and `del(.message)` |',
         '| `.a.b = 1`, `del(.a.b)` | fields of the root |',

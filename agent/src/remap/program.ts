@@ -180,8 +180,11 @@ export class Program implements Runs {
   /** What the last run left: the event's root, metadata, and whether the root is held by nothing else. */
   readonly frame: Frame
   readonly #kept: Checked['variables'] | undefined
+  /** A program of some of the root expressions: they must need nothing of the others. */
+  readonly part: (body: Checked['body']) => Program
 
   constructor(source: string, checked: Checked, runtime: ProgramRuntime, options: CompileOptions) {
+    this.part = (body) => new Program(source, { ...checked, body }, runtime, options)
     this.facts = checked.facts
     this.kind = checked.kind
     this.eventKind = checked.eventKind

@@ -9,7 +9,11 @@ export type Reads =
   | { readonly ok: true; readonly fields: readonly string[] }
   | { readonly ok: false; readonly obstacle: Obstacle }
 
-export function readsOf({ statements, isMetered, usesNetwork }: Program): Reads {
+export function readsOf({
+  statements,
+  isMetered,
+  usesNetwork,
+}: Pick<Program, 'statements' | 'isMetered' | 'usesNetwork'>): Reads {
   const fields = new Set<string>()
   let obstacle: Obstacle | undefined
   if (usesNetwork) obstacle = { at: 0, text: 'asks the network' }

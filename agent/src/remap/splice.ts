@@ -1,7 +1,7 @@
 // Programs whose result is known from the keys of a JSON text: they parse a field of the event, put the members of the text in place of
 // the event or into it, and then set or remove fields of the root. Such a program runs only for those who ask for the fields.
 
-import type { ByteEdits } from '../bytes/form.ts'
+import type { ByteEdits, ByteGuard } from '../bytes/form.ts'
 import { PenstockError } from '../errors.ts'
 import type { Body } from '../event/body.ts'
 import { type Deferral, DeferredEvent } from '../event/deferred.ts'
@@ -13,7 +13,8 @@ import { merge } from './functions/merge.ts'
 import { objectGuard } from './functions/object.ts'
 import { parseJsonFunction } from './functions/parse_json.ts'
 import type { Program } from './program.ts'
-import type { Typed } from './typed.ts'
+import { readsOf } from './reads.ts'
+import { type Typed, visit } from './typed.ts'
 
 /** After so many events it is seen whether it was worth it to defer them, and if not, so many events are not deferred. */
 const looked = 1024
@@ -27,6 +28,15 @@ const maxVain = looked / 2
 export interface SplicedProgram extends SpliceEdits {
   /** The field with the text; undefined if the program parses none. */
   readonly field: string | undefined
+  /** Statements that abort the program for some events. */
+  readonly guards: readonly Guard[]
+}
+
+/** `if … { abort }` */
+export interface Guard {
+  readonly fields: readonly string[]
+  /** Of this statement alone. */
+  readonly program: Program
 }
 
 /** What a program does to the members of a text, or to those of the event; undefined if it does anything else. */
@@ -36,12 +46,34 @@ export function splicedProgram(program: Program): SplicedProgram | undefined {
   const rest = parsing === undefined ? program.statements : program.statements.slice(1)
   if (rest.length > maxEdits) return undefined
   const members = new Map<string, Value | undefined>()
+  const guards: Guard[] = []
   for (const statement of rest) {
+    const fields = guardFields(statement)
+    if (fields !== undefined) {
+      // What the program has set itself, the guard would not see.
+      if (fields.some((field) => members.has(field))) return undefined
+      guards.push({ fields, program: program.part([statement]) })
+      continue
+    }
     const edit = editOf(statement)
     if (edit === undefined || !isPlainKey(edit.name)) return undefined
     members.set(edit.name, edit.value)
   }
-  return { field: parsing?.field, merges: parsing?.merges ?? false, members }
+  return { field: parsing?.field, merges: parsing?.merges ?? false, members, guards }
+}
+
+/** The fields that decide whether a statement aborts the program, which is all it does; undefined if it does anything else. */
+function guardFields(statement: Typed): readonly string[] | undefined {
+  if (statement.op !== 'if' || statement.alternative !== undefined) return undefined
+  const { consequent } = statement
+  const [only, ...more] = consequent.op === 'block' ? consequent.body : [consequent]
+  if (only?.op !== 'abort' || more.length > 0) return undefined
+  let changes = false
+  visit(statement, ({ op }) => {
+    if (op === 'assign' || op === 'assign-or-error' || op === 'del' || op === 'unnest') changes = true
+  })
+  const reads = readsOf({ statements: [statement], isMetered: false, usesNetwork: false })
+  return reads.ok && !changes ? reads.fields : undefined
 }
 
 /** What keeps events of a program objects: where it stands in the source, and what it is, as the predicate of a sentence. */
@@ -59,10 +91,16 @@ export function obstacleOf(program: Program): Obstacle | undefined {
   if (program.isMetered) return { at: 0, text: 'may need more than the budget of a program' }
   const [first, ...rest] = program.statements
   const edits = first === undefined || parsingOf(first) === undefined ? program.statements : rest
+  const changed = new Set<string>()
   for (const [index, statement] of edits.entries()) {
     const at = statement.span[0]
     const edit = editOf(statement)
-    if (edit !== undefined && isPlainKey(edit.name) && index < maxEdits) continue
+    if (edit !== undefined && isPlainKey(edit.name) && index < maxEdits) {
+      changed.add(edit.name)
+      continue
+    }
+    const fields = guardFields(statement)
+    if (fields !== undefined && !fields.some((field) => changed.has(field)) && index < maxEdits) continue
     if (edit !== undefined)
       return { at, text: `has more than ${maxEdits} changes, or a name with other characters than ASCII` }
     return { at, text: textOf(statement) }
@@ -71,7 +109,7 @@ export function obstacleOf(program: Program): Obstacle | undefined {
 }
 
 function textOf(statement: Typed): string {
-  if (statement.op === 'if') return 'has a condition: a `filter` before or after it has not to be a part of the program'
+  if (statement.op === 'if') return 'has a condition other than `if … { abort }` on fields that it has not changed'
   if (statement.op === 'del') return 'removes a field below the root, or asks for it to be compacted'
   if (statement.op !== 'assign') return 'calls a function'
   if (statement.to.root !== 'event') return 'sets a variable or metadata'
@@ -147,6 +185,8 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
   readonly field: string | undefined
   readonly merges: boolean
   readonly members: ReadonlyMap<string, Value | undefined>
+  readonly guards: readonly ByteGuard[]
+  readonly parsing: ByteEdits | undefined
   /** Made for the first event. */
   #splicer: JsonSplicer | undefined
   // Of the events looked at.
@@ -161,6 +201,18 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
     this.field = spliced.field
     this.merges = spliced.merges
     this.members = spliced.members
+    this.guards = spliced.guards.map(({ fields, program: guard }) => ({
+      fields,
+      endOf({ fields: found, metadata }) {
+        const result = guard.run(found, metadata, true)
+        return isFailure(result) ? result : undefined
+      },
+    }))
+    const { field, merges } = this
+    this.parsing =
+      this.guards.length === 0
+        ? undefined
+        : { field, merges, members: new Map(), guards: [], parsing: undefined, apply: () => {} }
   }
 
   /** Runs the program on an event for which it does not fail. */
@@ -179,7 +231,7 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
 
   /** The event that a run of the program would leave; undefined if it has to run. The event itself stays as it is. */
   defer(event: LogEvent): DeferredEvent<ValueObject> | undefined {
-    if (this.field === undefined) return undefined
+    if (this.field === undefined || this.guards.length > 0) return undefined
     if (this.#resting > 0) {
       this.#resting--
       this.#counts.rested++

@@ -271,10 +271,24 @@ class Remap {
     const { writes } = program
     const splice = this.#splice
     if (splice !== undefined && batch instanceof ByteBatch) {
-      const next = batch.through(splice, (event, kept) => {
-        this.#asText++
-        this.#run(program, event, kept)
-      })
+      const { drop_on_abort, reroute_dropped } = this.#options
+      const isEnd = drop_on_abort && !reroute_dropped
+      const next = batch.through(
+        splice,
+        (event, kept) => {
+          this.#asText++
+          this.#run(program, event, kept)
+        },
+        (end) => {
+          // Whoever wants the event gets it as an object, by a run.
+          const failure = end as RemapError
+          if (!isEnd || failure.outcome !== 'abort') return false
+          this.#asBytes++
+          this.#aborts++
+          this.#lastAbort = failure
+          return true
+        },
+      )
       if (next !== undefined) {
         this.#asBytes += next.lineCount
         return next
