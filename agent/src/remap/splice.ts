@@ -169,6 +169,8 @@ function editOf(statement: Typed): Edit | undefined {
   return name === undefined ? undefined : { name, value: constant }
 }
 
+const noMembers: ByteEdits['members'] = new Map()
+
 /** What became of events. */
 interface LaneCounts {
   deferred: number
@@ -212,7 +214,7 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
     this.parsing =
       this.guards.length === 0
         ? undefined
-        : { field, merges, members: new Map(), guards: [], parsing: undefined, apply: () => {} }
+        : { field, merges, members: noMembers, guards: [], parsing: undefined, apply: () => {} }
   }
 
   /** Runs the program on an event for which it does not fail. */
