@@ -7,8 +7,8 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { PenstockError } from '@penstock/agent/errors'
 import { accountFolder, inClusterTarget, kubeConfigTarget } from '@penstock/agent/kube/config'
+import { type Access, type Exchange, Transport } from '@penstock/agent/kube/transport'
 import type { SignedTarget } from './kubeconfig-library.ts'
-import { type Access, type Exchange, Transport } from './transport.ts'
 
 export interface ConnectionOptions {
   /** A kubeconfig file; `KUBECONFIG`, the service account or `~/.kube/config` if not given. */

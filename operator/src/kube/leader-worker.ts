@@ -3,7 +3,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { claimed, holderOf, type Lease, leasePath, released } from '@penstock/agent/bundle/lease'
-import { type Access, bodyText, Transport } from './transport.ts'
+import { type Access, bodyText, Transport } from '@penstock/agent/kube/transport'
 
 export interface ElectionSettings {
   readonly access: Access

@@ -2,13 +2,13 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Transport } from '@penstock/agent/kube/transport'
 import { silentLogger } from '@penstock/agent/telemetry/logger'
 import { expect, test, vi } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
 import type { Sender } from './client.ts'
 import { Reflector, type ReflectorOptions } from './reflector.ts'
 import { Store } from './store.ts'
-import { Transport } from './transport.ts'
 import { podType } from './types.ts'
 
 // The waits between attempts are the real ones, and the machine may be busy.

@@ -4,6 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
+import { bodyText } from '@penstock/agent/kube/transport'
 import { watchPathOf } from '@penstock/agent/kube/watch'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import { Backoff } from '@penstock/agent/timing/backoff'
@@ -21,7 +22,6 @@ import {
 } from './client.ts'
 import { monotonicNow } from './clock.ts'
 import type { Store } from './store.ts'
-import { bodyText } from './transport.ts'
 
 export interface ReflectorOptions<T extends KubeObject> {
   readonly sender: Sender

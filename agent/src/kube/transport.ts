@@ -1,8 +1,11 @@
-// One HTTP exchange with the API server. Knows the address and how to identify itself, which it is given; where that comes from
-// is connection.ts's business. Loaded in the leader's worker thread too, so it depends on Node alone.
+// One exchange with the API server over HTTP/1.1, for the operator and for agents whose server does not speak HTTP/2. The caller gives
+// the address and the credentials. The operator's leader loads it in a worker thread too, so it depends on Node alone.
 
-import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
-import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import type { Agent as HttpAgent, IncomingMessage } from 'node:http'
+
+// Not by `import`: that also loads the client of `fetch`, 16 MB in every agent.
+const http = () => process.getBuiltinModule('node:http')
+const https = () => process.getBuiltinModule('node:https')
 
 /** How to reach the API server and who we are to it; plain data, so that a worker thread can be given it. */
 export interface Access {
@@ -46,7 +49,7 @@ export class Transport {
         ...exchange.headers,
         ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
       }
-      const request = (secure ? httpsRequest : httpRequest)(
+      const request = (secure ? https() : http()).request(
         {
           host: server.hostname.replace(/^\[|\]$/g, ''),
           port: server.port === '' ? (secure ? 443 : 80) : Number(server.port),
@@ -87,11 +90,11 @@ export class Transport {
     const options = { keepAlive: true, keepAliveMsecs: 15_000, scheduling: 'lifo' as const }
     this.#access = access
     this.#agent = access.server.startsWith('https:')
-      ? new HttpsAgent({
+      ? new (https().Agent)({
           ...options,
           ...Object.fromEntries(Object.entries(access.tls).filter(([, value]) => value !== undefined)),
         })
-      : new HttpAgent(options)
+      : new (http().Agent)(options)
     return this.#agent
   }
 }
