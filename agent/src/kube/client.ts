@@ -1,17 +1,17 @@
-// Requests to the Kubernetes API. All of them share one HTTP/2 connection, which is opened when it is needed and opened
-// again when it was lost; servers that do not speak HTTP/2 are spoken to in HTTP/1.1.
+// Requests of the agent to the Kubernetes API. All of them share one HTTP/2 connection, which is opened when it is needed and opened
+// again when it was lost; servers that do not speak HTTP/2 are spoken to in HTTP/1.1 (transport.ts).
+//
+// The operator has another client (operator/src/kube/client.ts) over transport.ts alone. An agent holds a few watches for years, on
+// each node: one connection costs the API server least. The operator may watch each type in each namespace, more than the 100 streams
+// that a connection of HTTP/2 has, and a watch that waits for a stream would wait forever; it also lists megabytes, writes, and
+// needs what an answer's `Status` says. Both read addresses, credentials, bodies and lines of watches by the same code.
 
-import type { Agent as HttpAgent, IncomingMessage } from 'node:http'
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
-import type { Agent as HttpsAgent } from 'node:https'
 import type { Readable } from 'node:stream'
 import { type ConnectionOptions, connect as connectTls, type TLSSocket } from 'node:tls'
 import { errorText, PenstockError } from '../errors.ts'
 import type { KubeTarget } from './config.ts'
-
-// Only for servers of HTTP/1.1, and not by `import`: that also loads the client of `fetch`, 16 MB in every agent.
-const http = () => process.getBuiltinModule('node:http')
-const https = () => process.getBuiltinModule('node:https')
+import { type Access, addressOf, bodyText, hostOf, Transport, tlsOptions } from './transport.ts'
 
 export interface Answer {
   readonly status: number
@@ -28,51 +28,36 @@ const connectTimeoutMs = 10_000
 const answerTimeoutMs = 60_000
 const pingEveryMs = 30_000
 const pingTimeoutMs = 10_000
-/** Longest answer that is read as a whole. */
-const maxAnswerBytes = 256 * 1024 * 1024
 
 export class KubeClient {
   readonly #target: KubeTarget
   readonly #userAgent: string
-  readonly #tls: ConnectionOptions
+  readonly #address: Omit<Access, 'headers'>
+  readonly #http1 = new Transport()
+  /** Whether the server speaks only HTTP/1.1, as far as is known. */
+  #speaksHttp1: boolean
   #session: Promise<ClientHttp2Session | undefined> | undefined
-  #agent: HttpAgent | HttpsAgent | undefined
   #closed = false
 
   constructor(target: KubeTarget, userAgent: string) {
     this.#target = target
     this.#userAgent = userAgent
-    const { hostname, port } = target.server
-    const host = hostname.replace(/^\[|\]$/g, '')
-    this.#tls = {
-      host,
-      port: Number(port || 443),
-      rejectUnauthorized: target.verify,
-      ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
-      ...(target.serverName === undefined ? {} : { servername: target.serverName }),
-      ...(target.ca === undefined ? {} : { ca: target.ca }),
-      ...(target.cert === undefined ? {} : { cert: target.cert }),
-      ...(target.key === undefined ? {} : { key: target.key }),
-    }
+    this.#address = addressOf(target)
+    this.#speaksHttp1 = target.server.protocol === 'http:'
   }
 
   /** Asks for a path with its query, or sends a body of JSON to it; gives the status and the body as it comes. */
   async get(path: string, signal: AbortSignal, sent?: Sent): Promise<Answer> {
     signal.throwIfAborted()
-    const full = this.#target.server.pathname.replace(/\/$/, '') + path
     const headers: Record<string, string> = { accept: 'application/json', 'user-agent': this.#userAgent }
     const authorization = this.#target.authorization()
     if (authorization !== undefined) headers['authorization'] = authorization
     if (sent !== undefined) headers['content-type'] = 'application/json'
     try {
-      if (this.#target.server.protocol === 'http:') {
-        this.#agent ??= new (http().Agent)({ keepAlive: true })
-        return await this.#getHttp1(full, headers, signal, sent)
-      }
-      const session = this.#agent === undefined ? await this.#connected() : undefined
+      const session = this.#speaksHttp1 ? undefined : await this.#connected()
       return session === undefined
-        ? await this.#getHttp1(full, headers, signal, sent)
-        : await this.#getHttp2(session, full, headers, signal, sent)
+        ? await this.#getHttp1(path, headers, signal, sent)
+        : await this.#getHttp2(session, path, headers, signal, sent)
     } catch (error) {
       if (signal.aborted || error instanceof PenstockError) throw error
       throw new PenstockError(
@@ -92,15 +77,7 @@ export class KubeClient {
   ): Promise<{ readonly status: number; readonly body: unknown }> {
     const sent = post === undefined ? undefined : { method, text: JSON.stringify(post) }
     const { status, body } = await this.get(path, signal, sent)
-    const parts: Buffer[] = []
-    let length = 0
-    for await (const part of body as AsyncIterable<Buffer>) {
-      parts.push(part)
-      length += part.length
-      if (length > maxAnswerBytes)
-        throw new PenstockError('PEN_KUBERNETES', 'An answer of the Kubernetes API is too long.')
-    }
-    const text = Buffer.concat(parts).toString('utf8')
+    const text = await bodyText(body)
     try {
       return { status, body: JSON.parse(text) }
     } catch (error) {
@@ -117,7 +94,7 @@ export class KubeClient {
 
   /** Closes connections; the next request opens one again. */
   async disconnect(): Promise<void> {
-    this.#agent?.destroy()
+    this.#http1.close()
     const session = await this.#session?.catch(() => undefined)
     session?.destroy()
   }
@@ -133,10 +110,10 @@ export class KubeClient {
 
   async #connect(): Promise<ClientHttp2Session | undefined> {
     if (this.#closed) throw new PenstockError('PEN_KUBERNETES', 'The connection to the Kubernetes API was closed.')
-    const socket = await openSocket(this.#tls)
+    const socket = await openSocket(socketOptions(this.#target.server, this.#address.tls))
     if (socket.alpnProtocol !== 'h2') {
       socket.destroy()
-      this.#agent = new (https().Agent)({ ...this.#tls, keepAlive: true })
+      this.#speaksHttp1 = true
       this.#session = undefined
       return undefined
     }
@@ -167,8 +144,9 @@ export class KubeClient {
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const method = sent?.method ?? 'GET'
+      const base = this.#target.server.pathname.replace(/\/$/, '')
       const stream = session.request(
-        { ...headers, [constants.HTTP2_HEADER_METHOD]: method, [constants.HTTP2_HEADER_PATH]: path },
+        { ...headers, [constants.HTTP2_HEADER_METHOD]: method, [constants.HTTP2_HEADER_PATH]: base + path },
         { signal },
       )
       const late = setTimeout(() => stream.destroy(new Error('It did not answer in time.')), answerTimeoutMs)
@@ -188,40 +166,23 @@ export class KubeClient {
     })
   }
 
-  #getHttp1(
+  async #getHttp1(
     path: string,
     headers: Record<string, string>,
     signal: AbortSignal,
     sent: Sent | undefined,
   ): Promise<Answer> {
-    const { server } = this.#target
-    const agent = this.#agent as HttpAgent | HttpsAgent
-    return new Promise((resolve, reject) => {
-      const options = {
-        host: this.#tls.host,
-        port: Number(server.port || (server.protocol === 'http:' ? 80 : 443)),
-        method: sent?.method ?? 'GET',
-        path,
-        headers,
-        agent,
-        signal,
-      }
-      const onAnswer = (answer: IncomingMessage) => {
-        clearTimeout(late)
-        resolve({ status: answer.statusCode ?? 0, body: answer })
-      }
-      const request =
-        server.protocol === 'http:'
-          ? http().request(options, onAnswer)
-          : https().request({ ...this.#tls, ...options }, onAnswer)
-      const late = setTimeout(() => request.destroy(new Error('It did not answer in time.')), answerTimeoutMs)
-      request.on('error', (error) => {
-        clearTimeout(late)
-        reject(error)
-      })
-      request.end(sent?.text)
-    })
+    const method = sent?.method ?? 'GET'
+    const exchange = { method, path, body: sent?.text, signal, answerTimeoutMs }
+    const answer = await this.#http1.send({ ...this.#address, headers }, exchange)
+    return { status: answer.statusCode ?? 0, body: answer }
   }
+}
+
+function socketOptions(server: URL, tls: Access['tls']): ConnectionOptions {
+  const host = hostOf(server)
+  const name = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
+  return { host, port: Number(server.port || 443), ...name, ...tlsOptions(tls) }
 }
 
 function openSocket(options: ConnectionOptions): Promise<TLSSocket> {

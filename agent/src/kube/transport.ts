@@ -2,6 +2,8 @@
 // the address and the credentials. The operator's leader loads it in a worker thread too, so it depends on Node alone.
 
 import type { Agent as HttpAgent, IncomingMessage } from 'node:http'
+import type { ConnectionOptions } from 'node:tls'
+import type { KubeTarget } from './config.ts'
 
 // Not by `import`: that also loads the client of `fetch`, 16 MB in every agent.
 const http = () => process.getBuiltinModule('node:http')
@@ -28,6 +30,32 @@ export interface Exchange {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | undefined
   readonly signal: AbortSignal
+  /** Time limit for the head of the answer; only the signal ends the wait if not given. */
+  readonly answerTimeoutMs?: number
+}
+
+/** Address and TLS of a target, without credentials in headers: those change with the token. */
+export function addressOf(target: KubeTarget): Omit<Access, 'headers'> {
+  return {
+    server: target.server.href.replace(/\/$/, ''),
+    tls: {
+      ca: target.ca,
+      cert: target.cert,
+      key: target.key,
+      servername: target.serverName,
+      rejectUnauthorized: target.verify ? undefined : false,
+    },
+  }
+}
+
+/** The options that are given: Node takes one that is undefined for a value. */
+export function tlsOptions(tls: Access['tls']): ConnectionOptions {
+  return Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined))
+}
+
+/** The host of an address, as sockets want it: an IPv6 address without brackets. */
+export function hostOf(server: URL): string {
+  return server.hostname.replace(/^\[|\]$/g, '')
 }
 
 /** Connections to one server; those of an `Access` are kept for the next request. */
@@ -51,7 +79,7 @@ export class Transport {
       }
       const request = (secure ? https() : http()).request(
         {
-          host: server.hostname.replace(/^\[|\]$/g, ''),
+          host: hostOf(server),
           port: server.port === '' ? (secure ? 443 : 80) : Number(server.port),
           path: server.pathname.replace(/\/$/, '') + exchange.path,
           method: exchange.method,
@@ -59,10 +87,20 @@ export class Transport {
           agent,
           signal: exchange.signal,
         },
-        resolve,
+        (answer) => {
+          clearTimeout(late)
+          resolve(answer)
+        },
       )
+      const late =
+        exchange.answerTimeoutMs === undefined
+          ? undefined
+          : setTimeout(() => request.destroy(new Error('It did not answer in time.')), exchange.answerTimeoutMs)
       request.on('socket', (socket) => socket.setKeepAlive(true, 15_000))
-      request.on('error', reject)
+      request.on('error', (error) => {
+        clearTimeout(late)
+        reject(error)
+      })
       request.end(body)
     })
   }
@@ -78,7 +116,8 @@ export class Transport {
     if (known !== undefined && this.#agent !== undefined) {
       if (
         known === access ||
-        (known.server === access.server && JSON.stringify(known.tls) === JSON.stringify(access.tls))
+        (known.server === access.server &&
+          (known.tls === access.tls || JSON.stringify(known.tls) === JSON.stringify(access.tls)))
       ) {
         this.#access = access
         return this.#agent
@@ -92,21 +131,57 @@ export class Transport {
     this.#agent = access.server.startsWith('https:')
       ? new (https().Agent)({
           ...options,
-          ...Object.fromEntries(Object.entries(access.tls).filter(([, value]) => value !== undefined)),
+          ...tlsOptions(access.tls),
         })
       : new (http().Agent)(options)
     return this.#agent
   }
 }
 
+/** Longest answer that is read as a whole. */
+const maxAnswerBytes = 256 * 1024 * 1024
+
 /** Reads an answer to its end. */
-export async function bodyText(answer: IncomingMessage, maxBytes = 256 * 1024 * 1024): Promise<string> {
+export async function bodyText(answer: AsyncIterable<Buffer>, maxBytes = maxAnswerBytes): Promise<string> {
   const parts: Buffer[] = []
   let length = 0
-  for await (const part of answer as AsyncIterable<Buffer>) {
+  for await (const part of answer) {
     parts.push(part)
     length += part.length
     if (length > maxBytes) throw new Error(`The answer is longer than ${maxBytes} bytes.`)
   }
   return Buffer.concat(parts).toString('utf8')
+}
+
+/** A stream that cannot be trusted any more: the caller must begin with a new list. */
+export class BrokenStreamError extends Error {}
+
+/** The lines of a watch that are not empty; `heard` is called for every piece that arrives. */
+export async function* watchLines(
+  answer: AsyncIterable<Buffer>,
+  maxBytes = 16 * 1024 * 1024,
+  heard?: () => void,
+): AsyncGenerator<string> {
+  let parts: Buffer[] = []
+  let length = 0
+  heard?.()
+  for await (const chunk of answer) {
+    heard?.()
+    let from = 0
+    for (;;) {
+      const end = chunk.indexOf(10, from)
+      if (end === -1) break
+      parts.push(chunk.subarray(from, end))
+      const line = Buffer.concat(parts).toString('utf8')
+      parts = []
+      length = 0
+      from = end + 1
+      if (line.trim() !== '') yield line
+    }
+    if (from < chunk.length) {
+      parts.push(chunk.subarray(from))
+      length += chunk.length - from
+      if (length > maxBytes) throw new BrokenStreamError(`a line is longer than ${maxBytes} bytes`)
+    }
+  }
 }

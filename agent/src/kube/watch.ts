@@ -1,11 +1,14 @@
 // Follows a kind of object of the Kubernetes API: reads the list, then watches from there, for ever.
 // A watch that ends goes on from the last version seen; only when the server has forgotten that version is the list read anew.
+// The operator's reflector keeps objects in a store that its controllers share, and streams its first list. Here objects are handed on
+// page by page and never held as a whole, because the agent keeps only what its pods need.
 
 import { pause } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
 import { doubledMs, jittered } from '../timing/backoff.ts'
 import type { KubeClient } from './client.ts'
+import { BrokenStreamError, watchLines } from './transport.ts'
 
 export interface KubeObject {
   readonly metadata: {
@@ -237,7 +240,8 @@ async function watch<T extends KubeObject>(
     }
     let problem: PenstockError | undefined
     try {
-      for await (const event of eventsOf<T>(body)) {
+      for await (const line of watchLines(body)) {
+        const event = JSON.parse(line) as WatchEvent<T>
         if (event.type === 'ERROR') {
           if (event.object.code === 410) return { version: undefined, seen }
           problem = refused(followed, event.object.code ?? 0, event.object)
@@ -258,25 +262,11 @@ async function watch<T extends KubeObject>(
       if (signal.aborted || (seen === 0 && !silent.signal.aborted)) throw error
       // The connection was cut under a watch that worked: go on from where it was.
       hooks.failed(new PenstockError('PEN_KUBERNETES', `The watch on ${followed.name} was cut: ${errorText(error)}`))
+      if (error instanceof BrokenStreamError) return { version: undefined, seen }
     }
     if (problem !== undefined) throw problem
     return { version, seen }
   } finally {
     clearTimeout(limit)
-  }
-}
-
-/** The JSON lines of a watch. */
-async function* eventsOf<T>(body: AsyncIterable<Buffer>): AsyncGenerator<WatchEvent<T>> {
-  const decoder = new TextDecoder()
-  let carry = ''
-  for await (const part of body) {
-    const text = carry + decoder.decode(part, { stream: true })
-    let start = 0
-    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
-      if (end > start) yield JSON.parse(text.slice(start, end)) as WatchEvent<T>
-      start = end + 1
-    }
-    carry = text.slice(start)
   }
 }

@@ -1,5 +1,6 @@
 // What a controller asks of the API server. Every request has a time limit, waits its turn in the client's flow control and names
-// its controller in the User-Agent. Only this room speaks to the API server.
+// its controller in the User-Agent. Only this room speaks to the API server. The head of the agent's kube/client.ts says why agents
+// have another client, and what both share.
 
 import type { IncomingMessage } from 'node:http'
 import { errorText } from '@penstock/agent/errors'

@@ -7,7 +7,7 @@ import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { PenstockError } from '@penstock/agent/errors'
 import { accountFolder, inClusterTarget, kubeConfigTarget } from '@penstock/agent/kube/config'
-import { type Access, type Exchange, Transport } from '@penstock/agent/kube/transport'
+import { type Access, addressOf, type Exchange, Transport } from '@penstock/agent/kube/transport'
 import type { SignedTarget } from './kubeconfig-library.ts'
 
 export interface ConnectionOptions {
@@ -94,15 +94,8 @@ async function readAccess(options: ConnectionOptions): Promise<{ access: Access;
     const authorization = target.authorization()
     return {
       access: {
-        server: target.server.href.replace(/\/$/, ''),
+        ...addressOf(target),
         headers: { ...target.headers, ...(authorization === undefined ? {} : { authorization }) },
-        tls: {
-          ca: target.ca,
-          cert: target.cert,
-          key: target.key,
-          servername: target.serverName,
-          rejectUnauthorized: target.verify ? undefined : false,
-        },
       },
       namespace: target.namespace,
     }

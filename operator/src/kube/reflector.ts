@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
-import { bodyText } from '@penstock/agent/kube/transport'
+import { BrokenStreamError, bodyText, watchLines } from '@penstock/agent/kube/transport'
 import { watchPathOf } from '@penstock/agent/kube/watch'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import { Backoff } from '@penstock/agent/timing/backoff'
@@ -100,7 +100,7 @@ export class Reflector<T extends KubeObject> {
           this.#forget()
           continue
         }
-        if (error instanceof BrokenStream) this.#forget()
+        if (error instanceof BrokenStreamError) this.#forget()
         const waitMs = Math.max(backoff.next(), (error instanceof KubeError && error.retryAfterMs) || 0)
         this.#options.logger.warn(
           { ...facts, wait_ms: Math.round(waitMs) },
@@ -193,7 +193,7 @@ export class Reflector<T extends KubeObject> {
     const fine = store.replace(items, this.#scope, isOurs)
     this.#version = version
     this.#expired = false
-    if (!fine) throw new BrokenStream('a handler failed')
+    if (!fine) throw new BrokenStreamError('a handler failed')
   }
 
   // --- Every further one ---
@@ -227,7 +227,7 @@ export class Reflector<T extends KubeObject> {
       this.liveness.lastProgress = monotonicNow()
       const listed: T[] | undefined = initial ? [] : undefined
       const state = { listed }
-      for await (const line of lines(answer, this.#options.maxLineBytes ?? 16 * 1024 * 1024, () => {
+      for await (const line of watchLines(answer, this.#options.maxLineBytes, () => {
         clearTimeout(silence)
         silence = setTimeout(() => abort.abort(new Error(`silent for ${silenceMs / 1000} s`)), silenceMs)
       })) {
@@ -251,7 +251,7 @@ export class Reflector<T extends KubeObject> {
     try {
       event = JSON.parse(line) as { type: string; object: T }
     } catch (error) {
-      throw new BrokenStream('a line is not valid JSON', { cause: error })
+      throw new BrokenStreamError('a line is not valid JSON', { cause: error })
     }
     const now = Date.now()
     this.liveness.lastProgress = monotonicNow()
@@ -269,7 +269,7 @@ export class Reflector<T extends KubeObject> {
         }
         this.#version = version
         const fine = event.type === 'DELETED' ? store.remove(object) : store.set(object)
-        if (!fine) throw new BrokenStream('a handler failed')
+        if (!fine) throw new BrokenStreamError('a handler failed')
         return
       }
       case 'BOOKMARK':
@@ -287,7 +287,7 @@ export class Reflector<T extends KubeObject> {
         throw statusError(code, JSON.stringify(event.object), `watch of ${this.#what}`)
       }
       default:
-        throw new BrokenStream(`unknown event type ${JSON.stringify(event.type)}`)
+        throw new BrokenStreamError(`unknown event type ${JSON.stringify(event.type)}`)
     }
   }
 
@@ -311,34 +311,5 @@ export class Reflector<T extends KubeObject> {
   #selectors() {
     const { labelSelector, fieldSelector } = this.#options
     return { labelSelector, fieldSelector }
-  }
-}
-
-/** What was received cannot be trusted: the next step is a new list. */
-class BrokenStream extends Error {}
-
-/** The lines of an answer; `heard` is called for every piece that arrives. */
-async function* lines(answer: IncomingMessage, maxBytes: number, heard: () => void): AsyncIterable<string> {
-  let parts: Buffer[] = []
-  let length = 0
-  heard()
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    heard()
-    let from = 0
-    for (;;) {
-      const end = chunk.indexOf(10, from)
-      if (end === -1) break
-      parts.push(chunk.subarray(from, end))
-      const line = Buffer.concat(parts).toString('utf8')
-      parts = []
-      length = 0
-      from = end + 1
-      if (line.trim() !== '') yield line
-    }
-    if (from < chunk.length) {
-      parts.push(chunk.subarray(from))
-      length += chunk.length - from
-      if (length > maxBytes) throw new BrokenStream(`a line is longer than ${maxBytes} bytes`)
-    }
   }
 }
