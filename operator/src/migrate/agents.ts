@@ -7,6 +7,8 @@ import type { Draft, Included, NamedText } from './draft.ts'
 import { convertFluentBit, isFluentBit } from './fluent-bit/convert.ts'
 import { fluentBitTables } from './fluent-bit/page.ts'
 import { fluentBitTrial } from './fluent-bit/trial.ts'
+import { convertFluentd, isFluentd } from './fluentd/convert.ts'
+import { fluentdTables } from './fluentd/page.ts'
 import { convertOtel } from './otel/convert.ts'
 import { otelTables } from './otel/page.ts'
 import { isOtel } from './otel/read.ts'
@@ -50,6 +52,7 @@ export const oldAgents: readonly OldAgent[] = [
     tables: fluentBitTables,
     trial: fluentBitTrial,
   },
+  { name: 'fluentd', title: 'Fluentd', recognises: isFluentd, convert: convertFluentd, tables: fluentdTables },
   { name: 'alloy', title: 'Alloy', recognises: isAlloy, convert: convertAlloy, tables: alloyTables },
   { name: 'promtail', title: 'Promtail', recognises: isPromtail, convert: convertPromtail, tables: promtailTables },
   {

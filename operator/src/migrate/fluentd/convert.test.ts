@@ -1,0 +1,281 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
+// What converted configurations of Fluentd make of an event, what they name as gaps, and how files are read.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { Draft } from '../draft.ts'
+import { convertFluentd } from './convert.ts'
+import { readFluentd } from './syntax.ts'
+import { matchOf } from './tags.ts'
+
+const convert = (text: string) => converted(convertFluentd, [{ file: 'fluent.conf', text }])
+
+const pods = `<source>
+  @type tail
+  path /var/log/containers/*.log
+  tag kubernetes.*
+  <parse>
+    @type cri
+  </parse>
+</source>
+`
+const files =
+  '<source>\n  @type tail\n  path /srv/app.log\n  tag app.log\n  <parse>\n    @type json\n  </parse>\n</source>\n'
+const filter = (type: string, ...lines: string[]) =>
+  `<filter **>\n  @type ${type}\n${lines.map((line) => `  ${line}\n`).join('')}</filter>\n`
+const end = '<match **>\n  @type null\n</match>\n'
+
+const time = '2026-11-24T10:11:12.5Z'
+const line = (message: string) => ({
+  message,
+  stream: 'stdout',
+  timestamp: time,
+  orchestrator: {
+    pod_name: 'web-1',
+    pod_namespace: 'shop',
+    container_name: 'web',
+    container_id: 'containerd://abc',
+    pod_labels: { 'app.kubernetes.io/name': 'web' },
+  },
+})
+
+test.each([
+  {
+    name: 'the record of a pod',
+    text: pods,
+    event: line('x'),
+    expected: { message: 'x', stream: 'stdout', logtag: 'F' },
+  },
+  {
+    name: 'docker',
+    text: pods.replace('@type cri', '@type json\n    time_format %Y-%m-%dT%H:%M:%S.%NZ'),
+    event: line('x'),
+    expected: { log: 'x', stream: 'stdout' },
+  },
+  {
+    name: 'facts about the pod',
+    text: pods + filter('kubernetes_metadata', 'de_dot true'),
+    event: line('x'),
+    expected: {
+      docker: { container_id: 'abc' },
+      'kubernetes.labels': { 'app_kubernetes_io/name': 'web' },
+    },
+  },
+  {
+    name: 'values are those of the record as it came',
+    text:
+      files +
+      filter(
+        'record_transformer',
+        'enable_ruby true',
+        'remove_keys c',
+        '<record>',
+        '  a ${record["b"]}',
+        '  b ${record["a"]}',
+        '  t ${tag}',
+        '  p ${tag_parts[1]}-x',
+        '  l ${record["lev"] || "info"}',
+        '  u ${record["n"]["m"].upcase}',
+        '</record>',
+      ),
+    event: { message: '{"a":1,"b":"two","c":3,"n":{"m":"deep"}}', timestamp: time },
+    expected: { a: 'two', b: 1, t: 'app.log', p: 'log-x', l: 'info', u: 'DEEP' },
+  },
+  {
+    name: 'a field of the time',
+    text: files.replace(
+      '@type json',
+      '@type json\n    time_key at\n    time_type string\n    time_format %Y-%m-%d %H:%M:%S',
+    ),
+    event: { message: '{"a":1,"at":"2020-01-02 03:04:05"}', timestamp: time },
+    expected: { a: 1, timestamp: '2020-01-02T03:04:05Z' },
+  },
+  {
+    name: 'seconds since 1970',
+    text: files,
+    event: { message: '{"a":1,"time":1577934245.5}', timestamp: time },
+    expected: { a: 1, timestamp: '2020-01-02T03:04:05.5Z' },
+  },
+  {
+    name: 'an expression with types',
+    text:
+      files +
+      filter(
+        'parser',
+        'key_name log',
+        'reserve_data true',
+        'remove_key_name_field true',
+        'inject_key_prefix in_',
+        '<parse>',
+        '  @type regexp',
+        '  expression /^(?<code>\\d+) (?<rest>.*)$/',
+        '  types code:integer',
+        '</parse>',
+      ),
+    event: { message: '{"log":"200 OK","a":1}', timestamp: time },
+    expected: { a: 1, in_code: 200, in_rest: 'OK' },
+  },
+  {
+    name: 'what a strict parser does not match is left out',
+    text: files + filter('parser', 'key_name log', '<parse>', '  @type json', '</parse>'),
+    event: { message: '{"log":"no JSON"}', timestamp: time },
+    expected: undefined,
+  },
+  {
+    name: 'what a lenient parser does not match stays',
+    text:
+      files +
+      filter(
+        'parser',
+        'key_name log',
+        'reserve_data true',
+        'emit_invalid_record_to_error false',
+        '<parse>',
+        '  @type json',
+        '</parse>',
+      ),
+    event: { message: '{"log":"no JSON"}', timestamp: time },
+    expected: { log: 'no JSON' },
+  },
+  {
+    name: 'grep takes numbers as texts',
+    text:
+      files +
+      filter(
+        'grep',
+        '<regexp>',
+        '  key code',
+        '  pattern /^2/',
+        '</regexp>',
+        '<exclude>',
+        '  key $.n.m',
+        '  pattern x',
+        '</exclude>',
+      ),
+    event: { message: '{"code":204,"n":{"m":"y"}}', timestamp: time },
+    expected: { code: 204 },
+  },
+  {
+    name: 'grep leaves out',
+    text: files + filter('grep', 'exclude1 code ^2'),
+    event: { message: '{"code":204}', timestamp: time },
+    expected: undefined,
+  },
+  {
+    name: 'a tag of a pod',
+    text: `${pods}<match kubernetes.var.log.containers.**_shop_**>\n  @type stdout\n  <inject>\n    tag_key tag\n  </inject>\n</match>\n`,
+    event: line('x'),
+    expected: { message: 'x', tag: 'kubernetes.var.log.containers.web-1_shop_web-abc.log' },
+  },
+  {
+    name: 'another tag of a pod',
+    text: `${pods}<match kubernetes.var.log.containers.**_cart_**>\n  @type stdout\n</match>\n`,
+    event: line('x'),
+    expected: undefined,
+  },
+  {
+    name: 'a rule that inverts',
+    text: `${files}<match app.**>\n  @type rewrite_tag_filter\n  <rule>\n    key level\n    pattern /debug/\n    invert true\n    tag kept\n  </rule>\n</match>\n<match kept>\n  @type null\n</match>\n`,
+    event: { message: '{"level":"debug"}', timestamp: time },
+    expected: undefined,
+  },
+])('an event: $name', async ({ text, event, expected }) => {
+  const { document, resource, gaps } = convert(text.includes('<match') ? text : text + end)
+  expect(gaps).toEqual([])
+  withTest(document, resource, event, expected)
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('files that are included stand where they are included, and those that are missing are gaps', () => {
+  const draft = new Draft()
+  const others: Readonly<Record<string, string>> = { 'conf.d/*.conf': filter('grep', 'regexp1 a b') }
+  const included = (path: string) => (others[path] === undefined ? [] : [{ file: path, text: others[path] }])
+  convertFluentd(
+    [{ file: 'fluent.conf', text: `${files}@include conf.d/*.conf\n@include gone.conf\n${end}` }],
+    included,
+    draft,
+  )
+  expect(draft.gaps).toMatchObject([{ subject: '@include gone.conf', line: 10, reason: 'the file cannot be read' }])
+  expect(draft.document({ name: 'a' }).toString()).toContain('grep-filter')
+})
+
+test('values go over lines, and hold quotes, brackets and signs of comments', () => {
+  const { parts, remarks } = readFluentd(
+    `<match a{b,c}.**> # why
+  @type http
+  password "#{ENV["PASS"]}" # no comment in it
+  text "two
+lines \\"quoted\\" # no comment"
+  list ["a",
+    "b"]
+  pattern /a#b/   # a comment
+  when #{1 + 1}
+  colour '#{no} #fff'
+</match>
+`,
+    'f',
+  )
+  const [element] = parts
+  expect(element).toMatchObject({ name: 'match', argument: 'a{b,c}.**', line: 1 })
+  const values = element !== undefined && 'parameters' in element ? element.parameters : []
+  expect(Object.fromEntries(values.map(({ key, value }) => [key, value]))).toEqual({
+    '@type': 'http',
+    password: '${PASS}',
+    text: 'two\nlines "quoted" # no comment',
+    list: '["a",\n    "b"]',
+    pattern: '/a#b/',
+    when: '#{1 + 1}',
+    colour: '#{no} #fff',
+  })
+  expect(remarks).toMatchObject([{ subject: '#{1 + 1}', line: 9 }])
+})
+
+test.each([
+  ['<source>\n  @type tail\n', '`</source>` is missing'],
+  ['</source>\n', 'no such element is open here'],
+  ['path /x\n', 'a parameter stands outside of all elements'],
+])('what cannot be read is a gap: %j', (text, reason) => {
+  expect(readFluentd(text, 'f').remarks.map((remark) => remark.reason)).toEqual([reason])
+})
+
+test.each([
+  ['kubernetes.*', '**', 'all'],
+  ['kubernetes.*', 'kubernetes.**', 'all'],
+  ['kubernetes.*', 'app.** kubernetes.**', 'all'],
+  ['kubernetes.*', 'kubernetes.*', 'some'],
+  ['kubernetes.*', 'kubernetes.var.log.containers.**_shop_**', 'some'],
+  ['kubernetes.*', 'other.**', 'none'],
+  ['a.b.c', 'a.**', 'all'],
+  ['a', 'a.**', 'all'],
+  ['a.b.c', '**.c', 'all'],
+  ['a.b.c', 'a.*', 'none'],
+  ['a.b.c', 'a.*.c', 'all'],
+  ['a.b', 'a.{b,c}', 'all'],
+] as const)('events of the tag %s and the pattern %s: %s', (text, pattern, match) => {
+  expect(matchOf({ text, isOfPods: true }, pattern)).toBe(match)
+})
+
+test('gaps name the file, the line, the reason and what to do', () => {
+  const { gaps } = convert(`<source>
+  @type forward
+</source>
+<filter **>
+  @type lua_like
+</filter>
+<match **>
+  @type http
+  endpoint http://a/\${tag_parts[1]}
+  odd_option 1
+</match>
+<match never>
+  @type null
+</match>
+`)
+  expect(gaps.map(({ line, subject, reason }) => `${line} ${subject}: ${reason}`)).toEqual([
+    '1 source forward: there is no source that listens for it',
+    '4 filter lua_like: the plugin is not known',
+    '10 http: odd_option: the option `odd_option` has no counterpart',
+    '7 http: http://a/${tag_parts[1]}: the address holds parts of tags',
+    '12 match never: no source has a tag that reaches it',
+  ])
+})

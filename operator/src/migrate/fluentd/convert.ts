@@ -1,0 +1,538 @@
+// A Fluentd configuration to a Pipeline. Events take the way that their tags have through Fluentd: the filters of a label in their order, up
+// to the first match that takes them. Copies, labels and new tags are followed here.
+
+import { fieldLiteral } from '@penstock/agent/remap/literal'
+import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
+import { Context } from '../fluent-bit/plugin.ts'
+import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { pattern } from '../fluent-bit/text.ts'
+import type { Described, Refusal } from '../page.ts'
+import { childrenOf, type Plugged, sectionOf } from './element.ts'
+import { filters, openOptions, refusedFilters } from './filters.ts'
+import { inputs, type Joined, joinedBy, refusedInputs, replacedInputs } from './inputs.ts'
+import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
+import { recordPath } from './ruby.ts'
+import { type Element, type Include, readFluentd } from './syntax.ts'
+import { matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
+
+const maxFiles = 100
+/** How often events may get a new tag or label. */
+const maxHops = 8
+
+/** Matches that lead events on. */
+export const flows: readonly Described[] = [
+  {
+    name: 'copy',
+    becomes: 'the sinks of its stores read the same transforms',
+    options: { copy_mode: 'events are never shared where they are changed' },
+  },
+  { name: 'relabel', becomes: 'the filters and matches of the label follow', options: {} },
+  {
+    name: 'rewrite_tag_filter',
+    becomes: 'a filter transform for each rule, from which a branch begins with the filters and matches of the new tag',
+    options: {
+      rule: 'the condition of a branch; the first that matches counts',
+      capitalize_regex_backreference: 'tags of events are no part of them',
+      hostname_command: 'tags of events are no part of them',
+      remove_tag_prefix: 'tags of events are no part of them',
+      emit_mode: 'events go on one by one',
+    },
+  },
+  {
+    name: 'detect_exceptions',
+    becomes: '`multiline` of the source',
+    options: {
+      languages: '`preset`',
+      remove_tag_prefix: 'the tag afterwards',
+      multiline_flush_interval: 'the time of the preset counts',
+      message: 'the line of the source',
+      stream: 'lines of one stream are joined',
+      max_bytes: '`max_merged_line_bytes` of the source',
+      max_lines: 'the size counts',
+      match_tag: 'the tag stays',
+      force_line_breaks: 'lines are joined by newlines',
+    },
+  },
+  {
+    name: 'concat',
+    becomes: '`multiline` of the source',
+    options: {
+      key: 'the line of the source',
+      multiline_start_regexp: '`start`',
+      stream_identity_key: 'lines of one container are joined',
+      flush_interval: '`timeoutMs`',
+      timeout_label: 'events go on in any case',
+      separator: 'lines are joined by newlines',
+      partial_key: 'the source joins parts by itself',
+      partial_value: 'the source joins parts by itself',
+      use_partial_metadata: 'the source joins parts by itself',
+      use_partial_cri_logtag: 'the source joins parts by itself',
+      partial_cri_logtag_key: 'the source joins parts by itself',
+      partial_cri_stream_key: 'the source joins parts by itself',
+      keep_partial_metadata: 'the source joins parts by itself',
+      keep_partial_key: 'the source joins parts by itself',
+      use_first_timestamp: 'an event has the time of its first line',
+    },
+  },
+]
+
+export function isFluentd({ text }: NamedText): boolean {
+  return /^\s*<(?:source|match|filter|system|label|worker)\b[^>]*>\s*$/m.test(text) && /^\s*(?:@?type)\s+\S/m.test(text)
+}
+
+/** Reads the files of one configuration, with those that they include, into a draft. */
+export function convertFluentd(files: readonly NamedText[], included: Included, draft: Draft): void {
+  const elements = load(files, included, draft.gaps)
+  new Conversion(draft, elements).run()
+}
+
+function load(mains: readonly NamedText[], included: Included, gaps: Gap[]): Element[] {
+  const elements: Element[] = []
+  const seen = new Set<string>()
+  const read = ({ file, text }: NamedText): void => {
+    if (seen.has(file) || seen.size >= maxFiles) return
+    seen.add(file)
+    const { parts, remarks } = readFluentd(text, file)
+    gaps.push(...remarks)
+    for (const part of parts) {
+      if (!isInclude(part)) {
+        elements.push(part)
+        continue
+      }
+      const next = included(part.path, file)
+      if (next.length === 0) {
+        gaps.push({
+          file,
+          line: part.line,
+          subject: `@include ${part.path}`,
+          reason: 'the file cannot be read',
+          nearest: 'Put the file beside the configuration, and convert again.',
+        })
+      }
+      for (const each of next) read(each)
+    }
+  }
+  for (const main of mains) read(main)
+  return elements
+}
+
+function isInclude(part: Element | Include): part is Include {
+  return 'path' in part
+}
+
+/** Events on their way: the transforms that they come from, and their tag. */
+interface Flow {
+  readonly heads: readonly string[]
+  readonly tag: Tag
+  readonly hops: number
+}
+
+/** What arrives at a sink. */
+interface Arrival {
+  readonly heads: string[]
+  /** The tag, if all events have the same. */
+  tag: Tag | undefined
+}
+
+class Conversion {
+  readonly #draft: Draft
+  readonly #context: Context
+  readonly #gaps: Gap[]
+  /** Filters and matches by label; those outside of labels have the empty name. */
+  readonly #labels = new Map<string, Plugged[]>()
+  readonly #sources: Plugged[] = []
+  readonly #arrivals = new Map<Plugged, Arrival>()
+  readonly #sections = new Map<Element, Plugged>()
+
+  constructor(draft: Draft, elements: readonly Element[]) {
+    this.#draft = draft
+    this.#gaps = draft.gaps
+    this.#context = new Context([], draft.gaps)
+    this.#collect(elements, '')
+  }
+
+  #collect(elements: readonly Element[], label: string): void {
+    const own = this.#labels.get(label) ?? []
+    this.#labels.set(label, own)
+    for (const element of elements) {
+      if (element.name === 'source') this.#sources.push(this.#section(element))
+      else if (element.name === 'filter' || element.name === 'match') own.push(this.#section(element))
+      else if (element.name === 'label') this.#collect(element.children, element.argument)
+      else if (element.name === 'worker') this.#collect(element.children, label)
+      else if (element.name !== 'system') {
+        this.#context.gap(
+          element,
+          `<${element.name}>`,
+          'the element is not known',
+          'Leave it out, or add transforms for it.',
+        )
+      }
+    }
+  }
+
+  #section(element: Element): Plugged {
+    const known = this.#sections.get(element)
+    if (known !== undefined) return known
+    const section = sectionOf(element)
+    this.#sections.set(element, section)
+    return section
+  }
+
+  run(): void {
+    const groups = new Map<string, { heads: string[]; tag: Tag; label: string }>()
+    for (const section of this.#sources) {
+      const flow = this.#source(section)
+      if (flow === undefined) continue
+      const key = `${flow.label}\n${flow.tag.text}`
+      const group = groups.get(key) ?? { heads: [], tag: flow.tag, label: flow.label }
+      group.heads.push(flow.head)
+      groups.set(key, group)
+    }
+    for (const { heads, tag, label } of groups.values()) this.#follow({ heads, tag, hops: 0 }, label)
+    for (const [section, { heads, tag }] of this.#arrivals) this.#sink(section, heads, tag)
+    this.#reportUnreached()
+    this.#draft.removeUnread()
+    this.#complete()
+  }
+
+  #source(section: Plugged): { readonly head: string; readonly tag: Tag; readonly label: string } | undefined {
+    const name = nameOf(section)
+    const label = lastValue(section, '@label') ?? ''
+    const text = lastValue(section, 'tag') ?? section.type
+    const isPods =
+      (lastValue(section, 'path') ?? '').includes('/var/log/containers/') ||
+      (lastValue(section, 'path') ?? '').includes('/var/log/pods/')
+    const tag = { text, isOfPods: isPods }
+    const replacement = Object.hasOwn(replacedInputs, section.type) ? replacedInputs[section.type] : undefined
+    if (replacement !== undefined) {
+      this.#gaps.push({
+        file: section.file,
+        line: section.line,
+        subject: `source ${section.type}`,
+        reason: 'it shows Fluentd itself',
+        nearest: replacement,
+        isReplaced: true,
+      })
+      return undefined
+    }
+    this.#reportVariables(section)
+    const plugin = this.#find(section, inputs, refusedInputs)
+    if (plugin === undefined) {
+      const comments = [
+        `GAP: the source \`${section.type}\` (${section.file}:${section.line}) has no counterpart. This source reads nothing.`,
+      ]
+      const head = this.#draft.add('sources', name, {
+        type: 'file',
+        config: { include: [`/var/empty/${name.replace(/[^\w-]/g, '-')}`] },
+        comments,
+      })
+      return { head, tag, label }
+    }
+    const { component, steps } = plugin.build(section, this.#context, this.#gaps)
+    const joined = this.#joining(tag, label)
+    const isPodSource = component.type === 'orchestrator_logs'
+    const whole =
+      joined === undefined
+        ? component
+        : isPodSource
+          ? { ...component, multiline: joined.pods }
+          : { ...component, config: { ...component.config, multiline: joined.file } }
+    const source = this.#draft.add('sources', name, whole)
+    const [head = source] = this.#append([source], steps, `${name}-record`, section)
+    return { head, tag, label }
+  }
+
+  /** How the lines of a source are joined by what its events meet. */
+  #joining(tag: Tag, label: string): Joined | undefined {
+    let current = tag
+    for (const section of this.#labels.get(label) ?? []) {
+      if (matchOf(current, section.pattern) === 'none') continue
+      if (section.kind === 'filter' && section.type === 'concat') {
+        const start = lastValue(section, 'multiline_start_regexp')
+        if (start !== undefined)
+          return joinedBy(
+            start,
+            1000 * Number(/^\d+/.exec(lastValue(section, 'flush_interval') ?? '')?.[0] ?? 5),
+            section,
+            this.#context,
+          )
+        const isPartial = section.entries.some(({ key }) => key.includes('partial'))
+        if (!isPartial)
+          this.#context.gap(
+            section,
+            'concat',
+            'lines are joined only from a first line on',
+            'Give `multiline.custom` to the source.',
+          )
+      }
+      if (section.kind === 'match') {
+        if (section.type !== 'detect_exceptions') return undefined
+        const [language = 'java'] = (lastValue(section, 'languages') ?? 'java').replace(/[[\]"'\s]/g, '').split(',')
+        const preset = ['java', 'python', 'go', 'ruby'].includes(language) ? language : 'java'
+        this.#context.gap(
+          section,
+          `detect_exceptions ${language}`,
+          `the preset \`${preset}\` has rules of its own, which may join other lines than Fluentd's`,
+          'Compare a few stack traces by `penstock run`.',
+        )
+        const start = '^[^\\s]'
+        const file = {
+          start_pattern: start,
+          condition_pattern: '^\\s|^Caused by:|^$',
+          mode: 'continue_through',
+          timeout_ms: 2000,
+        }
+        return { pods: { preset }, file }
+      }
+      current = tag
+    }
+    return undefined
+  }
+
+  /** Sends events through the filters of a label, up to the match that takes them. */
+  #follow(start: Flow, label: string): void {
+    let flow = start
+    for (const section of this.#labels.get(label) ?? []) {
+      const match = matchOf(flow.tag, section.pattern)
+      if (match === 'none') continue
+      if (match === 'all') {
+        if (section.kind === 'match') {
+          this.#take(section, flow, label)
+          return
+        }
+        flow = { ...flow, heads: this.#filtered(section, flow) }
+        continue
+      }
+      const parts = this.#divided(section, flow)
+      if (parts === undefined) continue
+      if (section.kind === 'match') {
+        this.#take(section, { ...flow, heads: parts.taken }, label)
+        flow = { ...flow, heads: parts.rest }
+      } else flow = { ...flow, heads: [...this.#filtered(section, { ...flow, heads: parts.taken }), ...parts.rest] }
+    }
+    // Events that no match takes are discarded, with a warning in Fluentd's log.
+  }
+
+  /** Events whose tags a pattern takes, and the others; undefined if tags cannot be known. */
+  #divided(section: Plugged, { heads, tag }: Flow): { readonly taken: string[]; readonly rest: string[] } | undefined {
+    if (!tag.isOfPods) {
+      this.#context.gap(
+        section,
+        `<${section.kind} ${section.pattern}>`,
+        `the pattern chooses some of the tags \`${tag.text}\`, and events have no tags`,
+        'Give the step a condition by fields, or read these files by a source of their own.',
+      )
+      return undefined
+    }
+    const test = `is_object(parse_grok(tag, ${pattern(patternOf(section.pattern))}) ?? null)`
+    const step = (condition: string): Step => ({ type: 'filter', text: `${tagProgram(tag)}\n${condition}` })
+    const name = nameOf(section)
+    return {
+      taken: this.#append(heads, [step(test)], `${name}-tag`, section),
+      rest: this.#append(heads, [step(`!${test}`)], `${name}-other-tags`, section),
+    }
+  }
+
+  #filtered(section: Plugged, { heads, tag }: Flow): string[] {
+    if (section.type === 'concat') return [...heads]
+    this.#reportVariables(section)
+    const plugin = this.#find(section, filters, refusedFilters)
+    const steps: readonly Step[] =
+      plugin === undefined
+        ? [
+            {
+              type: 'remap',
+              text: '.',
+              comments: [
+                `GAP: the filter \`${section.type}\` (${section.file}:${section.line}) has no counterpart. Events pass unchanged.`,
+              ],
+            },
+          ]
+        : plugin.build(section, this.#context, this.#gaps, tag)
+    return this.#append(heads, steps, nameOf(section), section)
+  }
+
+  #take(section: Plugged, flow: Flow, label: string): void {
+    if (flow.hops > maxHops) {
+      this.#context.gap(
+        section,
+        `match ${section.type}`,
+        `events would get a new tag or label more than ${maxHops} times`,
+        'Look whether rules match the tags that they give.',
+      )
+      return
+    }
+    const next = { ...flow, hops: flow.hops + 1 }
+    if (section.type === 'copy') {
+      const stores = childrenOf(section.element, 'store')
+      if (stores.length === 0) this.#context.gap(section, 'copy', 'it has no store', 'Add sinks.')
+      for (const store of stores) this.#take(this.#section(store), next, label)
+    } else if (section.type === 'relabel') {
+      const wanted = lastValue(section, '@label') ?? ''
+      if (!this.#labels.has(wanted))
+        this.#context.gap(section, `relabel ${wanted}`, 'there is no such label', 'Add the label, or a sink.')
+      this.#follow(next, wanted)
+    } else if (section.type === 'rewrite_tag_filter') this.#rewrite(section, next, label)
+    else if (section.type === 'detect_exceptions') {
+      const prefix = lastValue(section, 'remove_tag_prefix')
+      const { text, isOfPods } = flow.tag
+      const shorter = prefix !== undefined && text.startsWith(`${prefix}.`) ? text.slice(prefix.length + 1) : text
+      if (shorter === text) this.#followAfter(section, { ...next }, label)
+      else this.#follow({ ...next, tag: { text: shorter, isOfPods } }, lastValue(section, '@label') ?? label)
+    } else {
+      const arrival = this.#arrivals.get(section)
+      if (arrival === undefined) this.#arrivals.set(section, { heads: [...flow.heads], tag: flow.tag })
+      else {
+        arrival.heads.push(...flow.heads.filter((head) => !arrival.heads.includes(head)))
+        if (arrival.tag?.text !== flow.tag.text) arrival.tag = undefined
+      }
+    }
+  }
+
+  /** Events that keep their tag would meet the same match again. */
+  #followAfter(section: Plugged, flow: Flow, label: string): void {
+    const all = this.#labels.get(label) ?? []
+    const rest = all.slice(all.indexOf(section) + 1)
+    const name = `${label}\n${section.line}`
+    this.#labels.set(name, rest)
+    this.#follow(flow, name)
+    this.#labels.delete(name)
+  }
+
+  #rewrite(section: Plugged, flow: Flow, label: string): void {
+    const before: string[] = []
+    for (const element of childrenOf(section.element, 'rule')) {
+      const rule = this.#section(element)
+      const path = recordPath(lastValue(rule, 'key') ?? '')
+      const regex = lastValue(rule, 'pattern')
+      const tag = lastValue(rule, 'tag')
+      if (path === undefined || regex === undefined || tag === undefined) {
+        this.#context.gap(
+          rule,
+          'rewrite_tag_filter: rule',
+          'the rule is not a field, an expression and a tag',
+          'Write the branch as a filter transform, and name it in the inputs of its sinks.',
+        )
+        continue
+      }
+      const found = `is_object(parse_grok(to_string(${fieldLiteral(path)}) ?? "", ${pattern(regex)}) ?? null)`
+      const test = isOn(lastValue(rule, 'invert'), false) ? `!${found}` : found
+      const condition = [...before.map((earlier) => `!(${earlier})`), test].join(' && ')
+      before.push(test)
+      const heads = this.#append(flow.heads, [{ type: 'filter', text: condition }], `${nameOf(section)}-rule`, rule)
+      const next = lastValue(rule, 'label') ?? lastValue(section, '@label') ?? label
+      const text = tag.replace(/\$\{tag\}/g, flow.tag.text).replace(/\$(?:\{[^}]*\}|\d+)|__[A-Z_]+(?:\[\d+\])?__/g, '*')
+      this.#follow({ ...flow, heads, tag: { text, isOfPods: flow.tag.isOfPods && text.includes(flow.tag.text) } }, next)
+    }
+  }
+
+  #sink(section: Plugged, heads: readonly string[], tag: Tag | undefined): void {
+    const name = nameOf(section)
+    this.#reportVariables(section)
+    const plugin = this.#find(section, outputs, refusedOutputs)
+    const secondary = secondaryOf(section)
+    if (secondary !== undefined) {
+      this.#context.gap(
+        section,
+        `secondary ${secondary}`,
+        'events whose retries end go nowhere else',
+        'Retries do not end by themselves: leave `request.retry_attempts` out.',
+      )
+    }
+    if (plugin === undefined) {
+      const comments = [
+        `GAP: the output \`${section.type}\` (${section.file}:${section.line}) has no counterpart. This sink discards its events.`,
+      ]
+      this.#draft.add('sinks', name, { type: 'blackhole', inputs: heads, comments })
+      return
+    }
+    const { component, steps } = plugin.build(section, this.#context, this.#gaps, tag)
+    this.#draft.add('sinks', name, { ...component, inputs: this.#append(heads, steps, `${name}-form`, section) })
+  }
+
+  #append(heads: readonly string[], steps: readonly Step[], name: string, section: Plugged): string[] {
+    const { file, line, kind, type } = section
+    return this.#draft.append(heads, steps, name, { file, line, subject: `${kind} ${type}` })
+  }
+
+  #find<P extends Described>(section: Plugged, plugins: readonly P[], refusals: readonly Refusal[]): P | undefined {
+    const plugin = plugins.find(({ name }) => name === section.type)
+    if (plugin !== undefined) {
+      const isOpen = (key: string) => openOptions.some((prefix) => key.startsWith(prefix))
+      const entries = section.entries.filter(({ key }) => !isOpen(key))
+      this.#context.reportOptions({ ...section, entries }, plugin as never)
+      return plugin
+    }
+    const refusal = refusals.find(({ name }) => name === section.type)
+    this.#context.gap(
+      section,
+      `${section.kind} ${section.type}`,
+      refusal?.reason ?? 'the plugin is not known',
+      refusal?.nearest ?? 'See `penstock-agent list` for components.',
+    )
+    return undefined
+  }
+
+  /** Sinks take variables as secrets; a program cannot. */
+  #reportVariables(section: Plugged): void {
+    if (section.kind === 'match' || section.kind === 'store') return
+    for (const entry of section.entries) {
+      for (const [whole, name] of entry.value.matchAll(/\$\{([A-Z][A-Z0-9_]*)\}/g)) {
+        this.#context.gap(
+          entry,
+          whole,
+          `a resource is literal text, and the variable \`${name}\` has no value here`,
+          'Write the value in its place, or set the field from `.kubernetes`.',
+        )
+      }
+    }
+  }
+
+  /** Matches that no events reach. */
+  #reportUnreached(): void {
+    for (const section of this.#sections.values()) {
+      if (section.kind !== 'match' || this.#arrivals.has(section)) continue
+      if (flows.some(({ name }) => name === section.type) || /^fluent\b/.test(section.pattern)) continue
+      this.#context.gap(
+        section,
+        `match ${section.pattern}`,
+        'no source has a tag that reaches it',
+        'The output is left out, as it receives nothing.',
+      )
+    }
+  }
+
+  /** A Pipeline needs a source and a sink. */
+  #complete(): void {
+    const place = this.#sources[0] ?? [...this.#sections.values()][0] ?? { file: '', line: 1 }
+    if (this.#draft.count('sources') === 0) {
+      this.#context.gap(place, 'sources', 'the configuration has no source', 'Replace the source `nothing`.')
+      this.#draft.add('sources', 'nothing', {
+        type: 'file',
+        config: { include: ['/var/empty/nothing'] },
+        comments: ['GAP: the configuration has no source.'],
+      })
+    }
+    if (this.#draft.count('sinks') === 0) {
+      this.#context.gap(
+        place,
+        'matches',
+        'the configuration has no match that receives anything',
+        'Replace the sink `discarded`.',
+      )
+      this.#draft.add('sinks', 'discarded', {
+        type: 'blackhole',
+        inputs: ['*'],
+        comments: ['GAP: the configuration has no output.'],
+      })
+    }
+  }
+}
+
+function nameOf(section: Plugged): string {
+  return (
+    lastValue(section, '@id') ??
+    lastValue(section, 'id') ??
+    `${section.type || 'plugin'}-${section.kind === 'store' ? 'match' : section.kind}`
+  )
+}

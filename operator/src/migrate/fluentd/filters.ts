@@ -1,0 +1,446 @@
+// Filters of Fluentd as remap and filter transforms. A program works on the record: fields of the event apart from `timestamp`, which is
+// the time that Fluentd keeps beside the record.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import type { Gap, Step } from '../draft.ts'
+import type { Context } from '../fluent-bit/plugin.ts'
+import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { pattern } from '../fluent-bit/text.ts'
+import type { Refusal } from '../page.ts'
+import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
+import { always, common } from './inputs.ts'
+import { parsedBy, parseItself, parseOptions } from './parsers.ts'
+import { expressed, recordPath } from './ruby.ts'
+import type { Element } from './syntax.ts'
+import { type Tag, tagProgram } from './tags.ts'
+
+export interface FilterPlugin {
+  readonly name: string
+  readonly becomes: string
+  readonly options: Readonly<Record<string, string>>
+  readonly itself?: Readonly<Record<string, string>>
+  readonly build: (section: Plugged, context: Context, gaps: Gap[], tag: Tag | undefined) => readonly Step[]
+}
+
+/** Any text that begins with this is an option, such as `record.env`. */
+export const openOptions = ['record.', 'label.', 'labels.', 'headers.', 'hash_value_field.'] as const
+
+/** Fluentd takes values as texts. */
+function matches(path: readonly string[], regex: string): string {
+  return `is_object(parse_grok(to_string(${fieldLiteral(path)}) ?? "", ${pattern(regex)}) ?? null)`
+}
+
+interface Rule {
+  readonly key: string
+  readonly pattern: string
+  readonly at: Element | Plugged
+}
+
+const grep: FilterPlugin = {
+  name: 'grep',
+  becomes: 'a filter transform',
+  options: {
+    ...common,
+    regexp: 'events that match stay',
+    exclude: 'events that match go',
+    and: '`&&`',
+    or: '`||`',
+    ...Object.fromEntries(
+      Array.from({ length: 20 }, (_, index) => [
+        [`regexp${index + 1}`, 'events that match stay'],
+        [`exclude${index + 1}`, 'events that match go'],
+      ]).flat() as [string, string][],
+    ),
+  },
+  itself: always,
+  build: (section, context) => {
+    const { element } = section
+    const tests = (rules: readonly Rule[]) =>
+      rules.flatMap(({ key, pattern: regex, at }) => {
+        const path = recordPath(key)
+        if (path !== undefined && regex !== '') return [matches(path, regex)]
+        context.gap(
+          at,
+          `grep: ${key}`,
+          'the field or the expression cannot be read',
+          'Write the step as a filter transform.',
+        )
+        return []
+      })
+    const of = (parent: Element, name: string): Rule[] =>
+      childrenOf(parent, name).map((child) => ({
+        key: parameter(child, 'key') ?? '',
+        pattern: parameter(child, 'pattern') ?? '',
+        at: child,
+      }))
+    const numbered = (name: string): Rule[] =>
+      section.entries
+        .filter(({ key }) => new RegExp(`^${name}\\d+$`).test(key))
+        .map(({ value }) => {
+          const found = /^(\S+)\s+(.*)$/s.exec(value)
+          return { key: found?.[1] ?? value, pattern: found?.[2] ?? '', at: section }
+        })
+    const kept = tests([...of(element, 'regexp'), ...numbered('regexp')])
+    const gone = tests([...of(element, 'exclude'), ...numbered('exclude')])
+    const conditions = [...kept, ...gone.map((test) => `!${test}`)]
+    for (const [name, operator] of [
+      ['and', ' && '],
+      ['or', ' || '],
+    ] as const) {
+      for (const group of childrenOf(element, name)) {
+        const stay = tests(of(group, 'regexp'))
+        const go = tests(of(group, 'exclude'))
+        if (stay.length > 0) conditions.push(`(${stay.join(operator)})`)
+        if (go.length > 0) conditions.push(`!(${go.join(operator)})`)
+      }
+    }
+    return conditions.length === 0 ? [] : [{ type: 'filter', text: conditions.join(' && ') }]
+  },
+}
+
+/** Statements that set the fields of `<record>`; every value is that of the record as it came. */
+function recordLines(
+  section: Plugged,
+  context: Context,
+  tag: Tag | undefined,
+): { lines: string[]; names: string[]; kept: string[] } {
+  const entries = section.entries.filter(({ key }) => key.startsWith('record.'))
+  const fields: string[] = []
+  const kept: string[] = []
+  const names: string[] = []
+  let usesTag = false
+  const isFixed = tag?.text.includes('*') === false
+  for (const { key, value, ...place } of entries) {
+    const name = key.slice('record.'.length)
+    const found = expressed(value, {
+      tag: tag === undefined ? undefined : isFixed ? { text: tag.text } : { variable: 'tag' },
+    })
+    if (!found.ok) {
+      context.gap(
+        place,
+        `${section.type}: ${name}`,
+        `\`${found.problem}\` is Ruby or names what events do not have`,
+        'Set the field in a remap transform; the text stands in the comment.',
+      )
+      kept.push(`${name} ${value}`)
+      continue
+    }
+    usesTag ||= !isFixed && /\$\{tag/.test(value)
+    names.push(name)
+    fields.push(`${textLiteral(name)}: ${found.text}`)
+  }
+  const lines = fields.length === 0 ? [] : [`changed = { ${fields.join(', ')} }`]
+  const before = usesTag && tag !== undefined ? [tagProgram(tag)] : []
+  return { lines: [...before, ...lines], names, kept }
+}
+
+function removals(keys: readonly string[], section: Plugged, context: Context): string[] {
+  return keys.flatMap((key) => {
+    const path = recordPath(key)
+    if (path !== undefined) return [`del(${fieldLiteral(path)})`]
+    context.gap(section, `${section.type}: ${key}`, 'the field cannot be named', 'Remove it in a remap transform.')
+    return []
+  })
+}
+
+const transformer = (name: string, removed: string): FilterPlugin => ({
+  name,
+  becomes: 'a remap transform',
+  options: {
+    ...common,
+    record: 'fields that are set',
+    [removed]: '`del`',
+    renew_record: 'whether other fields go',
+    keep_keys: 'fields that stay all the same',
+    whitelist_keys: 'a filter of fields',
+    renew_time_key: 'the time of the event',
+    enable_ruby: 'the Ruby that is known: fields, `tag`, `hostname`, `time`, `||`, and a few methods of texts',
+    remove_keys: '`del`',
+    char_encoding: 'a gap',
+  },
+  itself: { ...always, auto_typecast: 'values keep their types', caching: 'programs are compiled' },
+  build: (section, context, _gaps, tag) => {
+    const { lines, names, kept } = recordLines(section, context, tag)
+    const comments = kept.length === 0 ? {} : { comments: ['GAP: these fields are not set:', ...kept] }
+    const text = [...lines]
+    const removedKeys = [...new Set([removed, 'remove_keys'])].flatMap((key) => listOf(lastValue(section, key)))
+    if (isOn(lastValue(section, 'renew_record'), false)) {
+      const kept = listOf(lastValue(section, 'keep_keys')).map((key) => `${textLiteral(key)}: ${fieldLiteral([key])}`)
+      const base = `{ ${['"timestamp": .timestamp', ...kept].join(', ')} }`
+      text.push(names.length === 0 ? `. = ${base}` : `. = merge(${base}, changed)`)
+    } else if (names.length > 0) text.push('. = merge(., changed)')
+    const only = listOf(lastValue(section, 'whitelist_keys'))
+    if (only.length > 0) {
+      text.push(`. = filter(.) -> |key, _value| { includes(${JSON.stringify([...only, 'timestamp', ...names])}, key) }`)
+    }
+    const renewed = lastValue(section, 'renew_time_key')
+    if (renewed !== undefined) {
+      const at = fieldLiteral([renewed])
+      text.push(`.timestamp = from_unix_timestamp(to_int(${at}) ?? -1) ?? .timestamp`, `del(${at})`)
+    }
+    if (lastValue(section, 'char_encoding') !== undefined) {
+      context.gap(section, `${name}: char_encoding`, 'texts are UTF-8', 'Leave the option out.')
+    }
+    text.push(...removals(removedKeys, section, context))
+    if (text.length === 0) return kept.length === 0 ? [] : [{ type: 'remap', text: '.', ...comments }]
+    return [{ type: 'remap', text: text.join('\n'), ...comments }]
+  },
+})
+
+const own = 'the source asks the API server as the agent does'
+
+const kubernetes: FilterPlugin = {
+  name: 'kubernetes_metadata',
+  becomes: 'a remap transform that takes the facts which `orchestrator_logs` adds',
+  options: {
+    ...common,
+    skip_labels: 'whether labels are taken',
+    skip_container_metadata: 'whether facts of the image are taken',
+    skip_namespace_metadata: 'whether labels of the namespace are taken',
+    skip_master_url: 'a field of the record',
+    annotation_match: 'which annotations are taken',
+    de_dot: 'dots in the names of labels become other signs',
+    de_dot_separator: 'the sign',
+    de_slash: 'slashes in the names of labels become other signs',
+    de_slash_separator: 'the sign',
+    merge_json_log: '`parse_json` of the line',
+    preserve_json_log: 'whether the line stays',
+    merge_json_log_key: 'the field of the line',
+  },
+  itself: {
+    ...always,
+    ...Object.fromEntries(
+      [
+        ...['kubernetes_url', 'verify_ssl', 'ca_file', 'client_cert', 'client_key', 'bearer_token_file', 'secret_dir'],
+        ...[
+          'cache_size',
+          'cache_ttl',
+          'watch',
+          'watch_retry_interval',
+          'watch_retry_max_times',
+          'use_journal',
+          'stats_interval',
+        ],
+        ...[
+          'tag_to_kubernetes_name_regexp',
+          'container_name_to_kubernetes_regexp',
+          'apiVersion',
+          'allow_orphans',
+          'orphaned_namespace_name',
+        ],
+        ...[
+          'orphaned_namespace_id',
+          'lookup_from_k8s_field',
+          'ssl_partial_chain',
+          'open_timeout',
+          'read_timeout',
+          'test_api_adapter',
+        ],
+        ...[
+          'include_namespace_metadata',
+          'watch_retry_exponential_backoff_base',
+          'skip_pod_labels',
+          'custom_metadata_key',
+        ],
+      ].map((option) => [option, own] as const),
+    ),
+  },
+  build: (section) => {
+    const skips = (name: string) => isOn(lastValue(section, name), false)
+    const facts = [
+      ['container_name', 'container_name'],
+      ['namespace_name', 'pod_namespace'],
+      ['pod_name', 'pod_name'],
+      ...(skips('skip_container_metadata')
+        ? []
+        : [
+            ['container_image', 'container_image'],
+            ['container_image_id', 'container_image_id'],
+          ]),
+      ['pod_id', 'pod_uid'],
+      ['pod_ip', 'pod_ip'],
+      ['host', 'pod_node_name'],
+      ...(skips('skip_labels') ? [] : [['labels', 'pod_labels']]),
+      ...(skips('skip_namespace_metadata') || skips('skip_labels') ? [] : [['namespace_labels', 'namespace_labels']]),
+      ...(listOf(lastValue(section, 'annotation_match')).length === 0 ? [] : [['annotations', 'pod_annotations']]),
+    ].map(([to, from]) => `  ${textLiteral(to ?? '')}: %orchestrator.${from},`)
+    const lines = [
+      '.docker.container_id = replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', "")',
+      '.kubernetes = filter({',
+      ...facts,
+      '}) -> |_key, value| { value != null && value != {} && value != "" }',
+    ]
+    const chosen = listOf(lastValue(section, 'annotation_match'))
+    if (chosen.length > 0) {
+      const tests = chosen.map((regex) => `is_object(parse_grok(key, ${pattern(regex)}) ?? null)`).join(' || ')
+      lines.push(
+        `if is_object(.kubernetes.annotations) { .kubernetes.annotations = filter(object!(.kubernetes.annotations)) -> |key, _value| { ${tests} } }`,
+      )
+    }
+    // In older versions of the plugin, dots of labels become `_` unless an option says otherwise; in newer versions they stay.
+    const signs = [
+      ...(isOn(lastValue(section, 'de_dot'), false) ? [['.', lastValue(section, 'de_dot_separator') ?? '_']] : []),
+      ...(isOn(lastValue(section, 'de_slash'), false) ? [['/', lastValue(section, 'de_slash_separator') ?? '__']] : []),
+    ]
+    for (const [sign, other] of signs) {
+      lines.push(
+        `if is_object(.kubernetes.labels) { .kubernetes.labels = map_keys(object!(.kubernetes.labels)) -> |key| { replace(key, ${textLiteral(sign ?? '')}, ${textLiteral(other ?? '')}) } }`,
+      )
+    }
+    if (isOn(lastValue(section, 'merge_json_log'), false)) {
+      const at = fieldLiteral([lastValue(section, 'merge_json_log_key') ?? 'log'])
+      lines.push(
+        `merged = parse_json(string(${at}) ?? "") ?? null`,
+        `if is_object(merged) { . = merge(., object!(merged))${isOn(lastValue(section, 'preserve_json_log'), true) ? '' : `; del(${at})`} }`,
+      )
+    }
+    return [{ type: 'remap', text: lines.join('\n') }]
+  },
+}
+
+const parser: FilterPlugin = {
+  name: 'parser',
+  becomes: 'a remap transform, and a filter transform where events that do not match are left out',
+  options: {
+    ...common,
+    ...parseOptions,
+    parse: 'the type',
+    key_name: 'the field that is parsed',
+    reserve_data: 'whether other fields stay',
+    reserve_time: 'whether the time of the event stays',
+    remove_key_name_field: 'whether the field goes',
+    hash_value_field: 'the object for the members',
+    inject_key_prefix: 'what stands before the names of members',
+    emit_invalid_record_to_error: 'whether events that do not match are left out',
+    replace_invalid_sequence: 'texts are UTF-8 already',
+    format: 'the type',
+    expression: 'the expression',
+    time_format: 'how the time is written',
+  },
+  itself: { ...always, ...parseItself },
+  build: (section, context, gaps) => {
+    const path = recordPath(lastValue(section, 'key_name') ?? 'log')
+    const at = section.entries.some(({ key }) => key === 'parse.@type')
+      ? section
+      : {
+          ...section,
+          entries: [...section.entries, ...section.entries.map((entry) => ({ ...entry, key: `parse.${entry.key}` }))],
+        }
+    const lines = path === undefined ? undefined : parsedBy(at, `string(${fieldLiteral(path)}) ?? ""`, context, gaps)
+    if (lines === undefined || path === undefined) return []
+    const keepsOthers = isOn(lastValue(section, 'reserve_data'), false)
+    const keepsTime = isOn(lastValue(section, 'reserve_time'), false)
+    const isGone = isOn(lastValue(section, 'remove_key_name_field'), false)
+    const prefix = lastValue(section, 'inject_key_prefix')
+    const under = lastValue(section, 'hash_value_field')
+    const dropsOthers = isOn(lastValue(section, 'emit_invalid_record_to_error'), true)
+    const program = [
+      ...(keepsTime ? ['time_before = .timestamp'] : []),
+      ...lines,
+      ...(dropsOthers ? ['%is_parsed = is_object(parsed)'] : []),
+      'if is_object(parsed) {',
+      ...(keepsTime ? ['  .timestamp = time_before'] : []),
+      ...(isGone && keepsOthers ? [`  del(${fieldLiteral(path)})`] : []),
+      ...(prefix === undefined
+        ? []
+        : [`  parsed = map_keys(object!(parsed)) -> |key| { ${textLiteral(prefix)} + key }`]),
+      ...(under === undefined ? [] : [`  parsed = { ${textLiteral(under)}: parsed }`]),
+      `  . = merge(${keepsOthers ? '.' : '{ "timestamp": .timestamp }'}, object!(parsed))`,
+      '}',
+    ].join('\n')
+    const step: Step = { type: 'remap', text: program }
+    return dropsOthers ? [step, { type: 'filter', text: '%is_parsed == true' }] : [step]
+  },
+}
+
+const dedot: FilterPlugin = {
+  name: 'dedot',
+  becomes: 'a remap transform',
+  options: {
+    ...common,
+    de_dot_separator: 'the sign',
+    de_dot_nested: 'whether objects are looked through',
+    de_dot: 'whether it is done',
+  },
+  itself: always,
+  build: (section) => {
+    if (!isOn(lastValue(section, 'de_dot'), true)) return []
+    const sign = textLiteral(lastValue(section, 'de_dot_separator') ?? '_')
+    const deep = isOn(lastValue(section, 'de_dot_nested'), false) ? ', recursive: true' : ''
+    return [{ type: 'remap', text: `. = map_keys(.${deep}) -> |key| { replace(key, ".", ${sign}) }` }]
+  },
+}
+
+const flatten: FilterPlugin = {
+  name: 'flatten_hash',
+  becomes: 'a remap transform',
+  options: { ...common, separator: 'between names' },
+  itself: { ...always, flatten_array: 'lists become members by their places' },
+  build: (section) => [
+    {
+      type: 'remap',
+      text: `time = .timestamp\n. = flatten(., separator: ${textLiteral(lastValue(section, 'separator') ?? '.')})\n.timestamp = time`,
+    },
+  ],
+}
+
+const ids: FilterPlugin = {
+  name: 'elasticsearch_genid',
+  becomes: 'a remap transform with `uuid_v4`, or a hash of fields',
+  options: {
+    ...common,
+    hash_id_key: 'the field',
+    use_record_as_seed: 'a hash',
+    use_entire_record: 'a hash',
+    record_keys: 'the fields of the hash',
+    hash_type: 'the hash',
+    separator: 'between fields',
+  },
+  itself: {
+    ...always,
+    include_tag_in_seed: 'tags are no part of events',
+    include_time_in_seed: 'the time is part of the record',
+  },
+  build: (section) => {
+    const at = fieldLiteral([lastValue(section, 'hash_id_key') ?? '_hash'])
+    const keys = listOf(lastValue(section, 'record_keys'))
+    if (
+      !isOn(lastValue(section, 'use_record_as_seed'), false) &&
+      !isOn(lastValue(section, 'use_entire_record'), false)
+    ) {
+      return [{ type: 'remap', text: `${at} = uuid_v4()` }]
+    }
+    const seed =
+      keys.length === 0
+        ? 'encode_json(.)'
+        : keys.map((key) => `(to_string(${fieldLiteral([key])}) ?? "")`).join(' + "_" + ')
+    return [{ type: 'remap', text: `${at} = sha1(${seed})` }]
+  },
+}
+
+export const filters: readonly FilterPlugin[] = [
+  grep,
+  transformer('record_transformer', 'remove_keys'),
+  transformer('record_modifier', 'remove_keys'),
+  kubernetes,
+  parser,
+  dedot,
+  flatten,
+  ids,
+]
+
+const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+
+export const refusedFilters: readonly Refusal[] = [
+  none('stdout', 'the filter prints events in passing', 'Use `penstock tap`.'),
+  none(
+    'throttle',
+    'there is no transform that limits the rate of events',
+    'Limit requests by `request.rate_limit_num` of the sink, which makes the source wait and discards nothing.',
+  ),
+  none('prometheus', 'there is no transform that counts events as metrics', 'Count at the destination.'),
+  none('geoip', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),
+  none('systemd_entry', 'there is no source of the journal', 'Keep Fluentd for it.'),
+  none('rename_key', 'the filter is not converted', 'Rename fields in a remap transform by `map_keys`.'),
+  none('detect_exceptions', 'lines are joined by sources', 'Give `multiline` to the source.'),
+]

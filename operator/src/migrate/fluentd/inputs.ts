@@ -1,0 +1,313 @@
+// Inputs of Fluentd as sources, with the transforms that give events the records that Fluentd has.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+import { multilineProblems } from '@penstock/agent/tailing/multiline'
+import type { Gap, Step } from '../draft.ts'
+import { isPodLog } from '../fluent-bit/inputs.ts'
+import type { Context, Plugin, SourcePart } from '../fluent-bit/plugin.ts'
+import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { globPattern, pattern } from '../fluent-bit/text.ts'
+import type { Refusal } from '../page.ts'
+import { listOf, type Plugged } from './element.ts'
+import { alternatives, parsedBy, parseItself, parseOptions } from './parsers.ts'
+
+/** Parameters that every plugin has. */
+export const common: Readonly<Record<string, string>> = {
+  '@type': 'the type',
+  type: 'the type',
+  '@id': 'the name of the component',
+  id: 'the name of the component',
+  '@label': 'which filters and matches apply',
+}
+
+export const always: Readonly<Record<string, string>> = {
+  '@log_level': 'the level of the agent counts',
+  log_level: 'the level of the agent counts',
+}
+
+/** What a mapping of Fluentd reads beside its options. */
+export interface FluentdPlugin<Result> extends Omit<Plugin<Result>, 'build'> {
+  readonly build: (section: Plugged, context: Context, gaps: Gap[]) => Result
+}
+
+const runtimeFormats = new Set(['cri', 'docker', 'containerd'])
+
+const tail: FluentdPlugin<SourcePart> = {
+  name: 'tail',
+  becomes: '`orchestrator_logs` for pod logs, `file` for other files',
+  options: {
+    ...common,
+    ...parseOptions,
+    parse: 'the type',
+    tag: 'which filters and matches apply',
+    path: '`include`; for pod logs a filter by the names of pods, unless all are read',
+    exclude_path: '`exclude`; for pod logs a filter',
+    format: "a remap transform; the runtime's own format is read by the source",
+    expression: 'the expression',
+    time_format: 'how the time is written',
+    time_key: 'the field of the time',
+    keep_time_key: 'whether the field of the time stays',
+    path_key: 'a field of the record',
+    read_from_head: '`read_from`',
+    rotate_wait: '`rotate_wait_secs`',
+    limit_recently_modified: '`ignore_older_secs`',
+    'parse.parse.@type': 'a remap transform',
+  },
+  itself: {
+    ...always,
+    ...parseItself,
+    ...Object.fromEntries(
+      [
+        ['pos_file', 'positions are kept by themselves'],
+        ['pos_file_compaction_interval', 'positions are kept by themselves'],
+        ['refresh_interval', 'new files are seen when they appear'],
+        ['follow_inodes', 'files are known by what they are, not by their names'],
+        ['enable_watch_timer', 'the source watches and reads at intervals'],
+        ['enable_stat_watcher', 'the source watches and reads at intervals'],
+        ['multiline_flush_interval', '`timeoutMs` of `multiline`'],
+        ['skip_refresh_on_startup', 'new files are seen when they appear'],
+        ['ignore_repeated_permission_error', 'an error is logged once for each file'],
+        ['open_on_every_update', 'files are closed when nothing comes'],
+        ['read_lines_limit', 'files are read by turns'],
+        ['read_bytes_limit_per_second', 'files are read by turns'],
+        ['encoding', 'lines are UTF-8'],
+        ['emit_unmatched_lines', 'lines that do not match keep their text'],
+        ['max_line_size', 'lines are read up to `max_line_bytes` of the source'],
+        ['parse.time_zone', 'the runtime writes its zone'],
+        ['parse.timezone', 'times with an offset are read as they are written'],
+      ].map(([name, how]) => [name, how as string]),
+    ),
+  },
+  build: (section, context, gaps) => {
+    const paths = listOf(lastValue(section, 'path'))
+    const readFrom = isOn(lastValue(section, 'read_from_head'), false) ? 'beginning' : 'end'
+    const older = secondsOf(lastValue(section, 'limit_recently_modified'))
+    const shared = { read_from: readFrom, ...(older === undefined ? {} : { ignore_older_secs: older }) }
+    if (paths.length > 0 && paths.every(isPodLog)) return podLogs(section, context, paths, shared)
+    const pathKey = lastValue(section, 'path_key')
+    const first = firstLine(section, context)
+    const own = pathKey === undefined ? '' : `${textLiteral(pathKey)}: .file, `
+    const steps: Step[] = []
+    const hasFormat = section.entries.some(({ key }) => key === 'parse.@type' || key === 'format')
+    const at = hasFormat && lastValue(section, 'parse.@type') === undefined ? formatless(section) : section
+    const lines = parsedBy(at, 'string(.message) ?? ""', context, gaps)
+    steps.push({
+      type: 'remap',
+      text: [
+        ...(lines ?? ['parsed = null']),
+        'if !is_object(parsed) { parsed = { "message": .message } }',
+        `. = merge({ ${own}"timestamp": .timestamp }, object!(parsed))`,
+      ].join('\n'),
+    })
+    const rotate = secondsOf(lastValue(section, 'rotate_wait'))
+    const excluded = listOf(lastValue(section, 'exclude_path'))
+    const config = {
+      include: paths.length === 0 ? ['/var/empty/nothing'] : paths,
+      ...(excluded.length === 0 ? {} : { exclude: excluded }),
+      ...shared,
+      ...(rotate === undefined ? {} : { rotate_wait_secs: rotate }),
+      ...(first === undefined ? {} : { multiline: first.file }),
+    }
+    return { component: { type: 'file', config }, steps }
+  },
+}
+
+/** Options as before Fluentd 1.0: those of the parser stand beside the others. */
+function formatless(section: Plugged): Plugged {
+  const own = section.entries.filter(({ key }) =>
+    ['format', 'expression', 'time_format', 'time_key', 'keep_time_key', 'types'].includes(key),
+  )
+  return { ...section, entries: [...section.entries, ...own.map((entry) => ({ ...entry, key: `parse.${entry.key}` }))] }
+}
+
+function secondsOf(text: string | undefined): number | undefined {
+  const found = /^(\d+)(?:\.\d+)?([smhd]?)$/.exec(text ?? '')
+  if (found === null) return undefined
+  return Number(found[1]) * { '': 1, s: 1, m: 60, h: 3600, d: 86_400 }[found[2] as '' | 's' | 'm' | 'h' | 'd']
+}
+
+function podLogs(
+  section: Plugged,
+  context: Context,
+  paths: readonly string[],
+  shared: Readonly<Record<string, unknown>>,
+): SourcePart {
+  const formats = alternatives(section).map(({ section: each, prefix }) =>
+    (
+      lastValue(each, `${prefix}@type`) ??
+      lastValue(each, `${prefix}type`) ??
+      lastValue(each, `${prefix}format`) ??
+      lastValue(section, 'format') ??
+      'json'
+    ).toLowerCase(),
+  )
+  const isCri = formats.includes('cri')
+  const expression = alternatives(section)
+    .map(
+      ({ section: each, prefix }) => lastValue(each, `${prefix}expression`) ?? lastValue(each, `${prefix}format`) ?? '',
+    )
+    .join(' ')
+  const isRuntime =
+    formats.every((format) => format === 'json' || runtimeFormats.has(format)) ||
+    (/\(\?<stream>/.test(expression) && /\(\?<(log|message)>/.test(expression)) ||
+    (isCri && formats.includes('json'))
+  if (!isRuntime) {
+    context.gap(
+      section,
+      `tail: parse ${formats.join(', ')}`,
+      'the parser would read whole lines of the container runtime, which the source reads itself',
+      'Parse the field `log` in a remap transform.',
+    )
+  }
+  const key = isCri && !formats.includes('json') ? 'message' : /\(\?<message>/.test(expression) ? 'message' : 'log'
+  const pathKey = lastValue(section, 'path_key')
+  const fields = [
+    `${textLiteral(key)}: .message`,
+    '"stream": .stream',
+    '"timestamp": .timestamp',
+    ...(isCri || /\(\?<logtag>/.test(expression) ? ['"logtag": "F"'] : []),
+    ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .file`]),
+  ]
+  const choice = choiceOf(paths, listOf(lastValue(section, 'exclude_path')))
+  const nested = lastValue(section, 'parse.parse.@type')
+  const nestedLines =
+    nested === 'json'
+      ? [
+          'parsed = parse_json(.message) ?? null',
+          'if is_object(parsed) { . = merge(., object!(parsed)); del(.message) }',
+        ]
+      : []
+  if (nested !== undefined && nested !== 'json' && nested !== 'none') {
+    context.gap(
+      section,
+      `tail: parse ${nested} in cri`,
+      'the parser of the text is not converted',
+      'Parse the field `message` in a remap transform.',
+    )
+  }
+  const steps: Step[] = [
+    ...(choice === undefined ? [] : [{ type: 'filter', text: choice } as const]),
+    {
+      type: 'remap',
+      text: [
+        '# The record as Fluentd has it; the facts about the pod wait for the filter kubernetes_metadata.',
+        '%orchestrator = .orchestrator',
+        `. = { ${fields.join(', ')} }`,
+        ...(key === 'message' ? nestedLines : []),
+      ].join('\n'),
+    },
+  ]
+  return { component: { type: 'orchestrator_logs', config: shared }, steps }
+}
+
+/** The condition that chooses pods by the names of their files, as the paths do; undefined if all are chosen. */
+function choiceOf(paths: readonly string[], excluded: readonly string[]): string | undefined {
+  const name =
+    'name = "/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
+  const isAmong = (globs: readonly string[]) =>
+    globs.map((glob) => `is_object(parse_grok(name, ${pattern(globPattern(glob))}) ?? null)`).join(' || ')
+  const isAll = paths.some((path) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(path))
+  const unwanted = excluded.filter((path) => path.startsWith('/var/log/containers/'))
+  const tests = [
+    ...(isAll ? [] : [`(${isAmong(paths)})`]),
+    ...(unwanted.length === 0 ? [] : [`!(${isAmong(unwanted)})`]),
+  ]
+  return tests.length === 0 ? undefined : `${name}\n${tests.join(' && ')}`
+}
+
+export interface Joined {
+  readonly file: Readonly<Record<string, unknown>>
+  readonly pods: Readonly<Record<string, unknown>>
+}
+
+/** Lines that begin with a pattern, and those that follow, as `multiline` of a source; undefined if that is not possible. */
+export function joinedBy(start: string, timeoutMs: number, section: Plugged, context: Context): Joined | undefined {
+  const slashed = /^\/(.*)\/([imx]*)$/s.exec(start)
+  const text = slashed === null ? start : `${slashed[2] === '' ? '' : `(?${slashed[2]})`}${slashed[1]}`
+  const file = { start_pattern: text, condition_pattern: text, mode: 'halt_before', timeout_ms: timeoutMs } as const
+  const [problem] = multilineProblems(file)
+  if (problem !== undefined) {
+    context.gap(
+      section,
+      `${section.type}: ${start}`,
+      problem.message,
+      'Give `multiline.custom` to the source, with patterns that look neither ahead nor behind.',
+    )
+    return undefined
+  }
+  return { file, pods: { custom: { start: text, condition: text, mode: 'halt_before', timeoutMs } } }
+}
+
+function firstLine(section: Plugged, context: Context): Joined | undefined {
+  const start = lastValue(section, 'parse.format_firstline') ?? lastValue(section, 'format_firstline')
+  if (start === undefined) return undefined
+  const wait = secondsOf(lastValue(section, 'multiline_flush_interval')) ?? 5
+  return joinedBy(start, wait * 1000, section, context)
+}
+
+const sample: FluentdPlugin<SourcePart> = {
+  name: 'sample',
+  becomes: '`demo_logs`',
+  options: {
+    ...common,
+    tag: 'which filters and matches apply',
+    sample: 'the lines',
+    dummy: 'the lines',
+    rate: '`interval`',
+  },
+  itself: { ...always, auto_increment_key: 'lines are not numbered', size: 'one line at a time' },
+  build: (section) => {
+    const lines = lastValue(section, 'sample') ?? lastValue(section, 'dummy') ?? '{"message":"sample"}'
+    const rate = Number(lastValue(section, 'rate') ?? 1)
+    return {
+      component: {
+        type: 'demo_logs',
+        config: { format: 'shuffle', lines: [lines], interval: rate > 0 ? 1 / rate : 1 },
+      },
+      steps: [
+        {
+          type: 'remap',
+          text: 'parsed = parse_json(.message) ?? null\nif is_object(parsed) { . = merge({ "timestamp": .timestamp }, object!(parsed)) }',
+        },
+      ],
+    }
+  },
+}
+
+export const inputs: readonly FluentdPlugin<SourcePart>[] = [tail, sample, { ...sample, name: 'dummy' }]
+
+const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+const listening = 'Keep Fluentd in front, with an output that writes to a queue or file that Penstock reads.'
+const host = 'Keep Fluentd for it, or let the program write to a file that a `file` source reads.'
+
+/** Inputs that only show Fluentd itself. */
+export const replacedInputs: Readonly<Record<string, string>> = {
+  prometheus: 'The agents show their metrics by themselves; `penstock top` shows them, too.',
+  prometheus_monitor: 'The agents show their metrics by themselves.',
+  prometheus_output_monitor: 'The agents show their metrics by themselves.',
+  prometheus_tail_monitor: 'The agents show their metrics by themselves.',
+  monitor_agent: 'Use `penstock status` and `penstock top`.',
+  debug_agent: 'Use `penstock tap`.',
+}
+
+export const refusedInputs: readonly Refusal[] = [
+  ...['forward', 'http', 'tcp', 'udp', 'syslog', 'unix', 'secure_forward', 'beats', 'gelf'].map((name) =>
+    none(name, 'there is no source that listens for it', listening),
+  ),
+  none('systemd', 'there is no source of the journal', host),
+  none('exec', 'there is no source that starts programs', host),
+  none('windows_eventlog', 'there is no source of that log', host),
+  none('windows_eventlog2', 'there is no source of that log', host),
+  none('kafka', 'there is no source for the protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
+  none(
+    'kafka_group',
+    'there is no source for the protocol',
+    'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).',
+  ),
+  none(
+    's3',
+    'there is no source of objects',
+    'Let the bucket notify a queue with the content, or convert the objects.',
+  ),
+  none('kubernetes_objects', 'objects are not collected', 'Use `orchestrator_events` for Events.'),
+]

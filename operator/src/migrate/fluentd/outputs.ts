@@ -1,0 +1,390 @@
+// Outputs of Fluentd as sinks.
+
+import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import type { Refusal } from '../page.ts'
+import { childrenOf, listOf, type Plugged, parameter } from './element.ts'
+import { recordPath } from './ruby.ts'
+import { search } from './search.ts'
+import { chunkTemplate, login, type OutputPlugin, security, tagLines, translated } from './translation.ts'
+
+const loki = translated({
+  name: 'loki',
+  as: 'loki',
+  becomes: '`log_aggregator`',
+  names: { ...login, ...security, tenant: 'tenant_id' },
+  options: {
+    url: '`endpoint`',
+    extra_labels: '`labels`',
+    label: '`labels`',
+    remove_keys: '`encoding.except_fields`',
+    line_format: '`encoding.codec`',
+    extract_kubernetes_labels: '`labels` of all labels of the pod',
+    drop_single_key: '`encoding.codec`',
+    insecure_tls: '`tls`',
+    bearer_token_file: '`auth`',
+    custom_headers: '`request.headers`',
+  },
+  itself: {
+    include_thread_label: 'streams are those of labels alone',
+    compress: 'requests are compressed by `compression`',
+    cert: 'as `tls`',
+  },
+  also: (section, context) => {
+    const read = (key: string) => lastValue(section, key)
+    const url = /^(https?):\/\/([^:/]+|\$\{\w+\})(?::(\d+))?/.exec(
+      read('url') ?? 'https://logs-prod-us-central1.grafana.net',
+    )
+    const labels: [string, string][] = []
+    for (const child of childrenOf(section.element, 'label')) {
+      for (const { key, value } of child.parameters) {
+        const path = recordPath(value === '' ? key : value)
+        labels.push([
+          'labels',
+          path === undefined
+            ? `${key}=${value}`
+            : `${key}=$${path[0]}${path
+                .slice(1)
+                .map((part) => `['${part}']`)
+                .join('')}`,
+        ])
+      }
+    }
+    const extra = read('extra_labels')
+    if (extra !== undefined) {
+      try {
+        for (const [name, value] of Object.entries(JSON.parse(extra) as Record<string, unknown>))
+          labels.push(['labels', `${name}=${String(value)}`])
+      } catch {
+        context.gap(
+          section,
+          'loki: extra_labels',
+          'the value is not an object',
+          'Add the labels to `labels` of the sink.',
+        )
+      }
+    }
+    if (labels.length === 0 && !isOn(read('extract_kubernetes_labels'), false)) labels.push(['labels', 'job=fluentd'])
+    if (isOn(read('extract_kubernetes_labels'), false) && labels.length === 0) labels.push(['labels', 'job=fluentd'])
+    if (read('bearer_token_file') !== undefined) {
+      context.gap(
+        section,
+        'loki: bearer_token_file',
+        'a token is not read from a file',
+        'Give `auth: {strategy: bearer, token: SECRET[…]}`.',
+      )
+    }
+    const format = read('line_format') ?? 'key_value'
+    const removed = listOf(read('remove_keys')).flatMap((key) => {
+      const path = recordPath(key)
+      return path === undefined
+        ? []
+        : [
+            `$${path[0]}${path
+              .slice(1)
+              .map((part) => `['${part}']`)
+              .join('')}`,
+          ]
+    })
+    return {
+      options: {
+        host: url?.[2] ?? 'loki',
+        port: url?.[3] ?? (url?.[1] === 'https' ? '443' : '80'),
+        tls: url?.[1] === 'https' ? 'on' : 'off',
+        'tls.verify': isOn(read('insecure_tls'), false) ? 'off' : 'on',
+        line_format: format === 'json' ? 'json' : 'key_value',
+      },
+      several: [...labels, ...removed.map((key): [string, string] => ['remove_keys', key])],
+    }
+  },
+})
+
+const http = translated({
+  name: 'http',
+  as: 'http',
+  becomes: '`http`',
+  names: { ...security, 'auth.username': 'http_user', 'auth.password': 'http_passwd', http_method: 'http_method' },
+  options: {
+    endpoint: '`uri`',
+    endpoint_url: '`uri`',
+    headers: '`request.headers`',
+    json_array: '`framing`',
+    'format.@type': '`encoding`',
+    'auth.method': '`auth`',
+    content_type: 'the type is that of the encoding',
+    tls_verify_mode: '`tls`',
+    serializer: '`encoding`',
+    compress: '`compression`',
+  },
+  itself: {
+    open_timeout: '`request.timeout_secs`',
+    read_timeout: '`request.timeout_secs`',
+    retryable_response_codes: 'requests that may succeed later are sent again',
+    error_response_as_unrecoverable: 'what is refused for good is discarded and counted',
+    bulk_request: 'events go in requests by `batch`',
+    rate_limit_msec: 'requests wait for their answers',
+    raise_on_error: 'what is refused for good is discarded and counted',
+    authentication: '`auth`',
+    reuse_connections: 'connections are kept',
+  },
+  also: (section, context, tag) => {
+    const read = (key: string) => lastValue(section, key)
+    const endpoint = read('endpoint') ?? read('endpoint_url') ?? 'http://localhost/'
+    const uri = chunkTemplate(endpoint, tag)
+    if (uri === undefined)
+      context.gap(section, `http: ${endpoint}`, 'the address holds parts of tags', 'Give `uri` a template of fields.')
+    const format = read('format.@type') ?? 'json'
+    if (format !== 'json')
+      context.gap(
+        section,
+        `http: format ${format}`,
+        `the sink writes JSON, not \`${format}\``,
+        'Let the receiver read lines of JSON.',
+      )
+    let headers: [string, string][] = []
+    try {
+      headers = Object.entries(JSON.parse(read('headers') ?? '{}') as Record<string, unknown>).map(([name, value]) => [
+        name,
+        String(value),
+      ])
+    } catch {
+      context.gap(section, 'http: headers', 'the value is not an object', 'Give `request.headers`.')
+    }
+    return {
+      options: {
+        format: isOn(read('json_array'), false) ? 'json' : 'json_lines',
+        json_date_key: 'false',
+        compress: read('compress'),
+        'tls.verify': read('tls_verify_mode') === 'none' ? 'off' : 'on',
+      },
+      several: headers.map(([name, value]): [string, string] => ['header', `${name} ${value}`]),
+      config: { uri: (uri ?? endpoint).replace(/\$\{(\w+)\}/g, 'SECRET[env.$1]') },
+    }
+  },
+})
+
+const splunk = (name: string): OutputPlugin =>
+  translated({
+    name,
+    as: 'splunk',
+    becomes: '`http` at the event collector',
+    names: {
+      ...security,
+      hec_token: 'splunk_token',
+      index: 'event_index',
+      source: 'event_source',
+      sourcetype: 'event_sourcetype',
+      host: 'event_host',
+    },
+    options: {
+      hec_host: 'the address',
+      hec_port: 'the address',
+      protocol: 'the address',
+      full_url: 'the address',
+      insecure_ssl: '`tls`',
+      event_key: 'a gap',
+      fields: 'a gap',
+    },
+    itself: {
+      idle_timeout: 'connections are kept',
+      use_ack: 'a request is delivered when it is answered',
+      data_type: 'events',
+    },
+    also: (section, context) => {
+      const read = (key: string) => lastValue(section, key)
+      const url = /^(https?):\/\/([^:/]+|\$\{\w+\})(?::(\d+))?/.exec(read('full_url') ?? '')
+      if (read('event_key') !== undefined) {
+        context.gap(
+          section,
+          `${name}: event_key`,
+          'the whole record is the event',
+          'Take the field apart in a remap transform before the sink.',
+        )
+      }
+      return {
+        options: {
+          host: url?.[2] ?? read('hec_host') ?? 'localhost',
+          port: url?.[3] ?? read('hec_port') ?? '8088',
+          tls: (url?.[1] ?? read('protocol') ?? 'https') === 'https' ? 'on' : 'off',
+          'tls.verify': isOn(read('insecure_ssl'), false) ? 'off' : 'on',
+        },
+      }
+    },
+  })
+
+const datadog = translated({
+  name: 'datadog',
+  as: 'datadog',
+  becomes: '`monitor_a_logs`',
+  names: { api_key: 'apikey', service: 'dd_service', dd_source: 'dd_source', dd_tags: 'dd_tags', host: 'host' },
+  options: {
+    use_ssl: 'the address',
+    ssl_port: 'the address',
+    include_tag_key: 'a field of the tag',
+    tag_key: 'a field of the tag',
+    timestamp_key: 'the time of the event',
+    use_compression: '`compression`',
+  },
+  itself: Object.fromEntries(
+    [
+      'use_json',
+      'use_http',
+      'http_proxy',
+      'compression_level',
+      'max_retries',
+      'max_backoff',
+      'tcp_ping_rate',
+      'no_ssl_validation',
+      'dd_hostname',
+      'dd_sourcecategory',
+      'force_v1_routes',
+      'delete_extracted_tag_attributes',
+    ].map((name) => [name, 'requests are those of the intake'] as const),
+  ),
+  also: (section, context, tag) => ({
+    options: { compress: isOn(lastValue(section, 'use_compression'), true) ? 'gzip' : 'none' },
+    steps: isOn(lastValue(section, 'include_tag_key'), false)
+      ? [
+          {
+            type: 'remap',
+            text: tagLines(lastValue(section, 'tag_key') ?? 'tag', section, context, tag).join('\n') || '.',
+          },
+        ]
+      : [],
+  }),
+})
+
+const newRelic = translated({
+  name: 'newrelic',
+  as: 'nrlogs',
+  becomes: '`observability_d` with `api: logs`',
+  names: { license_key: 'license_key', api_key: 'license_key', base_uri: 'base_uri' },
+  also: () => ({ options: { compress: 'gzip' } }),
+})
+
+const stdout = translated({
+  name: 'stdout',
+  as: 'stdout',
+  becomes: '`console`',
+  names: {},
+  options: { 'format.@type': '`encoding`', output_type: '`encoding`' },
+  itself: { 'format.output_type': 'lines of JSON' },
+  also: () => ({ options: { format: 'json_lines', json_date_key: 'false' } }),
+})
+
+const file = (name: string): OutputPlugin =>
+  translated({
+    name,
+    as: 'file',
+    becomes: '`file`',
+    names: {},
+    options: {
+      path: '`path`',
+      append: 'files are appended to',
+      compress: '`compression`',
+      'format.@type': '`encoding`',
+      symlink_path: 'a gap',
+    },
+    itself: {
+      add_path_suffix: 'the name of the file is as it is written',
+      path_suffix: 'the name of the file is as it is written',
+      recompress: 'files are written once',
+    },
+    also: (section, context, tag) => {
+      const path = lastValue(section, 'path') ?? '/var/log/fluent/out'
+      const template = chunkTemplate(path, tag)
+      if (template === undefined)
+        context.gap(section, `file: ${path}`, 'the path holds parts of tags', 'Give `path` a template of fields.')
+      const hasDate = /%[YmdHMS]/.test(path)
+      const found = `${template ?? '/var/log/fluent/out'}${hasDate ? '' : '.%Y%m%d'}`
+      return {
+        options: { path: '/var/log', file: 'out', format: 'plain' },
+        config: { path: `${found}.log`, ...(lastValue(section, 'compress') === 'gzip' ? { compression: 'gzip' } : {}) },
+      }
+    },
+  })
+
+const nothing = translated({
+  name: 'null',
+  as: 'null',
+  becomes: '`blackhole`',
+  names: {},
+  options: { never_flush: 'events are forgotten' },
+})
+
+export const outputs: readonly OutputPlugin[] = [
+  search('elasticsearch'),
+  search('elasticsearch_dynamic'),
+  search('elasticsearch_data_stream'),
+  search('opensearch'),
+  search('opensearch_data_stream'),
+  loki,
+  http,
+  { ...http, name: 'out_http' },
+  splunk('splunk_hec'),
+  splunk('splunk'),
+  datadog,
+  newRelic,
+  stdout,
+  file('file'),
+  nothing,
+]
+
+/** Options of an output that are read elsewhere; those of `<store>` and others that name servers. */
+export function secondaryOf(section: Plugged): string | undefined {
+  const [secondary] = childrenOf(section.element, 'secondary')
+  return secondary === undefined ? undefined : (parameter(secondary, '@type') ?? 'file')
+}
+
+const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+const byHttp = 'Use the sink `http` with a receiver that writes to it.'
+
+export const refusedOutputs: readonly Refusal[] = [
+  ...['kafka', 'kafka2', 'kafka_buffered', 'rdkafka', 'rdkafka2'].map((name) =>
+    none(
+      name,
+      'there is no sink for the protocol',
+      'Use the sink `message_broker` (Pulsar), or a bridge that takes `http`.',
+    ),
+  ),
+  none('s3', 'there is no sink for objects', 'Write to a collector by `http`, which stores objects.'),
+  none('gcs', 'there is no sink for objects', 'Write to a collector by `http`, which stores objects.'),
+  ...['azurestorage', 'azure-storage-append-blob', 'oss', 'webhdfs', 'swift'].map((name) =>
+    none(name, 'there is no sink for objects', 'Write to a collector by `http`, which stores objects.'),
+  ),
+  ...['forward', 'secure_forward'].map((name) =>
+    none(name, 'there is no sink for the protocol', 'Let Fluentd listen by `in_http`, and use the sink `http`.'),
+  ),
+  none(
+    'azure-loganalytics',
+    'the output is not converted',
+    'Use the sink `cloud_monitor_logs` with `customer_id`, `shared_key` and `log_type`.',
+  ),
+  ...[
+    'cloudwatch_logs',
+    'kinesis_streams',
+    'kinesis_firehose',
+    'google_cloud',
+    'bigquery',
+    'remote_syslog',
+    'syslog',
+    'gelf',
+    'logzio_buffered',
+    'sumologic',
+    'coralogix',
+    'mongo',
+    'influxdb',
+    'exec',
+    'exec_filter',
+    'prometheus',
+    'redis',
+    'sql',
+    'slack',
+    'mail',
+    'td',
+    'tdlog',
+    'flowcounter',
+    'logdna',
+    'papertrail',
+    'graylog',
+  ].map((name) => none(name, 'there is no sink for it', byHttp)),
+]

@@ -1,0 +1,35 @@
+// The tables of the guide for Fluentd. What many plugins have in common stands once.
+
+import { type Described, mappingTables } from '../page.ts'
+import { flows } from './convert.ts'
+import { filters, refusedFilters } from './filters.ts'
+import { always, common, inputs, refusedInputs } from './inputs.ts'
+import { outputs, refusedOutputs } from './outputs.ts'
+import { parseItself, parseOptions } from './parsers.ts'
+import { buffered, itself } from './translation.ts'
+
+const shared: readonly Described[] = [
+  { name: '<parse>', becomes: 'a part of the transform', options: parseOptions, itself: parseItself },
+  { name: '<buffer>, <inject>', becomes: 'options of the sink', options: buffered, itself: itself ?? {} },
+]
+const known = new Set(
+  [common, always, ...shared.flatMap((each) => [each.options, each.itself ?? {}])].flatMap(Object.keys),
+)
+
+/** A mapping with what is its own. */
+function own({ name, becomes, options, itself: rest = {} }: Described): Described {
+  const without = <Value>(all: Readonly<Record<string, Value>>) =>
+    Object.fromEntries(
+      Object.entries(all).filter(([option]) => !known.has(option) && !/^(?:regexp|exclude)\d+$/.test(option)),
+    )
+  return { name, becomes, options: without(options), itself: without(rest) }
+}
+
+export function fluentdTables(): string {
+  return [
+    mappingTables('Elements within plugins', shared, []),
+    mappingTables('Sources', inputs.map(own), refusedInputs),
+    mappingTables('Filters', filters.map(own), refusedFilters),
+    mappingTables('Matches', [...flows, ...outputs.map(own)], refusedOutputs),
+  ].join('\n')
+}

@@ -1,0 +1,143 @@
+// Placeholders of values: `${record["a"]}`, `${tag}`, `${hostname}` and the little Ruby that people write in them. All other
+// Ruby is left to the reader.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+
+/** What placeholders may name beside the record: expressions of a program. */
+export interface Surroundings {
+  /** The tag: a text, or the name of a variable that holds it; undefined if it is not known. */
+  readonly tag: { readonly text: string } | { readonly variable: string } | undefined
+}
+
+/** Expressions that surely give a text. */
+const isText = /^(?:"|downcase\(|upcase\(|strip_whitespace\(|replace\(|encode_json\(|\(to_string\(|\(get_hostname\()/
+
+/** A value with placeholders as an expression; or the part that cannot be one. */
+export type Expressed = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: string }
+
+export function expressed(value: string, surroundings: Surroundings): Expressed {
+  const parts: string[] = []
+  let literal = ''
+  let isSingle = false
+  for (let at = 0; at < value.length; ) {
+    if (!value.startsWith('${', at)) {
+      literal += value[at++]
+      continue
+    }
+    const end = closing(value, at + 2)
+    if (end < 0) return { ok: false, problem: value.slice(at) }
+    const code = value.slice(at + 2, end).trim()
+    const expression = rubyExpression(code, surroundings)
+    if (expression === undefined) return { ok: false, problem: `\${${code}}` }
+    isSingle = at === 0 && end === value.length - 1
+    if (literal !== '') parts.push(textLiteral(literal))
+    literal = ''
+    parts.push(isSingle || isText.test(expression) ? expression : `(to_string(${expression}) ?? "")`)
+    at = end + 1
+  }
+  if (literal !== '' || parts.length === 0) parts.push(textLiteral(literal))
+  return { ok: true, text: parts.join(' + ') }
+}
+
+function closing(text: string, from: number): number {
+  let depth = 0
+  let quote = ''
+  for (let at = from; at < text.length; at++) {
+    const sign = text[at] as string
+    if (quote !== '') {
+      if (sign === '\\') at++
+      else if (sign === quote) quote = ''
+    } else if (sign === '"' || sign === "'") quote = sign
+    else if (sign === '{') depth++
+    else if (sign === '}' && depth-- === 0) return at
+  }
+  return -1
+}
+
+/** Ruby as an expression; undefined for what is not known. */
+function rubyExpression(code: string, surroundings: Surroundings): string | undefined {
+  const alternatives = splitOutside(code, '||')
+  if (alternatives.length > 1) {
+    const all = alternatives.map((part) => rubyExpression(part.trim(), surroundings))
+    if (all.some((part) => part === undefined)) return undefined
+    return `(${all.join(' || ')})`
+  }
+  const text = /^(?:"([^"\\#]*)"|'([^'\\]*)')$/.exec(code)
+  if (text !== null) return textLiteral(text[1] ?? text[2] ?? '')
+  if (/^-?\d+$/.test(code)) return code
+  if (code === 'hostname' || code === 'Socket.gethostname') return '(get_hostname() ?? "")'
+  if (/^[A-Z][A-Z0-9_]*$/.test(code)) return textLiteral(`\${${code}}`)
+  const { tag } = surroundings
+  if (code === 'tag') return tag && ('text' in tag ? textLiteral(tag.text) : tag.variable)
+  const tagPart = /^tag_parts\[(-?\d+)\]$/.exec(code)?.[1]
+  if (tagPart !== undefined) {
+    if (tag === undefined) return undefined
+    return 'text' in tag
+      ? textLiteral(tag.text.split('.').at(Number(tagPart)) ?? '')
+      : `split(${tag.variable}, ".")[${tagPart}]`
+  }
+  if (code === 'time' || code === 'time.iso8601')
+    return 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%SZ") ?? null'
+  const strftime = /^time\.strftime\(\s*["']([^"']*)["']\s*\)$/.exec(code)
+  if (strftime?.[1] !== undefined) {
+    const format = strftime[1].replaceAll(/\.%[369]?N/g, '%.f').replaceAll('.%L', '%.3f')
+    return `(format_timestamp(timestamp(.timestamp) ?? now(), ${textLiteral(format)}) ?? null)`
+  }
+  const chain =
+    /^record((?:\[\s*(?:"[^"]*"|'[^']*')\s*\]|\.dig\(\s*(?:(?:"[^"]*"|'[^']*')\s*,?\s*)+\))+)((?:\.\w+(?:\(\))?)*)$/.exec(
+      code,
+    )
+  if (chain?.[1] === undefined) return undefined
+  const path = [...chain[1].matchAll(/"([^"]*)"|'([^']*)'/g)].map((found) => found[1] ?? found[2] ?? '')
+  return called(fieldLiteral(path), chain[2] ?? '')
+}
+
+/** Methods behind a field. */
+function called(field: string, methods: string): string | undefined {
+  const functions: Readonly<Record<string, (value: string) => string>> = {
+    to_s: (value) => `(to_string(${value}) ?? "")`,
+    to_i: (value) => `(to_int(${value}) ?? 0)`,
+    to_f: (value) => `(to_float(${value}) ?? 0.0)`,
+    to_json: (value) => `encode_json(${value})`,
+    downcase: (value) => `downcase(to_string(${value}) ?? "")`,
+    upcase: (value) => `upcase(to_string(${value}) ?? "")`,
+    strip: (value) => `strip_whitespace(to_string(${value}) ?? "")`,
+    chomp: (value) => `replace(to_string(${value}) ?? "", r'\\r?\\n$', "")`,
+  }
+  let expression: string | undefined = field
+  for (const method of methods.split('.').filter((word) => word !== '')) {
+    const name = method.replace('()', '')
+    const make = Object.hasOwn(functions, name) ? functions[name] : undefined
+    if (make === undefined || expression === undefined) return undefined
+    expression = make(expression)
+  }
+  return expression
+}
+
+/** Parts between a separator that stands outside of quotes and brackets. */
+function splitOutside(text: string, separator: string): string[] {
+  const parts: string[] = []
+  let quote = ''
+  let start = 0
+  for (let at = 0; at < text.length; at++) {
+    const sign = text[at] as string
+    if (quote !== '') {
+      if (sign === quote) quote = ''
+    } else if (sign === '"' || sign === "'") quote = sign
+    else if (text.startsWith(separator, at)) {
+      parts.push(text.slice(start, at))
+      start = at + separator.length
+      at = start - 1
+    }
+  }
+  return [...parts, text.slice(start)]
+}
+
+/** `$.a.b`, `$["a"]["b"]` or a plain name as the names of fields; undefined if it is neither. */
+export function recordPath(text: string): readonly string[] | undefined {
+  if (!text.startsWith('$')) return text === '' ? undefined : [text]
+  const bracketed = /^\$((?:\[(?:'[^']*'|"[^"]*")\])+)$/.exec(text)
+  if (bracketed?.[1] !== undefined) return [...bracketed[1].matchAll(/['"]([^'"]*)['"]/g)].map((part) => part[1] ?? '')
+  const dotted = /^\$\.([^[\]$]+)$/.exec(text)
+  return dotted?.[1]?.split('.')
+}

@@ -1,0 +1,219 @@
+// Fluentd's configuration as a tree of elements with the place of every line. Values in double quotes may go over several lines and hold
+// Ruby; references to variables of the environment become `${NAME}`, and other Ruby is kept as it stands and reported.
+
+import type { Place } from '../fluent-bit/sections.ts'
+
+export interface Parameter extends Place {
+  readonly key: string
+  readonly value: string
+}
+
+export interface Element extends Place {
+  /** `source`, `match`, `parse`, … */
+  readonly name: string
+  /** What stands behind the name: a pattern of tags, keys of chunks. */
+  readonly argument: string
+  readonly parameters: readonly Parameter[]
+  readonly children: readonly Element[]
+}
+
+export interface Include extends Place {
+  readonly path: string
+}
+
+/** What a reader has to say of a place. */
+export interface Remark extends Place {
+  readonly subject: string
+  readonly reason: string
+  readonly nearest: string
+}
+
+export interface ElementFile {
+  readonly parts: readonly (Element | Include)[]
+  readonly remarks: readonly Remark[]
+}
+
+interface Open {
+  name: string
+  argument: string
+  line: number
+  parameters: Parameter[]
+  children: Element[]
+}
+
+/** Reads a text; what has no meaning in it is a remark. */
+export function readFluentd(text: string, file: string): ElementFile {
+  const reader = new Reader(text, file)
+  reader.read()
+  return reader
+}
+
+class Reader implements ElementFile {
+  readonly parts: (Element | Include)[] = []
+  readonly remarks: Remark[] = []
+  readonly #lines: readonly string[]
+  readonly #file: string
+  readonly #open: Open[] = []
+  #at = 0
+
+  constructor(text: string, file: string) {
+    this.#lines = text.split(/\r?\n/)
+    this.#file = file
+  }
+
+  read(): void {
+    for (; this.#at < this.#lines.length; this.#at++) {
+      const line = (this.#lines[this.#at] as string).trim()
+      if (line === '' || line.startsWith('#')) continue
+      const opening = /^<([A-Za-z_]\w*)(?:\s+(.*?))?>\s*(?:#.*)?$/.exec(line)
+      const closing = /^<\/([A-Za-z_]\w*)>\s*(?:#.*)?$/.exec(line)
+      const include = /^@?include\s+(\S.*)$/.exec(line)
+      if (opening?.[1] !== undefined) this.#begin(opening[1], opening[2] ?? '')
+      else if (closing?.[1] !== undefined) this.#end(closing[1])
+      else if (include?.[1] !== undefined) {
+        const path = include[1].replace(/^["'](.*)["']$/, '$1')
+        const parent = this.#open.at(-1)
+        if (parent === undefined) this.parts.push({ ...this.#place(), path })
+        else this.#remark(`@include ${path}`, 'a file is included within an element', 'Put its lines here.')
+      } else this.#parameter(line)
+    }
+    while (this.#open.length > 0) {
+      const { name, line } = this.#open.at(-1) as Open
+      this.remarks.push({
+        file: this.#file,
+        line,
+        subject: `<${name}>`,
+        reason: `\`</${name}>\` is missing`,
+        nearest: 'Close the element.',
+      })
+      this.#end(name)
+    }
+  }
+
+  #place(): Place {
+    return { file: this.#file, line: this.#at + 1 }
+  }
+
+  #remark(subject: string, reason: string, nearest: string): void {
+    this.remarks.push({ ...this.#place(), subject, reason, nearest })
+  }
+
+  #begin(name: string, argument: string): void {
+    this.#open.push({ name, argument: this.#ruby(argument), line: this.#at + 1, parameters: [], children: [] })
+  }
+
+  #end(name: string): void {
+    const open = this.#open.pop()
+    if (open === undefined || open.name !== name) {
+      if (open !== undefined) this.#open.push(open)
+      this.#remark(`</${name}>`, 'no such element is open here', 'Correct the file.')
+      return
+    }
+    const element: Element = { file: this.#file, ...open }
+    const parent = this.#open.at(-1)
+    if (parent === undefined) this.parts.push(element)
+    else parent.children.push(element)
+  }
+
+  #parameter(line: string): void {
+    const place = this.#place()
+    const found = /^(\S+)(?:\s+(.*))?$/s.exec(line)
+    const key = found?.[1] ?? ''
+    const open = this.#open.at(-1)
+    if (open === undefined) {
+      this.#remark(line, 'a parameter stands outside of all elements', 'Correct the file.')
+      return
+    }
+    open.parameters.push({ ...place, key, value: this.#value((found?.[2] ?? '').trim()) })
+  }
+
+  /** A value, with the lines that belong to it. */
+  #value(start: string): string {
+    const first = start[0]
+    if (first === '"' || first === "'") return this.#quoted(start, first)
+    if (first === '[' || first === '{') return this.#ruby(this.#balanced(start))
+    return this.#ruby(start.replace(/\s+#(?!\{).*$/, ''))
+  }
+
+  #quoted(start: string, quote: string): string {
+    let text = start
+    while (closingQuote(text, quote) < 0 && this.#at + 1 < this.#lines.length) {
+      text += `\n${this.#lines[++this.#at] as string}`
+    }
+    const end = closingQuote(text, quote)
+    const inner = text.slice(1, end < 0 ? undefined : end)
+    if (quote === "'") return inner.replace(/\\'/g, "'")
+    return this.#ruby(unescaped(inner))
+  }
+
+  /** JSON, which may go over several lines. */
+  #balanced(start: string): string {
+    let text = start
+    const last = Math.min(this.#lines.length, this.#at + 200)
+    let at = this.#at
+    while (!isJson(text) && at + 1 < last && !/^\s*<\/?\w/.test(this.#lines[at + 1] as string)) {
+      text += `\n${this.#lines[++at] as string}`
+    }
+    if (!isJson(text)) return start
+    this.#at = at
+    return text
+  }
+
+  /** References to variables as `${NAME}`. */
+  #ruby(text: string): string {
+    return text.replace(/#\{((?:[^{}]|\{[^{}]*\})*)\}/g, (whole, code: string) => {
+      const variable =
+        /^\s*ENV(?:\[\s*['"](\w+)['"]\s*\]|\.fetch\(\s*['"](\w+)['"]\s*(?:,\s*['"]?([^'")]*)['"]?\s*)?\))(.*)$/s.exec(
+          code,
+        )
+      const name = variable?.[1] ?? variable?.[2]
+      const fallback = /^\s*\|\|\s*['"]?([^'"]*?)['"]?\s*$/s.exec(variable?.[4] ?? '')?.[1] ?? variable?.[3]
+      if (name === undefined) {
+        this.#remark(
+          whole,
+          'Ruby in a value is not run',
+          'Write the value that it has in its place, or set the field in a remap transform.',
+        )
+        return whole
+      }
+      if (fallback === undefined || fallback === 'use_default' || fallback === 'use_nil') return `\${${name}}`
+      this.#remark(
+        whole,
+        `the variable \`${name}\` has no value here, so its default \`${fallback}\` stands`,
+        'Write the value that it has in its place.',
+      )
+      return fallback
+    })
+  }
+}
+
+function closingQuote(text: string, quote: string): number {
+  for (let at = 1; at < text.length; at++) {
+    if (text[at] === '\\') at++
+    else if (text[at] === quote) return at
+    // Quotes within Ruby do not end the value.
+    else if (quote === '"' && text[at] === '#' && text[at + 1] === '{') {
+      const end = text.indexOf('}', at)
+      if (end < 0) return -1
+      at = end
+    }
+  }
+  return -1
+}
+
+function unescaped(text: string): string {
+  const letters: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r' }
+  return text.replace(/\\(.)/gs, (whole, sign: string) => {
+    if (sign === '"' || sign === '\\' || sign === '#') return sign
+    return Object.hasOwn(letters, sign) ? (letters[sign] as string) : whole
+  })
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

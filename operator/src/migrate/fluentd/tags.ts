@@ -1,0 +1,73 @@
+// Patterns of tags. Which elements events reach is decided here; tags of pods differ from pod to pod, and a pattern that chooses some of
+// them becomes a condition on the names that the tag is made of.
+
+import { textLiteral } from '@penstock/agent/remap/literal'
+
+/** A tag: fixed, or with `*` in place of what the path of each file gives. */
+export interface Tag {
+  readonly text: string
+  /** Whether the part in place of `*` is the path of the log of a pod. */
+  readonly isOfPods: boolean
+}
+
+/** Patterns beside each other as one regular expression. */
+export function patternOf(patterns: string): string {
+  const words = patterns.trim().split(/\s+/)
+  return `^(?:${words.map(wordPattern).join('|')})$`
+}
+
+function wordPattern(word: string): string {
+  let text = ''
+  for (let at = 0; at < word.length; at++) {
+    const rest = word.slice(at)
+    const isFirst = at === 0 || word[at - 1] === '.'
+    if (rest.startsWith('.**') && (rest.length === 3 || rest[3] === '.')) {
+      text += '(?:\\..*)?'
+      at += 2
+    } else if (isFirst && rest.startsWith('**.')) {
+      text += '(?:.*\\.)?'
+      at += 2
+    } else if (rest.startsWith('**')) {
+      text += '.*'
+      at++
+    } else if (word[at] === '*') text += '[^.]*'
+    else if (word[at] === '{') text += '(?:'
+    else if (word[at] === '}') text += ')'
+    else if (word[at] === ',') text += '|'
+    else text += (word[at] as string).replace(/[\\^$.+?()[\]|/]/g, '\\$&')
+  }
+  return text
+}
+
+/** Paths in place of `*`, as unlike each other as can be. */
+const samples = [
+  'var.log.containers.a-1_b_c-0123456789abcdef.log',
+  'var.log.containers.zz-9_yy_xx-fedcba9876543210.log',
+]
+
+export type Match = 'all' | 'none' | 'some'
+
+/** Which events of a tag a pattern takes. */
+export function matchOf(tag: Tag, patterns: string): Match {
+  const regex = new RegExp(patternOf(patterns))
+  if (!tag.text.includes('*')) return regex.test(tag.text) ? 'all' : 'none'
+  const found = samples.filter((sample) => regex.test(tag.text.replace('*', sample))).length
+  if (found === samples.length) return 'all'
+  const fixed = tag.text.split('*')[0] as string
+  const isNear = patterns
+    .trim()
+    .split(/\s+/)
+    .some((word) => {
+      const start = word.split(/[*{]/)[0] as string
+      return start.startsWith(fixed) || fixed.startsWith(start)
+    })
+  return isNear ? 'some' : 'none'
+}
+
+/** A program that gives the tag of an event of a pod as `tag`. */
+export function tagProgram(tag: Tag): string {
+  const [before = '', after = ''] = tag.text.split('*')
+  const name =
+    '"var.log.containers." + (string(%orchestrator.pod_name) ?? "") + "_" + (string(%orchestrator.pod_namespace) ?? "") + "_" + (string(%orchestrator.container_name) ?? "") + "-" + replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
+  return `tag = ${[...(before === '' ? [] : [textLiteral(before)]), name, ...(after === '' ? [] : [textLiteral(after)])].join(' + ')}`
+}

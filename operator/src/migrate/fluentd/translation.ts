@@ -1,0 +1,280 @@
+// Outputs of Fluentd by way of those of Fluent Bit, where that has the same: the parameters get other names, and its mapping builds the sink.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import type { Gap, Step } from '../draft.ts'
+import { outputs as bitOutputs } from '../fluent-bit/outputs.ts'
+import type { Context, SinkPart } from '../fluent-bit/plugin.ts'
+import { type Entry, lastValue, type Section } from '../fluent-bit/sections.ts'
+import type { Plugged } from './element.ts'
+import { always, common } from './inputs.ts'
+import { recordPath } from './ruby.ts'
+import { type Tag, tagProgram } from './tags.ts'
+
+export interface OutputPlugin {
+  readonly name: string
+  readonly becomes: string
+  readonly options: Readonly<Record<string, string>>
+  readonly itself?: Readonly<
+    Record<
+      string,
+      string | { readonly how: string; readonly unless: RegExp; readonly reason: string; readonly nearest: string }
+    >
+  >
+  readonly build: (section: Plugged, context: Context, gaps: Gap[], tag: Tag | undefined) => SinkPart
+}
+
+/** What outputs have in common: chunks are Fluentd's way to collect events into requests. */
+export const buffered: Readonly<Record<string, string>> = {
+  'buffer.flush_interval': '`batch.timeout_secs`',
+  'buffer.chunk_limit_size': '`batch.max_bytes`',
+  'buffer.retry_max_times': '`request.retry_attempts`',
+  flush_interval: '`batch.timeout_secs`',
+  buffer_chunk_limit: '`batch.max_bytes`',
+  'inject.time_key': 'a field of the time',
+  'inject.time_format': 'the form of the time',
+  'inject.time_type': 'the form of the time',
+  'inject.tag_key': 'a field of the tag',
+  'inject.hostname_key': 'a field',
+  'inject.hostname': 'a field',
+}
+
+const disk = {
+  how: '`buffer` of the sink',
+  unless: /^file/i,
+  reason:
+    'chunks wait on disk, and the sink keeps its events in memory; positions in files move on only after delivery',
+  nearest: 'Give the sink `buffer: {type: disk, max_size: BYTES}` where the source cannot be read again.',
+}
+const overflow = {
+  how: 'a full buffer makes the source wait',
+  unless: /drop_oldest_chunk|throw_exception/i,
+  reason: 'Fluentd discards events when its buffer is full; the source waits',
+  nearest: 'Give the sink `buffer: {type: memory, when_full: drop_newest}` to discard events.',
+}
+
+export const itself: OutputPlugin['itself'] = {
+  ...always,
+  'buffer.@type': disk,
+  'buffer.type': disk,
+  buffer_type: disk,
+  'buffer.overflow_action': overflow,
+  buffer_queue_full_action: overflow,
+  ...Object.fromEntries(
+    [
+      ...[
+        'buffer',
+        'buffer.path',
+        'buffer_path',
+        'buffer.flush_mode',
+        'buffer.flush_thread_count',
+        'num_threads',
+        'buffer.queue_limit_length',
+      ],
+      ...[
+        'buffer.queued_chunks_limit_size',
+        'buffer_queue_limit',
+        'buffer.total_limit_size',
+        'buffer.retry_forever',
+        'buffer.retry_type',
+      ],
+      ...[
+        'buffer.retry_wait',
+        'buffer.retry_max_interval',
+        'buffer.retry_timeout',
+        'buffer.retry_exponential_backoff_base',
+        'disable_retry_limit',
+      ],
+      ...[
+        'buffer.retry_randomize',
+        'retry_wait',
+        'max_retry_wait',
+        'retry_limit',
+        'retry_forever',
+        'buffer.timekey',
+        'buffer.timekey_wait',
+      ],
+      ...[
+        'buffer.timekey_use_utc',
+        'buffer.flush_at_shutdown',
+        'flush_at_shutdown',
+        'buffer.chunk_limit_records',
+        'buffer.flush_thread_interval',
+      ],
+      ...[
+        'buffer.flush_thread_burst_interval',
+        'buffer.delayed_commit_timeout',
+        'slow_flush_log_threshold',
+        'buffer.compress',
+        'buffer.chunk_full_threshold',
+      ],
+      ...[
+        'buffer.disable_chunk_backup',
+        'time_slice_format',
+        'time_slice_wait',
+        'buffer.timekey_zone',
+        'buffer.flush_interval_burst',
+        'try_flush_interval',
+      ],
+    ].map(
+      (name) => [name, 'events go in requests by `batch`, are sent again by `request`, and wait by `buffer`'] as const,
+    ),
+  ),
+}
+
+/** Options of Fluent Bit's output by those of Fluentd. */
+type Names = Readonly<Record<string, string>>
+
+export const login: Names = { user: 'http_user', username: 'http_user', password: 'http_passwd' }
+export const security: Names = {
+  ca_file: 'tls.ca_file',
+  ca_cert: 'tls.ca_file',
+  client_cert: 'tls.crt_file',
+  cert: 'tls.crt_file',
+  client_cert_path: 'tls.crt_file',
+  tls_ca_cert_path: 'tls.ca_file',
+  tls_client_cert_path: 'tls.crt_file',
+  client_key: 'tls.key_file',
+  key: 'tls.key_file',
+  private_key_path: 'tls.key_file',
+  tls_private_key_path: 'tls.key_file',
+}
+
+interface Translation {
+  readonly name: string
+  /** Of Fluent Bit's output. */
+  readonly as: string
+  readonly becomes: string
+  readonly names: Names
+  /** Options that `also` reads, with what becomes of each. */
+  readonly options?: Readonly<Record<string, string>>
+  readonly itself?: OutputPlugin['itself']
+  /** Further options, and steps before those of the output. */
+  readonly also?: (
+    section: Plugged,
+    context: Context,
+    tag: Tag | undefined,
+  ) => {
+    readonly options?: Readonly<Record<string, string | undefined>>
+    readonly several?: readonly (readonly [string, string])[]
+    readonly steps?: readonly Step[]
+    readonly config?: Readonly<Record<string, unknown>>
+  }
+}
+
+export function translated({
+  name,
+  as,
+  becomes,
+  names,
+  options = {},
+  itself: more = {},
+  also,
+}: Translation): OutputPlugin {
+  return {
+    name,
+    becomes,
+    options: {
+      ...common,
+      ...buffered,
+      ...Object.fromEntries(Object.entries(names).map(([from, to]) => [from, `as \`${to}\` of Fluent Bit`])),
+      ...options,
+    },
+    itself: { ...itself, ...more },
+    build: (section, context, _gaps, tag) => {
+      const { options: given = {}, several = [], steps = [], config = {} } = also?.(section, context, tag) ?? {}
+      const place = { file: section.file, line: section.line }
+      const entries: Entry[] = section.entries.flatMap((entry) => {
+        const to = Object.hasOwn(names, entry.key) ? names[entry.key] : undefined
+        return to === undefined ? [] : [{ ...entry, key: to }]
+      })
+      if (given['port']?.includes('${') === true) {
+        context.gap(
+          section,
+          `${name}: port ${given['port']}`,
+          'the port of an address is a number',
+          'The usual port stands in its place; write the one that the variable has.',
+        )
+      }
+      const known = { ...given, ...(given['port']?.includes('${') === true ? { port: undefined } : {}) }
+      for (const [key, value] of Object.entries(known)) if (value !== undefined) entries.push({ ...place, key, value })
+      for (const [key, value] of several) entries.push({ ...place, key, value })
+      const plugin = bitOutputs.find((each) => each.name === as)
+      if (plugin === undefined) throw new TypeError(`There is no output ${as}.`)
+      const built = plugin.build({ kind: 'output', ...place, entries } satisfies Section, context)
+      return {
+        component: { ...built.component, config: { ...built.component.config, ...batchOf(section), ...config } },
+        steps: [...injected(section, context, tag), ...steps, ...built.steps],
+      }
+    },
+  }
+}
+
+function batchOf(section: Section): Record<string, unknown> {
+  const interval = /^(\d+(?:\.\d+)?)(s|m|h)?$/.exec(
+    lastValue(section, 'buffer.flush_interval') ?? lastValue(section, 'flush_interval') ?? '',
+  )
+  const seconds = interval === null ? 0 : Number(interval[1]) * ({ s: 1, m: 60, h: 3600 }[interval[2] ?? 's'] ?? 1)
+  const size = /^(\d+)\s*([kmg])?b?$/i.exec(
+    lastValue(section, 'buffer.chunk_limit_size') ?? lastValue(section, 'buffer_chunk_limit') ?? '',
+  )
+  const bytes =
+    size === null
+      ? 0
+      : Number(size[1]) * ({ k: 1024, m: 1 << 20, g: 1 << 30 }[(size[2] ?? '').toLowerCase() as 'k'] ?? 1)
+  const batch = {
+    ...(seconds > 0 ? { timeout_secs: Math.min(seconds, 300) } : {}),
+    ...(bytes > 0 ? { max_bytes: Math.min(bytes, 10_000_000) } : {}),
+  }
+  return Object.keys(batch).length === 0 ? {} : { batch }
+}
+
+/** Fields that `<inject>` adds. */
+function injected(section: Section, context: Context, tag: Tag | undefined): Step[] {
+  const lines: string[] = []
+  const timeKey = lastValue(section, 'inject.time_key')
+  if (timeKey !== undefined) {
+    const type = lastValue(section, 'inject.time_type') ?? 'float'
+    const format = lastValue(section, 'inject.time_format')
+    const time = 'timestamp(.timestamp) ?? now()'
+    const value =
+      format !== undefined || type === 'string'
+        ? `format_timestamp(${time}, ${textLiteral((format ?? '%Y-%m-%dT%H:%M:%S%:z').replaceAll(/\.%[369]?N|\.%L/g, '%.f'))}) ?? null`
+        : type === 'unixtime'
+          ? `to_unix_timestamp(${time})`
+          : `to_unix_timestamp(${time}, unit: "nanoseconds") / 1000000000.0`
+    lines.push(`${fieldLiteral([timeKey])} = ${value}`)
+  }
+  const tagKey = lastValue(section, 'inject.tag_key')
+  if (tagKey !== undefined) lines.push(...tagLines(tagKey, section, context, tag))
+  const hostKey = lastValue(section, 'inject.hostname_key')
+  if (hostKey !== undefined) lines.push(`${fieldLiteral([hostKey])} = get_hostname() ?? null`)
+  return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
+}
+
+export function tagLines(key: string, section: Section, context: Context, tag: Tag | undefined): string[] {
+  if (tag === undefined) {
+    context.gap(
+      section,
+      `tag as ${key}`,
+      'events with several tags arrive here, and events have no tags',
+      'Set the field in a remap transform of each source.',
+    )
+    return []
+  }
+  if (!tag.text.includes('*')) return [`${fieldLiteral([key])} = ${textLiteral(tag.text)}`]
+  return [tagProgram(tag), `${fieldLiteral([key])} = tag`]
+}
+
+/** A text with `${key}`, `${tag}` and times of chunks as a template; undefined if it holds anything else. */
+export function chunkTemplate(text: string, tag: Tag | undefined): string | undefined {
+  let isKnown = true
+  const template = text.replace(/\$\{([^}]*)\}/g, (whole, name: string) => {
+    if (name === 'tag' && tag !== undefined && !tag.text.includes('*')) return tag.text
+    if (/^tag(?:_parts|_prefix|_suffix)?(?:\[|$)/.test(name)) isKnown = false
+    if (/^[A-Z][A-Z0-9_]*$/.test(name)) return whole
+    const path = recordPath(name)
+    if (path === undefined) isKnown = false
+    return path === undefined ? whole : `{{ ${fieldLiteral(path).slice(1)} }}`
+  })
+  return isKnown ? template : undefined
+}
