@@ -34,6 +34,7 @@ import { type GlobalOptions, globalOptions, globalsOf, isTimezone } from './glob
 import { type GraphNode, type Inputs, ownerOf, resolveGraph } from './graph.ts'
 import type { Environment } from './interpolate.ts'
 import type { Raw } from './merge.ts'
+import { otherOption, valueAt } from './other-options.ts'
 import { type Finding, type Located, problemAt } from './place.ts'
 import type { Segments } from './syntax.ts'
 import { parseTests } from './unit-test-shape.ts'
@@ -91,7 +92,10 @@ function checkGlobals(raw: Raw, problems: Problem[]): GlobalOptions {
     if (located !== undefined) problems.push(problemAt(located, below, finding))
   }
   const parsed = parseOptions(globalOptions, given)
-  if (!parsed.ok) for (const problem of parsed.problems) add(problem.segments, problem)
+  for (const problem of parsed.ok ? [] : parsed.problems) {
+    const other = otherOption('global', undefined, problem.segments, valueAt(given, problem.segments))
+    add(problem.segments, { ...problem, help: other?.instead ?? problem.help })
+  }
   // Where a setting is wrong the others are still looked at, and the components are checked against its default.
   const settings = parsed.ok ? parsed.value : withoutBroken(given, broken)
   for (const finding of checkValues(globalsSchema, settings, given)) add(finding.segments, finding)

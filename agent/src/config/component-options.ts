@@ -16,6 +16,7 @@ import { closest, type Problem } from '../schema/problems.ts'
 import { parseOptions } from '../schema/validate.ts'
 import { isTable } from '../schema/walk.ts'
 import type { ConfigGlobals } from './config.ts'
+import { otherOption, valueAt } from './other-options.ts'
 import { type Finding, type Located, problemAt } from './place.ts'
 import type { Segments } from './syntax.ts'
 import { checkValues } from './values.ts'
@@ -183,7 +184,11 @@ function checkOptions(
   }
   const checked = parseOptions(members, given)
   if (!checked.ok) {
-    for (const problem of checked.problems) found.push(problemAt(located, problem.segments, problem))
+    for (const problem of checked.problems) {
+      const { segments, help } = problem
+      const other = otherOption(declaration.kind, declaration.type, segments, valueAt(given, segments))
+      found.push(problemAt(located, segments, { ...problem, help: other?.instead ?? help }))
+    }
     problems.push(...found)
     return undefined
   }

@@ -6,6 +6,7 @@ import { unknownField } from '../schema/messages.ts'
 import type { Problem } from '../schema/problems.ts'
 import { isTable } from '../schema/walk.ts'
 import { globalOptions } from './globals.ts'
+import { otherOption } from './other-options.ts'
 import { type Located, member, problemAt } from './place.ts'
 
 /** Everything that was read, not yet checked. */
@@ -63,7 +64,9 @@ function addTopLevel(raw: Raw, key: string, value: Located, problems: Problem[])
   }
   if (!Object.hasOwn(globalOptions, key)) {
     const known = [...Object.keys(globalOptions), ...topLevelTables, 'tests']
-    problems.push(problemAt(value, [], { atKey: true, ...unknownField(key, known) }))
+    const { message, help } = unknownField(key, known)
+    const other = otherOption('global', undefined, [key], value.value)
+    problems.push(problemAt(value, [], { atKey: true, message, help: other?.instead ?? help }))
     return
   }
   if (value.value === null) return

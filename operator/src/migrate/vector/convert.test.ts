@@ -204,7 +204,7 @@ sources:
   f:
     type: file
     include: [/a.log]
-    start_at_beginning: true
+    begin_at: start
     fingerprint:
       strategy: checksum
       bytes: many
@@ -214,7 +214,7 @@ sinks:
     inputs: [f]
     encoding: { codec: json }
 `)
-  expect(gaps).toContain('6 f: start_at_beginning')
+  expect(gaps).toContain('6 f: begin_at')
   expect(gaps.some((gap) => gap.startsWith('9 f: fingerprint'))).toBe(true)
   expect(entry('f')?.config?.['include']).toEqual(['/a.log'])
   expect(entry('h')).toMatchObject({ type: 'blackhole' })

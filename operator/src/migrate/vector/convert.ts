@@ -5,6 +5,7 @@ import type { AnyDeclaration } from '@penstock/agent/component'
 import { optionsOf } from '@penstock/agent/config/component-options'
 import { globalOptions, globalsOf } from '@penstock/agent/config/globals'
 import { isPattern } from '@penstock/agent/config/graph'
+import { otherOption, otherOptions, valueAt } from '@penstock/agent/config/other-options'
 import type { Segments } from '@penstock/agent/config/syntax'
 import { findComponent } from '@penstock/agent/registry'
 import { parseOptions } from '@penstock/agent/schema/validate'
@@ -97,7 +98,8 @@ class Conversion {
       if (['sources', 'transforms', 'sinks', 'tests'].includes(name)) continue
       const known = settings[name]
       const reason = known?.isReplaced === true ? 'the cluster provides it' : 'it is a setting of a whole agent'
-      const nearest = known?.becomes ?? 'Leave it out, or set it in the components that need it.'
+      const other = otherOptions.find(({ kind, path }) => kind === 'global' && path === name)
+      const nearest = known?.becomes ?? other?.instead ?? 'Leave it out, or set it in the components that need it.'
       this.#gap(root, [name], name, reason, nearest, known?.isReplaced)
     }
   }
@@ -408,6 +410,7 @@ class Conversion {
         if (errors.length > 0) return undefined
         return declaration.kind === 'transform' ? (declaration.ports?.(parsed.value) ?? []) : []
       }
+      if (this.#rewritten(old, declaration, config, parsed.problems)) continue
       const [problem] = parsed.problems
       if (problem === undefined) return undefined
       const { segments, message, help } = problem
@@ -418,6 +421,34 @@ class Conversion {
       if (!isRemoved) return undefined
     }
     return undefined
+  }
+
+  /** Writes an option of another version as it is called here, or leaves it out with what to write instead; false if there is none. */
+  #rewritten(
+    old: Old,
+    declaration: AnyDeclaration,
+    config: Record<string, unknown>,
+    problems: readonly { readonly segments: Segments }[],
+  ): boolean {
+    const found = problems.flatMap(({ segments }) => {
+      const value = valueAt(config, segments)
+      const other = value === undefined ? undefined : otherOption(declaration.kind, declaration.type, segments, value)
+      return other === undefined ? [] : [{ segments, value, other }]
+    })
+    // In the order of the table.
+    const [first] = found.toSorted((one, next) => otherOptions.indexOf(one.other) - otherOptions.indexOf(next.other))
+    if (first === undefined) return false
+    const { segments, value, other } = first
+    const rewritten = other.rewrite?.(value)
+    const reason = other.differs ?? (rewritten === undefined ? 'there is no such option' : 'the option is not needed')
+    const isSame = rewritten !== undefined && other.differs === undefined
+    const isRenamed = isSame && Object.keys(rewritten).length > 0
+    const path = segments.join('.')
+    const said = isRenamed ? 'the option is written in another way' : reason
+    this.#gap(old.root, [old.kind, old.id, ...segments], `${old.id}: ${path}`, said, other.instead, isSame)
+    removeAt(config, segments)
+    Object.assign(config, merged(rewritten ?? {}, config))
+    return true
   }
 
   // --- tests ---
@@ -518,6 +549,15 @@ function oldsIn(root: Root, kind: Kind): Old[] {
 
 const listOf = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
+
+/** Options of two tables, level by level; those of the second count. */
+function merged(first: Table, second: Table): Record<string, unknown> {
+  const both = Object.entries(second).map(([name, value]) => {
+    const below = first[name]
+    return [name, isTable(below) && isTable(value) ? merged(below, value) : value]
+  })
+  return { ...first, ...Object.fromEntries(both) }
+}
 
 /** The component of `id.port`. */
 const ownerOf = (output: string) => output.replace(/\..*$/s, '')

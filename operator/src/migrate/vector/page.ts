@@ -1,5 +1,6 @@
 // The tables of the guide for Vector: component by component, from the declarations.
 
+import { otherOptions } from '@penstock/agent/config/other-options'
 import { components } from '@penstock/agent/registry'
 import { mappingTables } from '../page.ts'
 import { refusedSinks, refusedSources, refusedTransforms, settings } from './refusals.ts'
@@ -19,10 +20,18 @@ const known = (kind: string) =>
 export function vectorTables(): string {
   const rewritten = rewritings.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))
   const rows = Object.entries(settings).map(([name, { becomes }]) => `| \`${name}\` | ${becomes} |`)
+  const options = otherOptions
+    .filter(({ kind }) => kind !== 'global')
+    .map(({ kind, types, path, example, when, instead }) => {
+      const value = when === undefined ? '' : `: ${JSON.stringify(example)}`
+      const of = types === undefined ? `all ${kind}s` : types.map((type) => `\`${type}\``).join(', ')
+      return `| \`${path}${value}\` | ${of} | ${instead} |`
+    })
   return [
     mappingTables('Sources', known('source'), refusedSources),
     mappingTables('Transforms', [...known('transform'), ...rewritten], refusedTransforms),
     mappingTables('Sinks', known('sink'), refusedSinks),
+    ['## Options of other versions', '', '| Option | Of | What to write |', '|---|---|---|', ...options, ''].join('\n'),
     ['## Settings of the agent', '', '| Setting | In a cluster |', '|---|---|', ...rows, ''].join('\n'),
   ].join('\n')
 }

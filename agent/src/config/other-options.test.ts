@@ -1,0 +1,51 @@
+// Each row of the table: the agent refuses the option at its place, and says what to write instead.
+
+import { expect, test } from 'vitest'
+import { loadConfigObject } from './load.ts'
+import { type OtherOption, otherOptions } from './other-options.ts'
+
+const source = { type: 'file', include: ['/tmp/x.log'] }
+/** Components that are in order, by type. */
+const components: Readonly<Record<string, Record<string, unknown>>> = {
+  file: source,
+  tag_cardinality_limit: { type: 'tag_cardinality_limit', inputs: ['metrics'] },
+  http: { type: 'http', inputs: ['in'], uri: 'http://out', encoding: { codec: 'json' } },
+  search_engine: { type: 'search_engine', inputs: ['in'], endpoints: ['http://out:9200'] },
+}
+const usual = { source: 'file', transform: 'tag_cardinality_limit', sink: 'http', global: '' } as const
+
+function withOption(table: Readonly<Record<string, unknown>>, path: string, value: unknown): Record<string, unknown> {
+  const [name = '', ...below] = path.split('.')
+  if (below.length === 0) return { ...table, [name]: value }
+  return { ...table, [name]: withOption((table[name] ?? {}) as Record<string, unknown>, below.join('.'), value) }
+}
+
+const base = {
+  data_dir: '/tmp',
+  sources: { in: source, metrics: { type: 'internal_metrics' } },
+  transforms: {},
+  sinks: { rest: { type: 'blackhole', inputs: ['in', 'metrics'] } },
+}
+
+const rows = otherOptions.flatMap((row) => (row.types ?? [usual[row.kind]]).map((type) => ({ row, type })))
+const name = ({ row, type }: { row: OtherOption; type: string }) =>
+  `${row.kind} ${type} ${row.path}: ${JSON.stringify(row.example)}`
+
+test.each(rows.map((each) => [name(each), each] as const))('%s', (_, { row, type }) => {
+  const { kind, path, example, instead, when } = row
+  expect(when?.(example) ?? true).toBe(true)
+  expect(instead).toMatch(/^[A-Z].*\.$/)
+  const place = kind === 'global' ? path : `${kind}s.tried.${path}`
+  const given =
+    kind === 'global'
+      ? withOption(base, path, example)
+      : { ...base, [`${kind}s`]: { ...base[`${kind}s`], tried: withOption(components[type] ?? {}, path, example) } }
+  const loaded = loadConfigObject(given)
+  expect(loaded.ok).toBe(false)
+  const found = loaded.ok ? [] : loaded.problems.filter((problem) => problem.path.startsWith(place))
+  expect(found.map(({ help }) => help)).toContain(instead)
+  // Without the option all is in order.
+  const plain = kind === 'global' ? base : { ...base, [`${kind}s`]: { ...base[`${kind}s`], tried: components[type] } }
+  const usable = loadConfigObject(plain)
+  expect(usable.ok ? [] : usable.problems).toEqual([])
+})

@@ -1,0 +1,82 @@
+// Options of other versions of Vector: each becomes what it is called now, or a gap that says what to write instead; the output passes lint.
+
+import { otherOptions } from '@penstock/agent/config/other-options'
+import { expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { converted, lint } from '../../testing/conversions.ts'
+import { convertVector } from './convert.ts'
+
+type Table = Readonly<Record<string, unknown>>
+
+const file = { type: 'file', include: ['/srv/x.log'] }
+const http = { type: 'http', inputs: ['in'], uri: 'http://out', encoding: { codec: 'json' } }
+const byType: Readonly<Record<string, Table>> = {
+  file,
+  tag_cardinality_limit: { type: 'tag_cardinality_limit', inputs: ['metrics'] },
+  search_engine: { type: 'elasticsearch', inputs: ['in'] },
+}
+const required: Readonly<Record<string, Table>> = {
+  search_engine: { endpoints: ['http://out:9200'] },
+}
+/** Options that stand beside it in a configuration. */
+const beside: Readonly<Record<string, Table>> = {
+  multi_line_timeout: { multiline: { start_pattern: '^a', condition_pattern: '^a', mode: 'halt_before' } },
+  'buffer.type': { buffer: { max_size: 300_000_000 } },
+}
+const usual = { source: file, transform: undefined, sink: http } as const
+
+function withOption(table: Table, path: string, value: unknown): Record<string, unknown> {
+  const [name = '', ...below] = path.split('.')
+  if (below.length === 0) return { ...table, [name]: value }
+  return { ...table, [name]: withOption((table[name] ?? {}) as Table, below.join('.'), value) }
+}
+
+const rows = otherOptions.flatMap((row) =>
+  row.kind === 'global' ? [] : (row.types ?? ['']).map((type) => ({ row, kind: row.kind, type })),
+)
+
+test.each(
+  rows.map((each) => [`${each.kind} ${each.type} ${each.row.path} ${JSON.stringify(each.row.example)}`, each] as const),
+)('%s', async (_, { row, kind, type }) => {
+  const { path, example, instead, rewrite, differs } = row
+  const rewritten = rewrite?.(example)
+  const own = (type === '' ? usual[kind as 'source' | 'sink'] : byType[type]) as Table
+  // What the rewriting gives must not be needed from elsewhere.
+  const missing = Object.entries(required[type] ?? {}).filter(([name]) => !Object.hasOwn(rewritten ?? {}, name))
+  const tried = withOption({ ...own, ...Object.fromEntries(missing), ...beside[path] }, path, example)
+  const config = {
+    sources: { in: file, metrics: { type: 'internal_metrics' } },
+    transforms: {},
+    sinks: { rest: { type: 'blackhole', inputs: ['in', 'metrics', ...(kind === 'sink' ? [] : ['tried'])] } },
+  }
+  const text = stringify({ ...config, [`${kind}s`]: { ...config[`${kind}s` as keyof typeof config], tried } })
+  const { document, gaps, resource } = converted(convertVector, [{ file: 'vector.yaml', text }])
+
+  const isSame = rewritten !== undefined && differs === undefined
+  const name = path.split('.').at(-1) ?? ''
+  const line = text.split('\n').findLastIndex((found) => new RegExp(`^\\s+${name}:`).test(found)) + 1
+  expect(gaps.map(({ subject, nearest, line: at, isReplaced }) => [subject, nearest, at, isReplaced === true])).toEqual(
+    [[`tried: ${path}`, instead, line, isSame]],
+  )
+  const entries: { name: string; config?: Table }[] = resource.spec[`${kind}s`]
+  const made = entries.find((entry) => entry.name === 'tried')?.config ?? {}
+  expect(made).toMatchObject(rewritten ?? {})
+  if (!path.includes('.') && rewritten?.[path] === undefined && path !== 'encoding')
+    expect(made).not.toHaveProperty(path)
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('lines were joined by an expression and a time of their own', () => {
+  const text = stringify({
+    sources: { in: { ...file, message_start_indicator: '^\\d', multi_line_timeout: 250 } },
+    sinks: { out: { type: 'blackhole', inputs: ['in'] } },
+  })
+  const { resource, gaps } = converted(convertVector, [{ file: 'vector.yaml', text }])
+  expect(gaps.map(({ isReplaced }) => isReplaced)).toEqual([true, true])
+  expect(resource.spec.sources[0].config.multiline).toEqual({
+    start_pattern: '^\\d',
+    condition_pattern: '^\\d',
+    mode: 'halt_before',
+    timeout_ms: 250,
+  })
+})
