@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { compileFiles } from '../../compile/config.ts'
+import { lint as lintAndTest } from '../../testing/conversions.ts'
 import { Draft } from '../draft.ts'
 import { convertFluentBit } from './convert.ts'
 
@@ -359,6 +360,34 @@ const wholes: { name: string; text: string; file?: string; sink: object; spec?: 
     sink: { type: 'observability_d', config: { api: 'logs', license_key: 'k' } },
   },
   {
+    name: 'kafka-rest',
+    text: '[OUTPUT]\n    Name kafka-rest\n    Match *\n    Host proxy\n    Topic logs\n    Partition 3\n    Message_Key web\n',
+    sink: {
+      type: 'http',
+      config: {
+        uri: 'http://proxy:8082/topics/logs',
+        payload_prefix: '{"records":',
+        payload_suffix: '}',
+        encoding: { codec: 'json' },
+        request: { headers: { 'content-type': 'application/vnd.kafka.json.v2+json' } },
+      },
+    },
+  },
+  {
+    name: 'azure',
+    text: '[OUTPUT]\n    Name azure\n    Match *\n    Customer_ID c\n    Shared_Key c2hhcmVk\n    Log_Type web\n    Retry_Limit 4\n',
+    sink: {
+      type: 'cloud_monitor_logs',
+      config: {
+        customer_id: 'c',
+        shared_key: 'c2hhcmVk',
+        log_type: 'web',
+        time_generated_key: '@timestamp',
+        request: { retry_attempts: 4 },
+      },
+    },
+  },
+  {
     name: 'stdout',
     text: '[OUTPUT]\n    Name stdout\n    Match *\n    Format json_lines\n',
     sink: { type: 'console', config: { encoding: { codec: 'json', except_fields: ['timestamp'] } } },
@@ -474,4 +503,61 @@ test('a rule that matches what it gives ends, with a gap', () => {
   const { document, gaps } = convert(`${tail}${loops}${output}`)
   expect(gaps.map(({ reason }) => reason)).toContain('records would be given a new tag more than 4 times')
   expect(lint(String(document))).toEqual([])
+})
+
+const shaped: readonly { readonly name: string; readonly text: string; readonly assert: string }[] = [
+  {
+    name: 'kafka-rest: the envelope of the proxy',
+    text: 'Name kafka-rest\n    Partition 3\n    Message_Key web',
+    assert:
+      '. == { "key": "web", "partition": 3, "value": { "log": "x", "n": 1, "@timestamp": "2026-01-01T00:00:00.250Z" } }',
+  },
+  {
+    name: 'kafka-rest: a time in another form and field',
+    text: 'Name kafka-rest\n    Time_Key at\n    Time_Key_Format %H:%M:%S',
+    assert: '. == { "value": { "log": "x", "n": 1, "at": "00:00:00.250Z" } }',
+  },
+  {
+    name: 'azure: the time is a field',
+    text: 'Name azure\n    Customer_ID c\n    Shared_Key c2hhcmVk\n    Time_Key at',
+    assert: '. == { "log": "x", "n": 1, "at": t\'2026-01-01T00:00:00.250Z\' }',
+  },
+]
+test.each(shaped)('$name', async ({ text, assert }) => {
+  const { document, resource, gaps } = convert(`${tail}[OUTPUT]\n    Match *\n    ${text}\n`)
+  const at = resource.spec.sinks[0].inputs[0]
+  // Fields of tests are texts, and the time of an event is none.
+  const last = resource.spec.transforms.length - 1
+  const [before] = resource.spec.transforms[last].inputs
+  const typed = {
+    name: 'typed',
+    type: 'remap',
+    inputs: [before],
+    config: { source: '.timestamp = parse_timestamp!(.timestamp, "%+")' },
+  }
+  document.addIn(['spec', 'transforms'], typed)
+  document.setIn(['spec', 'transforms', last, 'inputs'], ['typed'])
+  const log = { log: 'x', n: 1, timestamp: '2026-01-01T00:00:00.25Z' }
+  document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: 'typed', input: { log }, expect: [{ at, assert }] }])
+  expect(gaps).toEqual([])
+  expect(await lintAndTest(String(document))).toEqual([])
+})
+
+test('sample records become lines of demo_logs, with the fields of the record', async () => {
+  const dummy =
+    '[INPUT]\n    Name dummy\n    Tag t\n    Dummy {"message": "m", "n": {"a": 1}}\n    Rate 5\n    Samples 7\n'
+  const { document, resource, gaps } = convert(`${dummy}${output}`)
+  expect(gaps).toEqual([])
+  expect(resource.spec.sources).toEqual([
+    {
+      name: 'dummy-input',
+      type: 'demo_logs',
+      config: { format: 'shuffle', lines: ['{"message":"m","n":{"a":1}}'], interval: 0.2, count: 7 },
+    },
+  ])
+  const at = resource.spec.transforms[0].name
+  const log = { message: '{"message":"m","n":{"a":1}}', host: 'h', timestamp: '2026-01-01T00:00:00Z' }
+  const assert = '. == { "message": "m", "n": { "a": 1 }, "timestamp": "2026-01-01T00:00:00Z" }'
+  document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: at, input: { log }, expect: [{ at, assert }] }])
+  expect(await lintAndTest(String(document))).toEqual([])
 })

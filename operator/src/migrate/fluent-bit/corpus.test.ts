@@ -79,6 +79,16 @@ const inputs: readonly Case[] = [
     whole: true,
   },
   {
+    about: 'sample records',
+    options: [
+      ['Name', 'dummy'],
+      ['Tag', 'kube.sample'],
+      ['Dummy', '{"log": "E1", "code": "7"}'],
+      ['Rate', '2'],
+    ],
+    whole: true,
+  },
+  {
     about: 'the journal',
     options: [
       ['Name', 'systemd'],
@@ -298,6 +308,17 @@ const outputs: readonly Case[] = [
       ['Splunk_Token', '$'.concat('{HEC}')],
       ['TLS', 'On'],
       ['Splunk_Send_Raw', 'On'],
+    ],
+    whole: true,
+  },
+  {
+    about: 'kafka-rest',
+    options: [
+      ['Name', 'kafka-rest'],
+      ['Host', 'proxy.svc'],
+      ['Topic', 'logs'],
+      ['Message_Key', 'node'],
+      ['Retry_Limit', '3'],
     ],
     whole: true,
   },

@@ -438,8 +438,8 @@ export const refusedFilters: readonly Refusal[] = [
   none('wasm', 'programs in WebAssembly do not run here', 'Write the program as a remap transform.'),
   none(
     'throttle',
-    'there is no transform that limits the rate of events',
-    'Limit requests by `request.rate_limit_num` of the sink, which makes the source wait and discards nothing.',
+    'a transform does not count events over time, so none are discarded beyond `Rate`',
+    'Give the Pipeline `limits: {perContainer: {linesPerSecond: N, onLimit: Drop}}`, where N is `Rate` for each container and second; or `request.rate_limit_num` of the sink, which makes sources wait and discards nothing.',
   ),
   none('multiline', 'lines are joined by sources', 'Give `multiline` to the source.'),
   none('geoip2', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),

@@ -332,7 +332,62 @@ const events: Plugin<SourcePart> = {
   },
 }
 
-export const inputs: readonly Plugin<SourcePart>[] = [tail, events]
+const dummy: Plugin<SourcePart> = {
+  name: 'dummy',
+  becomes: '`demo_logs`, and a remap transform',
+  options: {
+    ...common,
+    ...tagged,
+    dummy: '`lines`',
+    rate: '`interval`',
+    samples: '`count`',
+  },
+  itself: {
+    interval_sec: {
+      how: '`interval`',
+      unless: /^(?!0$)/,
+      reason: 'Fluent Bit makes so many records at once, and the source one after another',
+      nearest: 'Set `interval` of the source.',
+    },
+    copies: {
+      how: 'one record at a time',
+      unless: /^(?!1$)/,
+      reason: 'the source makes one record at a time',
+      nearest: 'Set `interval` of the source to a part of it.',
+    },
+    threaded: 'sources do not wait for each other',
+  },
+  build: (section, context) => {
+    const given = lastValue(section, 'dummy') ?? '{"message":"dummy"}'
+    const line = objectText(given)
+    if (line === undefined) {
+      context.gap(section, 'dummy: dummy', 'the record is no JSON object', 'Correct `lines` of the source.')
+    }
+    const rate = Number(lastValue(section, 'rate') ?? 1)
+    const count = Number(lastValue(section, 'samples') ?? 0)
+    const isRate = Number.isFinite(rate) && rate > 0
+    const config = {
+      format: 'shuffle',
+      lines: [line ?? '{"message":"dummy"}'],
+      interval: isRate ? 1 / rate : 1,
+      ...(Number.isInteger(count) && count > 0 ? { count } : {}),
+    }
+    const text = 'record = object!(parse_json!(string!(.message)))\n. = merge(record, { "timestamp": .timestamp })'
+    return { component: { type: 'demo_logs', config }, steps: [{ type: 'remap', text }] }
+  },
+}
+
+/** A JSON object as one line. */
+function objectText(text: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? JSON.stringify(value) : undefined
+  } catch {
+    return undefined // the caller reports it
+  }
+}
+
+export const inputs: readonly Plugin<SourcePart>[] = [tail, events, dummy]
 
 const host = 'Keep Fluent Bit for it, or let the program write to a file that a `file` source reads.'
 const listening = 'Keep Fluent Bit in front, with an output that writes to a queue or file that Penstock reads.'
@@ -357,6 +412,5 @@ export const refusedInputs: readonly Refusal[] = [
     'process_exporter_metrics',
     'docker',
   ].map((name) => none(name, 'figures of nodes and programs have no source', figures)),
-  none('dummy', 'it makes sample records', 'Use `demo_logs`.'),
   none('kafka', 'there is no source for the protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
 ]

@@ -16,6 +16,7 @@ const base: Readonly<Record<string, readonly string[]>> = {
   modify: ['Set zz yes'],
   datadog: ['apikey k', 'Host h'],
   splunk: ['splunk_token t'],
+  azure: ['customer_id c', 'shared_key c2hhcmVk'],
 }
 const besides: Readonly<Record<string, readonly string[]>> = {
   'grep logical_op': ['Exclude a b', 'Exclude c d'],
@@ -47,6 +48,7 @@ const values = [
   'epoch',
   'put',
   'a b string',
+  '{"n":1}',
 ]
 
 function converted(kind: string, name: string, lines: readonly string[]): string {

@@ -2,89 +2,26 @@
 // differs from the record, such as the field of the time.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
-import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
-import { type Context, common, matched, type Plugin, type SinkPart } from './plugin.ts'
+import {
+  addressOf,
+  always,
+  connection,
+  delivery,
+  itself,
+  literalTemplate,
+  local,
+  login,
+  remap,
+  secret,
+  security,
+  serviceAddress,
+  value,
+} from './connection.ts'
+import { azure, kafkaRest } from './envelopes.ts'
+import type { Context, Plugin, SinkPart } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { accessor, template } from './text.ts'
-
-const address = { host: 'the address', port: 'the address', tls: '`https` in the address' } as const
-const security = {
-  'tls.verify': '`tls.verify_certificate`, `tls.verify_hostname`',
-  'tls.verify_hostname': '`tls.verify_hostname`; without it the sink verifies the name, where Fluent Bit does not',
-  'tls.ca_file': '`tls.ca_file`',
-  'tls.crt_file': '`tls.crt_file`',
-  'tls.key_file': '`tls.key_file`',
-} as const
-const login = { http_user: '`auth`', http_passwd: '`auth`' } as const
-const delivery = {
-  retry_limit: '`request.retry_attempts`; without it the sink retries without limit, where Fluent Bit retries once',
-} as const
-const local = { ...common, ...matched } as const
-const always = { ...local, ...address, ...security, ...delivery } as const
-const itself = {
-  workers: 'requests run beside each other as `request.concurrency` says',
-  buffer_size: 'answers are read as they come',
-  trace_error: 'the agent logs errors with their answers',
-  trace_output: '`penstock tap` shows events',
-  'storage.total_limit_size': {
-    how: '`buffer` of the sink',
-    unless: /./,
-    reason: 'the limit is that of chunks on disk, and the sink keeps its events in memory',
-    nearest: 'Give the sink `buffer: {type: disk, max_size: BYTES}`.',
-  },
-} as const
-
-/** Variables of the environment as references to a Secret. */
-function secret(text: string): string {
-  return text.replace(/\$\{([A-Za-z0-9_]+)\}/g, 'SECRET[env.$1]')
-}
-
-function value(section: Section, key: string): string | undefined {
-  const found = lastValue(section, key)
-  return found === undefined ? undefined : secret(found)
-}
-
-function addressOf(section: Section, port: string, path: string): string {
-  const isSecure = isOn(lastValue(section, 'tls'), false)
-  const host = value(section, 'host') ?? '127.0.0.1'
-  return `${isSecure ? 'https' : 'http'}://${host}:${value(section, 'port') ?? port}${path}`
-}
-
-/** Of a service that speaks TLS at its usual port. */
-function serviceAddress(section: Section, service: string): string {
-  const scheme = isOn(lastValue(section, 'tls'), true) ? 'https' : 'http'
-  const port = value(section, 'port')
-  return `${scheme}://${value(section, 'host') ?? service}${port === undefined ? '' : `:${port}`}`
-}
-
-function connection(section: Section): Record<string, unknown> {
-  const tls: Record<string, unknown> = {}
-  if (!isOn(lastValue(section, 'tls.verify'), true)) {
-    tls['verify_certificate'] = false
-    tls['verify_hostname'] = false
-  } else if (lastValue(section, 'tls.verify_hostname') !== undefined) {
-    tls['verify_hostname'] = isOn(lastValue(section, 'tls.verify_hostname'), true)
-  }
-  for (const file of ['ca_file', 'crt_file', 'key_file']) {
-    const path = value(section, `tls.${file}`)
-    if (path !== undefined) tls[file] = path
-  }
-  const user = value(section, 'http_user')
-  const password = value(section, 'http_passwd')
-  const retries = lastValue(section, 'retry_limit')
-  const attempts = retries === undefined ? undefined : /^\d+$/.test(retries) ? Number(retries) : undefined
-  const noRetries = retries?.toLowerCase() === 'no_retries' ? 0 : undefined
-  const limit = attempts ?? noRetries
-  return {
-    ...(Object.keys(tls).length > 0 ? { tls } : {}),
-    ...(user === undefined ? {} : { auth: { strategy: 'basic', user, password: password ?? '' } }),
-    ...(limit === undefined ? {} : { request: { retry_attempts: limit } }),
-  }
-}
-
-const remap = (...lines: readonly string[]): readonly Step[] => [{ type: 'remap', text: lines.join('\n') }]
-const literalTemplate = (text: string) => text.replaceAll('{{', '\\{{').replaceAll('%', '%%')
 
 function lokiLabels(section: Section, context: Context): Record<string, string> {
   const labels: Record<string, string> = {}
@@ -458,6 +395,8 @@ export const outputs: readonly Plugin<SinkPart>[] = [
   splunk,
   datadog,
   newRelic,
+  kafkaRest,
+  azure,
   stdout,
   file,
   nothing,
@@ -469,11 +408,19 @@ const byHttp = 'Use the sink `http` with a receiver that writes to it.'
 export const refusedOutputs: readonly Refusal[] = [
   none(
     'kafka',
-    'there is no sink for the protocol',
-    'Use the sink `message_broker` (Pulsar), or a bridge that takes `http`.',
+    'there is no sink for the protocol of Kafka',
+    'Let a REST proxy of Kafka listen, and change the output to `kafka-rest`, which is converted; or use the sink `message_broker` (Pulsar).',
   ),
-  none('s3', 'there is no sink for objects', 'Write to a collector by `http`, which stores objects.'),
-  none('forward', 'there is no sink for the protocol', 'Let Fluentd listen by `in_http`, and use the sink `http`.'),
+  none(
+    's3',
+    'there is no sink for stores of objects',
+    'Send to a store that archives to S3 itself, as `log_aggregator` and `search_engine` can; or keep Fluent Bit behind Penstock: its input `http` takes what the sink `http` sends.',
+  ),
+  none(
+    'forward',
+    'there is no sink for the protocol of Fluentd',
+    'Let the receiver listen for HTTP (`in_http` of Fluentd, the input `http` of Fluent Bit), and change the output to `http` with `Format json`, which is converted. The tag is a part of the address there.',
+  ),
   ...[
     'gelf',
     'syslog',
@@ -501,15 +448,9 @@ export const refusedOutputs: readonly Refusal[] = [
     'plot',
     'flowcounter',
     'counter',
-    'kafka-rest',
     'slack',
     'exit',
   ].map((name) => none(name, 'there is no sink for it', byHttp)),
-  none(
-    'azure',
-    'the output is not converted',
-    'Use the sink `cloud_monitor_logs` with `customer_id`, `shared_key` and `log_type`.',
-  ),
   ...['prometheus_exporter', 'prometheus_remote_write'].map((name) =>
     none(name, 'figures have no source here', 'Let a Prometheus server read the agents.'),
   ),

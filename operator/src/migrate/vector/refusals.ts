@@ -97,17 +97,17 @@ export const refusedSinks: readonly Refusal[] = [
   ...each(
     ['splunk_hec_logs', 'splunk_hec', 'splunk_hec_metrics'],
     'there is no sink for this product',
-    byHttp('the address of its event collector and an `Authorization` header; `logsvc_b_logs` has the same envelopes.'),
+    byHttp('the address of its event collector and an `Authorization` header; `logsvc_b_logs` has the same envelopes'),
   ),
   ...each(
     ['clickhouse', 'axiom', 'honeycomb', 'databend', 'doris', 'greptimedb_logs', 'logdna', 'mezmo', 'sematext_logs'],
     'there is no sink for this product',
-    byHttp('the address of its API, `framing` and `encoding` as it takes them.'),
+    byHttp('the address of its API, `framing` and `encoding` as it takes them'),
   ),
   ...each(
     ['opentelemetry', 'influxdb_logs', 'keep', 'appsignal', 'papertrail', 'gcp_stackdriver_logs', 'postgres'],
     'there is no sink for this product',
-    byHttp('the address of its API, `framing` and `encoding` as it takes them.'),
+    byHttp('the address of its API, `framing` and `encoding` as it takes them'),
   ),
   ...each(
     ['aws_cloudwatch_logs', 'aws_cloudwatch_metrics', 'gcp_stackdriver_metrics', 'greptimedb_metrics', 'humio_metrics'],
@@ -122,7 +122,7 @@ export const refusedSinks: readonly Refusal[] = [
   ...each(
     ['socket', 'vector', 'websocket', 'websocket_server'],
     'there is no sink for connections of this kind',
-    byHttp('an address of the receiver.'),
+    byHttp('an address of the receiver'),
   ),
 ]
 

@@ -1,0 +1,83 @@
+// What outputs of Fluent Bit have in common: the options of their connections, and what becomes of them.
+
+import type { Step } from '../draft.ts'
+import { common, matched } from './plugin.ts'
+import { isOn, lastValue, type Section } from './sections.ts'
+
+const address = { host: 'the address', port: 'the address', tls: '`https` in the address' } as const
+export const security = {
+  'tls.verify': '`tls.verify_certificate`, `tls.verify_hostname`',
+  'tls.verify_hostname': '`tls.verify_hostname`; without it the sink verifies the name, where Fluent Bit does not',
+  'tls.ca_file': '`tls.ca_file`',
+  'tls.crt_file': '`tls.crt_file`',
+  'tls.key_file': '`tls.key_file`',
+} as const
+export const login = { http_user: '`auth`', http_passwd: '`auth`' } as const
+export const delivery = {
+  retry_limit: '`request.retry_attempts`; without it the sink retries without limit, where Fluent Bit retries once',
+} as const
+export const local = { ...common, ...matched } as const
+export const always = { ...local, ...address, ...security, ...delivery } as const
+export const itself = {
+  workers: 'requests run beside each other as `request.concurrency` says',
+  buffer_size: 'answers are read as they come',
+  trace_error: 'the agent logs errors with their answers',
+  trace_output: '`penstock tap` shows events',
+  'storage.total_limit_size': {
+    how: '`buffer` of the sink',
+    unless: /./,
+    reason: 'the limit is that of chunks on disk, and the sink keeps its events in memory',
+    nearest: 'Give the sink `buffer: {type: disk, max_size: BYTES}`.',
+  },
+} as const
+
+/** Variables of the environment as references to a Secret. */
+export function secret(text: string): string {
+  return text.replace(/\$\{([A-Za-z0-9_]+)\}/g, 'SECRET[env.$1]')
+}
+
+export function value(section: Section, key: string): string | undefined {
+  const found = lastValue(section, key)
+  return found === undefined ? undefined : secret(found)
+}
+
+export function addressOf(section: Section, port: string, path: string): string {
+  const isSecure = isOn(lastValue(section, 'tls'), false)
+  const host = value(section, 'host') ?? '127.0.0.1'
+  return `${isSecure ? 'https' : 'http'}://${host}:${value(section, 'port') ?? port}${path}`
+}
+
+/** Of a service that speaks TLS at its usual port. */
+export function serviceAddress(section: Section, service: string): string {
+  const scheme = isOn(lastValue(section, 'tls'), true) ? 'https' : 'http'
+  const port = value(section, 'port')
+  return `${scheme}://${value(section, 'host') ?? service}${port === undefined ? '' : `:${port}`}`
+}
+
+export function connection(section: Section): Record<string, unknown> {
+  const tls: Record<string, unknown> = {}
+  if (!isOn(lastValue(section, 'tls.verify'), true)) {
+    tls['verify_certificate'] = false
+    tls['verify_hostname'] = false
+  } else if (lastValue(section, 'tls.verify_hostname') !== undefined) {
+    tls['verify_hostname'] = isOn(lastValue(section, 'tls.verify_hostname'), true)
+  }
+  for (const file of ['ca_file', 'crt_file', 'key_file']) {
+    const path = value(section, `tls.${file}`)
+    if (path !== undefined) tls[file] = path
+  }
+  const user = value(section, 'http_user')
+  const password = value(section, 'http_passwd')
+  const retries = lastValue(section, 'retry_limit')
+  const attempts = retries === undefined ? undefined : /^\d+$/.test(retries) ? Number(retries) : undefined
+  const noRetries = retries?.toLowerCase() === 'no_retries' ? 0 : undefined
+  const limit = attempts ?? noRetries
+  return {
+    ...(Object.keys(tls).length > 0 ? { tls } : {}),
+    ...(user === undefined ? {} : { auth: { strategy: 'basic', user, password: password ?? '' } }),
+    ...(limit === undefined ? {} : { request: { retry_attempts: limit } }),
+  }
+}
+
+export const remap = (...lines: readonly string[]): readonly Step[] => [{ type: 'remap', text: lines.join('\n') }]
+export const literalTemplate = (text: string) => text.replaceAll('{{', '\\{{').replaceAll('%', '%%')
