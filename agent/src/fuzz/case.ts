@@ -7,7 +7,8 @@ import { Bytes, type Value, type ValueObject } from '../event/value.ts'
 import { checkProgram } from '../remap/check/checker.ts'
 import { renderDiagnostics } from '../remap/diagnostics.ts'
 import { isFailure, type Result, type Runtime } from '../remap/function.ts'
-import { kinds } from '../remap/kind.ts'
+import { isOfKind, type Kind, kindOf, kinds } from '../remap/kind.ts'
+import { tokenize } from '../remap/lexer.ts'
 import { parseProgram } from '../remap/parser.ts'
 import { compileProgram } from '../remap/program.ts'
 import { evaluate, TooManySteps } from './evaluate.ts'
@@ -20,11 +21,22 @@ export interface Case {
   /** Whether the program may change its event in place. */
   readonly owned: boolean
   readonly keepResult: boolean
+  /** The program must give `true`: it says what holds for all values, without a reference. */
+  readonly holds?: 'always' | 'unless it fails' | undefined
 }
 
 export interface Problem {
   /** What is wrong in a word: a smaller case shows the same problem if it has the same word. */
-  readonly what: 'exception' | 'hang' | 'difference' | 'input changed' | 'invalid value' | 'prototype' | 'diagnostic'
+  readonly what:
+    | 'exception'
+    | 'hang'
+    | 'difference'
+    | 'input changed'
+    | 'invalid value'
+    | 'prototype'
+    | 'diagnostic'
+    | 'kind'
+    | 'property'
   readonly text: string
 }
 
@@ -84,7 +96,11 @@ function judged(test: Case): Verdict {
     return { compiled: false, problem, failed: 0 }
   }
   const runtime = new EvaluatorRuntime()
-  const { body } = checkProgram(source, parseProgram(source), { eventKind: kinds.object, readOnly: false, runtime })
+  const { body, kind } = checkProgram(source, parseProgram(source), {
+    eventKind: kinds.object,
+    readOnly: false,
+    runtime,
+  })
   let failed = 0
   for (const event of test.events) {
     const before = described(event)
@@ -135,12 +151,31 @@ function judged(test: Case): Verdict {
       const text = `event: ${before}\n  expected: ${wanted.join('\n    ')}\n  got: ${actual.join('\n    ')}`
       return { compiled: true, problem: { what: 'difference', text }, failed }
     }
+    const broken = brokenPromise(test, kind, result)
+    if (broken !== undefined) {
+      return { compiled: true, problem: { ...broken, text: `event: ${before}\n  ${broken.text}` }, failed }
+    }
     const invalid = wanted.find((part) => part.includes('INVALID') && !before.includes('INVALID'))
     if (invalid !== undefined && !isFailure(result)) {
       return { compiled: true, problem: { what: 'invalid value', text: `event: ${before}\n  got: ${invalid}` }, failed }
     }
   }
   return { compiled: true, problem: undefined, failed }
+}
+
+/** A result that is not of the kind that the checker promised, or not `true` where it must be. */
+function brokenPromise(test: Case, kind: Kind, result: Result): Problem | undefined {
+  const mayFail = test.holds === undefined || (test.holds === 'unless it fails' && isFailure(result))
+  if (!mayFail && result !== true) {
+    const got = isFailure(result) ? ending(result).join(': ') : described(result)
+    return { what: 'property', text: `what must hold does not: ${got}` }
+  }
+  if (!test.keepResult || isFailure(result) || kind.contains(kindOf(result))) return undefined
+  // The kind is that of the last expression. Behind `??`, what its left side would have assigned is taken as assigned.
+  if (tokenize(test.source).some(({ text }) => text === 'return' || text === '??')) return undefined
+  // A field that is not there reads as null.
+  if (result === null && isOfKind(undefined, kind)) return undefined
+  return { what: 'kind', text: `${described(result)} is not ${kind}` }
 }
 
 function ending(error: { outcome: string; message: string; given: string | null }): string[] {

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import { Random } from '../testing/random.ts'
 import { runCase } from './case.ts'
 import { described } from './inspect.ts'
+import { families, randomProperty } from './properties.ts'
 import { fuzz } from './run.ts'
 
 // The same programs in every run; `npm run fuzz` takes others each time.
@@ -18,6 +20,30 @@ test.each([1, 2])(
   },
   60_000,
 )
+
+test.each(Object.keys(families))(
+  'properties hold: %s',
+  (family) => {
+    let compiled = 0
+    for (let seed = 0; seed < 300; seed++) {
+      const made = randomProperty(new Random(seed), family)
+      const verdict = runCase(made, 10_000)
+      if (verdict.compiled) compiled++
+      expect(verdict.problem?.text, `seed ${seed}: ${made.source}`).toBeUndefined()
+    }
+    expect(compiled).toBe(300)
+  },
+  60_000,
+)
+
+test.each([
+  ['a property that does not hold', '.a == 1', 'always', 'property'],
+  ['a property whose program fails', 'parse_json!(string!(.a)) == .a', 'always', 'property'],
+  ['a property that need not hold where it fails', 'parse_json!(string!(.a)) == .a', 'unless it fails', undefined],
+] as const)('%s is found', (_, source, holds, what) => {
+  const test = { source, events: [{ a: '{' }], metadata: {}, owned: false, keepResult: true, holds }
+  expect(runCase(test, 10_000).problem?.what).toBe(what)
+})
 
 // Patterns that take exponential or high polynomial time on engines that backtrack.
 const patterns = [

@@ -7,6 +7,7 @@ import { anyNames, fewNames, randomObject } from './events.ts'
 import { minimised } from './minimise.ts'
 import { damagedProgram } from './mutate.ts'
 import { randomProgram } from './programs.ts'
+import { randomProperty } from './properties.ts'
 
 export interface FuzzOptions {
   /** Seed of the first case; the next one has the next. */
@@ -29,6 +30,7 @@ export interface Fuzzed {
 
 function caseOf(seed: number): Case {
   const random = new Random(seed)
+  if (random.chance(0.25)) return randomProperty(random)
   const core = random.chance(0.5)
   const names = core ? fewNames : anyNames
   return {
@@ -52,7 +54,11 @@ export function fuzz(options: FuzzOptions): Fuzzed {
     if (verdict.compiled) compiled++
     failed += verdict.failed
     if (verdict.problem !== undefined) {
-      const smaller = minimised(test, verdict.problem, options.timeoutMs, 10_000)
+      // A property that is cut is another one.
+      const smaller =
+        test.holds !== undefined
+          ? { test, problem: verdict.problem }
+          : minimised(test, verdict.problem, options.timeoutMs, 10_000)
       return { cases, compiled, failed, found: { seed, ...smaller } }
     }
   }
