@@ -3,12 +3,12 @@
 
 import { expect, test } from 'vitest'
 import type { Clock } from '../clock.ts'
+import type { Lease } from '../kube/lease.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { FakeClock } from '../testing/clock.ts'
 import { Random } from '../testing/random.ts'
 import { Election, type LeaseApi } from './election.ts'
-import type { Lease } from './lease.ts'
 
 const path = '/apis/coordination.k8s.io/v1/namespaces/shop/leases/penstock-aggregator-7'
 

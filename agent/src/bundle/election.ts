@@ -3,10 +3,10 @@
 
 import { type Clock, pause, systemClock } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
+import { claimed, holderOf, type Lease, leasePath, leaseTimes, released } from '../kube/lease.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Leadership } from '../topology/singleton.ts'
-import { claimed, holderOf, type Lease, leasePath, leaseTimes, released } from './lease.ts'
 
 /** Where the Lease is read and written. */
 export interface LeaseApi {

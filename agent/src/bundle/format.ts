@@ -78,6 +78,9 @@ export interface StreamBody {
   readonly busy: readonly string[]
 }
 
+/** How long the operator holds an agent's request for inquiries at most. */
+export const holdMs = 25_000
+
 /** Most pipelines that an agent may name as busy. */
 export const maxBusy = 5000
 

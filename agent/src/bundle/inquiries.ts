@@ -12,7 +12,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import { doubledMs, jittered } from '../timing/backoff.ts'
 import type { Observer, Outlet } from '../topology/fanout.ts'
 import type { Topology } from '../topology/run.ts'
-import { pipelineOf } from './format.ts'
+import { holdMs, pipelineOf } from './format.ts'
 import type { PipelineReport } from './heartbeat.ts'
 import { type OperatorAddress, OperatorClient } from './operator-client.ts'
 
@@ -76,8 +76,6 @@ export interface InquiryOptions extends OperatorAddress {
   readonly figures: () => Readonly<Record<string, Omit<Figures, 'positions'> & { readonly lagSeconds: number }>>
 }
 
-/** How long the operator holds a request at most. */
-export const holdMs = 25_000
 const requestMs = 10_000
 /** After a failure; the operator may be on its way to another node. */
 const retryMs = { least: 5_000, most: 30_000 }

@@ -3,8 +3,8 @@
 // and woke up again does not write on an old claim.
 
 import { Worker } from 'node:worker_threads'
-import { leaseTimes } from '@penstock/agent/bundle/lease'
 import { threadEnvironment } from '@penstock/agent/cli/compiled'
+import { leaseTimes } from '@penstock/agent/kube/lease'
 import { fileBeside } from '@penstock/agent/remap/worker-file'
 import type { Logger } from '@penstock/agent/telemetry/logger'
 import type { KubeConnection } from './connection.ts'
