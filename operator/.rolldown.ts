@@ -34,8 +34,8 @@ export default defineConfig({
     agent: 'src/cli/agent.ts',
     worker: 'src/compile/worker.ts',
     'leader-worker': 'src/kube/leader-worker.ts',
-    'remote-worker': '@penstock/agent/remap/remote-worker',
-    'network-worker': '@penstock/agent/remap/network-worker',
+    'remote-worker': '../agent/src/remap/remote-worker.ts',
+    'network-worker': '../agent/src/remap/network-worker.ts',
   },
   // prom-client is always needed here, and the library of kubeconfigs needs undici.
   external: (name) => lazy.includes(name) && name !== 'prom-client' && name !== 'undici',

@@ -1,7 +1,7 @@
 // Many agents that only report: a pod and a token for each, and heartbeats that say what the
 // manifest for their node says, as an agent that loads at once would.
 
-import { bucketOf, type Manifest } from '@penstock/agent/bundle/format'
+import { bucketOf, type Manifest } from '@penstock/agent/bundle'
 import { inGroups } from '../command.ts'
 import { type Api, makeNodes, nodeName, type ObjectLike, podToken, renewLeases } from './fleet.ts'
 

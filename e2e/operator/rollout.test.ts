@@ -1,6 +1,6 @@
 // Revisions that go wrong on real agents: tried on few, taken back, and tried again only when something has changed.
 
-import { type Manifest, takesCandidate } from '@penstock/agent/bundle/format'
+import { type Manifest, takesCandidate } from '@penstock/agent/bundle'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { freePort } from '../free-port.ts'

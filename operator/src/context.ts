@@ -1,7 +1,7 @@
 // What every part of the operator gets: the client, the shared caches, the compiled Pipelines, and how to say what it found.
 // Parts are started by cli/operator.ts from one list.
 
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Logger } from '@penstock/agent/telemetry'
 import type { Registry } from 'prom-client'
 import type { ConditionType, Finding } from './api/conditions.ts'
 import type { Kind } from './api/kinds.ts'

@@ -1,9 +1,7 @@
 #!/usr/bin/env -S node --conditions=source
 // The `penstock` command: one sub-command a file in cli/. It works on resources; the agent's own command is `penstock-agent`.
 
-import { keepCompiled } from '@penstock/agent/cli/compiled'
-import { leaveMemoryOutOfDumps } from '@penstock/agent/cli/core-dump'
-import { printOnlyPrintable } from '@penstock/agent/printable'
+import { keepCompiled, leaveMemoryOutOfDumps, printOnlyPrintable } from '@penstock/agent/program'
 
 leaveMemoryOutOfDumps()
 keepCompiled()

@@ -1,3 +1,4 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { developmentRooms, importsIn, importViolations, roomOf } from '@penstock/agent/testing/rooms'
 import { expect, test } from 'vitest'
@@ -20,6 +21,31 @@ test('the operator imports no tests and no tools of the agent', () => {
     developmentRooms.some((room) => imports.startsWith(`@penstock/agent/${room}/`)),
   )
   expect(found).toEqual([])
+})
+
+/** Entry points of the agent's package that ship. The others are for tests and tools of a checkout. */
+function entryPoints(): string[] {
+  const { exports } = JSON.parse(readFileSync(join(agentSource, '../package.json'), 'utf8')) as {
+    exports: Record<string, string | Record<string, string>>
+  }
+  return Object.keys(exports).filter((name) => name !== './package.json' && !name.includes('*'))
+}
+
+test('the operator imports the agent by its entry points', () => {
+  const names = entryPoints().map((name) => name.replace('.', '@penstock/agent'))
+  const found = importsIn(source).filter(({ imports }) => imports.startsWith('@penstock/agent'))
+  expect(found.length).toBeGreaterThan(100)
+  expect(found.filter(({ imports }) => !names.includes(imports))).toEqual([])
+  // A path around the package's exports.
+  expect(importsIn(source, []).filter(({ imports }) => imports.includes('agent/src/'))).toEqual([])
+})
+
+test('the agent has at most a dozen entry points, and each begins with its purpose', () => {
+  const names = entryPoints()
+  expect(names.length).toBeLessThanOrEqual(12)
+  const faces = names.map((name) => join(agentSource, 'face', `${name.slice(2)}.ts`)).filter((path) => existsSync(path))
+  expect(readdirSync(join(agentSource, 'face')).length).toBe(faces.length)
+  for (const path of faces) expect(readFileSync(path, 'utf8')).toMatch(/^\/\/ .+\./)
 })
 
 test('the agent never imports the operator', () => {

@@ -79,11 +79,3 @@ export function parsed(base: URL, text: string): unknown {
 function refused(url: URL, response: IncomingMessage, text: string): PenstockError {
   return new PenstockError('PEN_UNAVAILABLE', `${url.origin} answered ${response.statusCode}: ${text.trim()}`)
 }
-
-/** A signal that aborts when the user presses Ctrl-C or the process is asked to stop. */
-export function interrupted(): AbortSignal {
-  const controller = new AbortController()
-  const stop = () => controller.abort()
-  process.once('SIGINT', stop).once('SIGTERM', stop)
-  return controller.signal
-}

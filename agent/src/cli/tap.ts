@@ -2,7 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PenstockError } from '../errors.ts'
-import { agentUrl, clientFlags, getLines, interrupted, parsed } from './agent-client.ts'
+import { interrupted } from '../timing/wait.ts'
+import { agentUrl, clientFlags, getLines, parsed } from './agent-client.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
 import { exitCodes } from './exit-codes.ts'
 import { defaultTapForm, type TapLine, tapFormatter, tapForms } from './tap-format.ts'

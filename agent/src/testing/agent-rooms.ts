@@ -38,6 +38,7 @@ const rooms: readonly Readonly<Record<string, string>>[] = [
   { api: 'health, metrics, components and tap; watching never slows the agent' },
   { bundle: 'the agent with an operator: bundles, reports, elections' },
   { cli: 'the commands' },
+  { face: 'the entry points of the package: everything that the operator imports' },
   { main: 'the process: arguments to a command' },
 ]
 

@@ -42,3 +42,11 @@ export async function within(promise: Promise<unknown>, limitMs: number): Promis
     clearTimeout(timer)
   }
 }
+
+/** A signal that aborts when the user presses Ctrl-C or the process is asked to stop. */
+export function interrupted(): AbortSignal {
+  const controller = new AbortController()
+  const stop = () => controller.abort()
+  process.once('SIGINT', stop).once('SIGTERM', stop)
+  return controller.signal
+}

@@ -1,8 +1,8 @@
 // Checks the shape of an object against the schema of its kind, as the API server does, but with every problem at its path and with
 // unknown fields reported rather than dropped. Rules of the Common Expression Language are not run here: the compile step knows them.
 
-import { closest } from '@penstock/agent/schema/problems'
-import { isTable } from '@penstock/agent/schema/walk'
+import { closest } from '@penstock/agent/errors'
+import { isTable } from '@penstock/agent/schema'
 import { isTooDeep, maxDepth } from './depth.ts'
 import type { Kind } from './kinds.ts'
 

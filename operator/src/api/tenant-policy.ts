@@ -1,7 +1,6 @@
 // TenantPolicy: what authors of namespaced kinds may use, and how much of it.
 
-import { defaultBudget, maxBudget } from '@penstock/agent/remap/rules'
-import { type LimitName, limits } from '@penstock/agent/schema/meaning'
+import { defaultBudget, type LimitName, limits, maxBudget } from '@penstock/agent/schema'
 import { conditions } from './conditions.ts'
 import type { Resource } from './object.ts'
 import { bytesText } from './quantity.ts'

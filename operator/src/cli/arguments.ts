@@ -1,8 +1,7 @@
 // Where a sub-command finds its resources: `-f PATH`, as with kubectl, or plain words; folders with all below them by `-R`.
 
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
-import { PenstockError } from '@penstock/agent/errors'
-import { closest } from '@penstock/agent/schema/problems'
+import { closest, PenstockError } from '@penstock/agent/errors'
 
 /** The flags of a command by name: what it parses, and what completion offers. */
 export type CommandOptions = ParseArgsOptionsConfig

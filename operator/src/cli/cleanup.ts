@@ -4,7 +4,7 @@
 // rendered templates create that Job right after installing; `--release` makes the command act only while Helm's own record says
 // that it is uninstalling the release.
 
-import { pause } from '@penstock/agent/clock'
+import { pause } from '@penstock/agent/program'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { minServerMinor } from '@penstock/agent/kube/server-version'
+import { minServerMinor } from '@penstock/agent/kube'
 import { expect, test, vi } from 'vitest'
 import { clusterNeeds, minClusterMinor, minEssentialMinor } from '../workloads/cluster-needs.ts'
 

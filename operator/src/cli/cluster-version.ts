@@ -1,9 +1,8 @@
 // Whether the operator can work in a cluster of a version: it refuses to start without what is essential, and warns of the rest.
 
 import { PenstockError } from '@penstock/agent/errors'
-import type { ServerVersion } from '@penstock/agent/kube/server-version'
-import { minServerMinor } from '@penstock/agent/kube/server-version'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import { minServerMinor, type ServerVersion } from '@penstock/agent/kube'
+import type { Logger } from '@penstock/agent/telemetry'
 import { clusterNeeds, minClusterMinor, minEssentialMinor } from '../workloads/cluster-needs.ts'
 
 /** Throws PEN_KUBERNETES for a version in which the operator must not run. */

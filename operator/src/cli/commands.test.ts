@@ -6,7 +6,7 @@ import { createServer as createHttpServer } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { version } from '@penstock/agent/version'
+import { version } from '@penstock/agent/program'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { main } from './commands.ts'
 

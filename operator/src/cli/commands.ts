@@ -1,10 +1,7 @@
 // The commands of `penstock`, how each is found, and the report of an error that ended one.
 
-import { exitCodeOf, exitCodes } from '@penstock/agent/cli/exit-codes'
-import { errorText, PenstockError } from '@penstock/agent/errors'
-import { closest } from '@penstock/agent/schema/problems'
-import { readColor } from '@penstock/agent/terminal'
-import { version } from '@penstock/agent/version'
+import { closest, errorText, exitCodeOf, exitCodes, PenstockError } from '@penstock/agent/errors'
+import { readColor, version } from '@penstock/agent/program'
 import type { Command } from './completion.ts'
 
 export const commands: Readonly<Record<string, Command>> = {

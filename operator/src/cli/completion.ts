@@ -1,14 +1,14 @@
 // `penstock completion SHELL`: a completion script, derived from the commands and their flags.
 
-import { referencePages } from '@penstock/agent/cli/pages'
 import { PenstockError } from '@penstock/agent/errors'
 import {
   type CompletionCommand,
   type CompletionFlag,
   completionScript,
+  referencePages,
   shells,
-} from '@penstock/agent/schema/completion'
-import { colorChoices } from '@penstock/agent/terminal'
+} from '@penstock/agent/output'
+import { colorChoices } from '@penstock/agent/program'
 import { type CommandOptions, parseFlags } from './arguments.ts'
 
 /** What a file of `cli/` gives. `operator` and `webhook` print their many flags themselves. */
@@ -57,14 +57,14 @@ function described(commands: Readonly<Record<string, Command>>): Promise<Complet
   return Promise.all(
     Object.entries(commands).map(async ([name, { about, load }]): Promise<CompletionCommand> => {
       const { options = {} } = name === 'completion' ? {} : await load()
-      return { name, help: about, flags: flagsOf(options), words: wordsOf(name) }
+      return { name, help: about, flags: flagsOf(options), words: await wordsOf(name) }
     }),
   )
 }
 
-function wordsOf(name: string): readonly string[] {
+async function wordsOf(name: string): Promise<readonly string[]> {
   if (name === 'completion') return shells
-  return name === 'explain' ? referencePages().flatMap((page) => page.names) : []
+  return name === 'explain' ? (await referencePages()).flatMap((page) => page.names) : []
 }
 
 function flagsOf(options: CommandOptions): readonly CompletionFlag[] {

@@ -3,8 +3,8 @@
 
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { readYamlDocuments } from '@penstock/agent/config'
 import { errorText, PenstockError } from '@penstock/agent/errors'
-import { readYamlDocuments } from '@penstock/agent/formats/yaml-documents'
 import { namePattern } from '../api/pipeline.ts'
 import { type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { Draft, type NamedText } from '../migrate/draft.ts'

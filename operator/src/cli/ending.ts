@@ -1,7 +1,7 @@
 // The end of the operator: waiting for the signal, and then for its parts, but not for ever.
 
 import { errorText } from '@penstock/agent/errors'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Logger } from '@penstock/agent/telemetry'
 
 /** How long what is being worked on may take to end. */
 const drainMs = 25_000

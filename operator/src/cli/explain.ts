@@ -1,9 +1,8 @@
 // `penstock explain NAME`: a kind or a field of one, as `kubectl explain` shows it, or the reference page of a component, function, metric
 // or error code, as the agent prints it.
 
-import { run as explain } from '@penstock/agent/cli/explain'
-import { PenstockError } from '@penstock/agent/errors'
-import { closest } from '@penstock/agent/schema/problems'
+import { closest, PenstockError } from '@penstock/agent/errors'
+import { explain } from '@penstock/agent/output'
 import { fieldText, kindNamed, schemaText } from '../api/reference.ts'
 import { ruleText } from '../api/rules.ts'
 import { type CommandOptions, parseFlags } from './arguments.ts'

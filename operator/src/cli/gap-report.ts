@@ -1,6 +1,6 @@
 // What a conversion reports: a row for each gap.
 
-import { renderProblems } from '@penstock/agent/config/render'
+import { renderProblems } from '@penstock/agent/config'
 import type { Gap } from '../migrate/draft.ts'
 
 export const reportFormats = ['text', 'json', 'markdown'] as const

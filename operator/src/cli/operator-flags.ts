@@ -2,10 +2,10 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { heartbeatPeriods } from '@penstock/agent/bundle/format'
+import { heartbeatPeriods } from '@penstock/agent/bundle'
 import { errorText, PenstockError } from '@penstock/agent/errors'
-import { compileSelector } from '@penstock/agent/kube/labels'
-import { version } from '@penstock/agent/version'
+import { compileSelector } from '@penstock/agent/kube'
+import { version } from '@penstock/agent/program'
 import type { OperatorSettings } from '../context.ts'
 import type { ClientAuthority } from '../webhook/server.ts'
 import { durationMs, oneOf, type parseFlags } from './arguments.ts'

@@ -3,9 +3,8 @@
 
 import { hostname } from 'node:os'
 import { PenstockError } from '@penstock/agent/errors'
-import { createLogger, type Logger } from '@penstock/agent/telemetry/logger'
-import { aborted } from '@penstock/agent/timing/wait'
-import { version } from '@penstock/agent/version'
+import { aborted, version } from '@penstock/agent/program'
+import { createLogger, type Logger } from '@penstock/agent/telemetry'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { kinds } from '../api/kinds.ts'
 import type { Resource, ResourceType } from '../api/object.ts'

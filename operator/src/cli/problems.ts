@@ -1,8 +1,8 @@
 // Problems on standard error, one block each; the renderer is the agent's own.
 
-import { renderProblems } from '@penstock/agent/config/render'
-import type { Problem } from '@penstock/agent/schema/problems'
-import { sheetOf } from '@penstock/agent/terminal'
+import { renderProblems } from '@penstock/agent/config'
+import type { Problem } from '@penstock/agent/errors'
+import { sheetOf } from '@penstock/agent/program'
 
 /** Prints problems; true if there is no error among them. */
 export function printProblems(problems: readonly Problem[]): boolean {

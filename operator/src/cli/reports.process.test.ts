@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { version } from '@penstock/agent/version'
+import { version } from '@penstock/agent/program'
 import { Ajv } from 'ajv'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { parse } from 'yaml'

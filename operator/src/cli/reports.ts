@@ -3,9 +3,9 @@
 
 import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { UnitTestOutcome } from '@penstock/agent/config/unit-tests'
-import type { Problem } from '@penstock/agent/schema/problems'
-import { version } from '@penstock/agent/version'
+import type { UnitTestOutcome } from '@penstock/agent/config'
+import type { Problem } from '@penstock/agent/errors'
+import { version } from '@penstock/agent/program'
 import type { Log, ReportingDescriptor, Result } from 'sarif'
 import type { PlacedDiagnostic } from '../compile/compiled.ts'
 

@@ -1,9 +1,9 @@
 // Before an operator that has Roles alone starts: which namespaces it can work in. It waits, not ready, for
 // its rights in its own namespace and in those of node agents; it skips a namespace of tenants that denies access, logs it, and tries again.
 
-import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import { pause } from '@penstock/agent/program'
+import type { Logger } from '@penstock/agent/telemetry'
 import type { OperatorPart, OperatorSettings } from '../context.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { grantsOf, type MissingRight, missingRights, type NeededRule } from '../kube/rights.ts'

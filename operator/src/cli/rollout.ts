@@ -1,8 +1,7 @@
 // `penstock rollout status|pause|resume|undo AGENT` and `penstock rollout retry PIPELINE`: how a revision spreads over the agents.
 
-import { type Field, outputFormats, rowText } from '@penstock/agent/cli/rows'
-import { PenstockError } from '@penstock/agent/errors'
-import { closest } from '@penstock/agent/schema/problems'
+import { closest, PenstockError } from '@penstock/agent/errors'
+import { type Field, outputFormats, rowText } from '@penstock/agent/output'
 import type { Agent } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { keyOf, objectKey } from '../api/object.ts'

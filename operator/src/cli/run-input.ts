@@ -6,16 +6,18 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { ComponentView } from '@penstock/agent/api/components'
-import { pause } from '@penstock/agent/clock'
+import type { ComponentView } from '@penstock/agent/bundle'
+import {
+  amqp,
+  cloudQueue,
+  file as fileSource,
+  orchestratorEvents,
+  orchestratorLogs,
+  stdin,
+  webserverMetrics,
+} from '@penstock/agent/config'
 import { errorText, PenstockError } from '@penstock/agent/errors'
-import { amqp } from '@penstock/agent/sources/amqp'
-import { cloudQueue } from '@penstock/agent/sources/cloud_queue'
-import { file as fileSource } from '@penstock/agent/sources/file'
-import { orchestratorEvents } from '@penstock/agent/sources/orchestrator_events'
-import { orchestratorLogs } from '@penstock/agent/sources/orchestrator_logs'
-import { stdin } from '@penstock/agent/sources/stdin'
-import { webserverMetrics } from '@penstock/agent/sources/webserver_metrics'
+import { pause } from '@penstock/agent/program'
 import type { Table } from '../compile/compiled.ts'
 import { standardInput } from '../compile/resources.ts'
 import type { KubeObject } from './sample-cluster/api-server.ts'

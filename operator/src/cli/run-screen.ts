@@ -1,12 +1,9 @@
 // What `penstock run` shows: events as short lines, the first with the line of the pod that became them, messages of the agent, and
 // a hint that stays below them on a terminal.
 
-import { prettyValue } from '@penstock/agent/cli/pretty-json'
-import { isObject } from '@penstock/agent/event/value'
-import { isFailedJson, parseJson } from '@penstock/agent/formats/json'
-import { prettyLog, type Screen, styled } from '@penstock/agent/formats/pretty'
-import { printable, printableWithColours } from '@penstock/agent/printable'
-import { isRedrawn } from '@penstock/agent/terminal'
+import { isFailedJson, isObject, parseJson, prettyValue } from '@penstock/agent/events'
+import { prettyLog, type Screen, styled } from '@penstock/agent/output'
+import { isRedrawn, printable, printableWithColours } from '@penstock/agent/program'
 import type { SampleLine } from './sample-cluster/pods.ts'
 
 /** How many lines of pods are shown beside what became of them. */

@@ -2,9 +2,8 @@
 // replaced by the screen, so that a Pipeline for a cluster shows what it would deliver.
 
 import { connect } from 'node:net'
-import { transformer } from '@penstock/agent/schema/groups'
-import { isTable, membersOf, type Schema } from '@penstock/agent/schema/walk'
-import { consoleSink } from '@penstock/agent/sinks/console'
+import { consoleSink, transformer } from '@penstock/agent/config'
+import { isTable, membersOf, type Schema } from '@penstock/agent/schema'
 import type { Table } from '../compile/compiled.ts'
 import { authoritiesIn } from '../compile/egress-ports.ts'
 

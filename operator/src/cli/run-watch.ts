@@ -2,7 +2,7 @@
 // the next change.
 
 import { errorText, PenstockError } from '@penstock/agent/errors'
-import { watchFiles } from '@penstock/agent/topology/watch'
+import { watchFiles } from '@penstock/agent/output'
 
 /** Editors write a file in several steps. */
 const quietMs = 200

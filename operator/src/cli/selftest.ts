@@ -1,8 +1,8 @@
 // `penstock selftest`: applies a Pipeline that goes nowhere, waits until it is ready, and removes it. `helm test` runs it. In a
 // rollout with steps, which takes minutes, it is enough that the first agents run the Pipeline: the test is not about the steps.
 
-import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
+import { pause } from '@penstock/agent/program'
 import { type Condition, conditionOf } from '../api/conditions.ts'
 import { pipelineKind } from '../api/kinds.ts'
 import { apiVersion, type KubeObject } from '../api/object.ts'

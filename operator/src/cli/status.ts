@@ -1,9 +1,8 @@
 // `penstock status [PIPELINE]`: Pipelines as trees: what holds of each, its components, and the agents that run it.
 
-import { type Field, outputFormats, rowsText, rowText } from '@penstock/agent/cli/rows'
 import { PenstockError } from '@penstock/agent/errors'
-import { type Style, styled } from '@penstock/agent/formats/pretty'
-import { type Sheet, sheetOf, wrapped } from '@penstock/agent/terminal'
+import { type Field, outputFormats, rowsText, rowText, type Style, styled } from '@penstock/agent/output'
+import { type Sheet, sheetOf, wrapped } from '@penstock/agent/program'
 import { conditionOf } from '../api/conditions.ts'
 import { objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'

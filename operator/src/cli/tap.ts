@@ -1,7 +1,7 @@
 // `penstock tap PIPELINE`: a sample of the events that pass through a Pipeline now, from the agents that run it.
 
-import { defaultTapForm, type TapLine, tapFormatter, tapForms } from '@penstock/agent/cli/tap-format'
 import { PenstockError } from '@penstock/agent/errors'
+import { defaultTapForm, type TapLine, tapFormatter, tapForms } from '@penstock/agent/events'
 import { type CommandOptions, durationMs, oneOf, parseFlags, wholeNumber } from './arguments.ts'
 import { OperatorClient, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 

@@ -1,7 +1,6 @@
 // `penstock test -f PATH`: runs the `tests` of Pipelines: their transforms alone, on events that the tests give.
 
-import { loadConfigObject } from '@penstock/agent/config/load'
-import { runUnitTests } from '@penstock/agent/config/unit-tests'
+import { loadConfigObject, runUnitTests } from '@penstock/agent/config'
 import { compileFiles } from '../compile/config.ts'
 import {
   type CommandOptions,

@@ -3,7 +3,7 @@
 
 import { emitKeypressEvents, type Key } from 'node:readline'
 import { errorText, PenstockError } from '@penstock/agent/errors'
-import { isRedrawn, type Sheet, sheetOf, takesColors } from '@penstock/agent/terminal'
+import { isRedrawn, type Sheet, sheetOf, takesColors } from '@penstock/agent/program'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
 import { type CommandOptions, durationMs, oneOf, parseFlags } from './arguments.ts'

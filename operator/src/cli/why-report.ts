@@ -1,8 +1,8 @@
 // What `penstock why` found about a pod, as text for people and as rows for tables and machines.
 
-import type { Field } from '@penstock/agent/cli/rows'
-import { styled } from '@penstock/agent/formats/pretty'
-import { type Sheet, wrapped } from '@penstock/agent/terminal'
+import type { Field } from '@penstock/agent/output'
+import { styled } from '@penstock/agent/output'
+import { type Sheet, wrapped } from '@penstock/agent/program'
 import type { TopRow } from '../serving/observe/top-look.ts'
 
 /** What the agents of a pod's node say of the Pipelines of one kind, by name. */

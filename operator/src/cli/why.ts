@@ -1,18 +1,18 @@
 // `penstock why POD`: which Pipelines read a pod's logs, which do not, and for what reason. Exit 1 when none reads it.
 
-import { outputFormats, rowsText } from '@penstock/agent/cli/rows'
-import { errorText, PenstockError } from '@penstock/agent/errors'
-import { compileSelector } from '@penstock/agent/kube/labels'
-import { findComponent } from '@penstock/agent/registry'
-import { podFields } from '@penstock/agent/sources/orchestrator_logs/field-selector'
-import type { PodObject } from '@penstock/agent/sources/orchestrator_logs/pod-metadata'
 import {
   compileSelection,
   consentLabel,
   excludedContainers,
+  findComponent,
   notExcluded,
-} from '@penstock/agent/sources/orchestrator_logs/selection'
-import { sheetOf } from '@penstock/agent/terminal'
+  type PodObject,
+  podFields,
+} from '@penstock/agent/config'
+import { errorText, PenstockError } from '@penstock/agent/errors'
+import { compileSelector } from '@penstock/agent/kube'
+import { outputFormats, rowsText } from '@penstock/agent/output'
+import { sheetOf } from '@penstock/agent/program'
 import { type Agent, platformSeen, takes } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'

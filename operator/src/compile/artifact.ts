@@ -2,7 +2,7 @@
 // resources; the same artifact is made by every replica and after every restart.
 
 import { createHash } from 'node:crypto'
-import type { ProgramBudget } from '@penstock/agent/remap/rules'
+import type { ProgramBudget } from '@penstock/agent/schema'
 
 export type ArtifactMode = 'Node' | 'Aggregator' | 'Sidecar'
 

@@ -1,15 +1,17 @@
 // Whether an agent could run a compiled Pipeline, and whether the tests in it pass: asked of the agent's own library, each Pipeline
 // alone, with stand-ins where secrets belong. Its problems are reported at their place in the resource.
 
-import { withSecrets } from '@penstock/agent/bundle/secret-places'
-import type { ComponentKind } from '@penstock/agent/component'
-import { loadConfigObject } from '@penstock/agent/config/load'
-import { runUnitTests } from '@penstock/agent/config/unit-tests'
-import { findComponent } from '@penstock/agent/registry'
-import type { Problem } from '@penstock/agent/schema/problems'
-import { isTable } from '@penstock/agent/schema/walk'
-import type { PodField } from '@penstock/agent/sources/orchestrator_logs/annotate'
-import { compileTemplate, templateProblem } from '@penstock/agent/template'
+import { withSecrets } from '@penstock/agent/bundle'
+import {
+  compileTemplate,
+  findComponent,
+  loadConfigObject,
+  type PodField,
+  runUnitTests,
+  templateProblem,
+} from '@penstock/agent/config'
+import type { Problem } from '@penstock/agent/errors'
+import { type ComponentKind, isTable } from '@penstock/agent/schema'
 import type { Reason } from '../api/conditions.ts'
 import { labelOf } from '../api/shape.ts'
 import type { CompiledPipeline, CompileProblem, Origin, PodLogs, Table } from './compiled.ts'

@@ -1,10 +1,10 @@
 // What the stages of a compile have made of one Pipeline, and the artifact of it once it was found to be in order.
 
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '@penstock/agent/config/canonical'
-import { minDiskBuffer } from '@penstock/agent/config/component-options'
-import type { ProgramRules } from '@penstock/agent/remap/rules'
-import type { Problem, ProgramDiagnostic } from '@penstock/agent/schema/problems'
+import { canonicalJson } from '@penstock/agent/bundle'
+import { minDiskBuffer } from '@penstock/agent/config'
+import type { Problem, ProgramDiagnostic } from '@penstock/agent/errors'
+import type { ProgramRules } from '@penstock/agent/schema'
 import type { Reason } from '../api/conditions.ts'
 import type {
   Artifact,

@@ -2,7 +2,7 @@
 // checked alone, by the code that the operator uses.
 
 import { randomUUID } from 'node:crypto'
-import type { Problem } from '@penstock/agent/schema/problems'
+import type { Problem } from '@penstock/agent/errors'
 import { type SecretPart, secretValue } from './artifact.ts'
 import { type AgentConfig, agentConfig, problemsOf } from './check.ts'
 import type { CompiledPipeline, CompileOptions, Table } from './compiled.ts'

@@ -1,7 +1,7 @@
 // The dead letter sink: it gets the events that programs give up on, and those that other destinations reject.
 
-import { isTable } from '@penstock/agent/schema/walk'
-import { compileTemplate, templateProblem } from '@penstock/agent/template'
+import { compileTemplate, templateProblem } from '@penstock/agent/config'
+import { isTable } from '@penstock/agent/schema'
 import type { CompiledPipeline, Table } from './compiled.ts'
 import type { Report } from './report.ts'
 import type { Scope } from './scope.ts'

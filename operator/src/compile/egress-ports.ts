@@ -1,11 +1,19 @@
 // The ports that a component connects to, by the addresses in its options: NetworkPolicies open these and no others.
 
-import { isSecretPlace } from '@penstock/agent/bundle/secret-places'
-import type { AnyDeclaration, ComponentKind } from '@penstock/agent/component'
-import { optionsOf } from '@penstock/agent/config/component-options'
-import { findComponent } from '@penstock/agent/registry'
-import { type AddressMeaning, type Authority, authoritiesOf, meaningOf } from '@penstock/agent/schema/meaning'
-import { declaredMembers, isTable, type Schema, walkOptions } from '@penstock/agent/schema/walk'
+import { isSecretPlace } from '@penstock/agent/bundle'
+import { findComponent, optionsOf } from '@penstock/agent/config'
+import {
+  type AddressMeaning,
+  type AnyDeclaration,
+  type Authority,
+  authoritiesOf,
+  type ComponentKind,
+  declaredMembers,
+  isTable,
+  meaningOf,
+  type Schema,
+  walkOptions,
+} from '@penstock/agent/schema'
 
 /** Where the address comes from a Secret, these are the usual ports of its schemes. */
 export function egressPortsOf(kind: ComponentKind, options: Readonly<Record<string, unknown>>): ReadonlySet<number> {

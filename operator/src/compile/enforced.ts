@@ -1,8 +1,8 @@
 // What the owner of a shared sink enforces (T13): values that no Pipeline can change, whatever its programs write into events.
 
-import { isSecretPlace } from '@penstock/agent/bundle/secret-places'
-import { aliasesOf, isTable, membersOf, type Schema, schemaBelow } from '@penstock/agent/schema/walk'
-import { capturedFields } from '@penstock/agent/sources/orchestrator_logs/annotate'
+import { isSecretPlace } from '@penstock/agent/bundle'
+import { capturedFields } from '@penstock/agent/config'
+import { aliasesOf, isTable, membersOf, type Schema, schemaBelow } from '@penstock/agent/schema'
 import type { Table } from './compiled.ts'
 import type { Report } from './report.ts'
 import type { PathKey, Resource } from './resources.ts'

@@ -2,7 +2,7 @@
 // what is to be said about it. No value of a Secret comes in.
 
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '@penstock/agent/config/canonical'
+import { canonicalJson } from '@penstock/agent/bundle'
 import type { Reason } from '../api/conditions.ts'
 import type { KubeObject } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'

@@ -1,6 +1,6 @@
 // Trees as a hostile author may write them: with names that only the operator may use, and with values of any type anywhere.
 
-import { secretKeys } from '@penstock/agent/bundle/secret-places'
+import { secretKeys } from '@penstock/agent/bundle'
 import { describe, expect, test } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
 import { fragmentOf } from '../render/fragment.ts'

@@ -1,11 +1,7 @@
 // The options of each component: judged by the rules for tenants, with references to values replaced, and under a shared sink's owner.
 
-import type { ComponentKind } from '@penstock/agent/component'
-import { aliasFinding, optionsOf } from '@penstock/agent/config/component-options'
-import { findComponent } from '@penstock/agent/registry'
-import { meaningOf } from '@penstock/agent/schema/meaning'
-import { isSecret } from '@penstock/agent/schema/messages'
-import { isTable, type Place, walkOptions } from '@penstock/agent/schema/walk'
+import { aliasFinding, findComponent, isSecret, optionsOf } from '@penstock/agent/config'
+import { type ComponentKind, isTable, meaningOf, type Place, walkOptions } from '@penstock/agent/schema'
 import { labelOf } from '../api/shape.ts'
 import type { ArtifactMode } from './artifact.ts'
 import type { Origin, Table } from './compiled.ts'

@@ -3,8 +3,7 @@
 // the stages here know only resources: references, grants, secrets, names, and the rules for tenants. Each takes the results of
 // earlier ones and reports its problems.
 
-import { type ProgramRules, platformRules, restrictedBy, unopenedRules } from '@penstock/agent/remap/rules'
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable, type ProgramRules, platformRules, restrictedBy, unopenedRules } from '@penstock/agent/schema'
 import type { CompiledPipeline, CompileOptions, Origin, PodLogs, Table, Unresolved } from './compiled.ts'
 import { deadLetterOf } from './dead-letter.ts'
 import { type Captured, checkCaptured } from './enforced.ts'

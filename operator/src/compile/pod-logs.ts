@@ -1,8 +1,8 @@
 // Sources of pod logs: which pods each reads, how fast, and how their lines become events.
 
+import { compileFieldSelector } from '@penstock/agent/config'
 import { errorText } from '@penstock/agent/errors'
-import { isTable } from '@penstock/agent/schema/walk'
-import { compileFieldSelector } from '@penstock/agent/sources/orchestrator_logs/field-selector'
+import { isTable } from '@penstock/agent/schema'
 import { defaultGroupTimeoutMs } from '../api/pipeline.ts'
 import { limitOf } from '../api/quantity.ts'
 import type { LabelSelector } from '../api/selector.ts'

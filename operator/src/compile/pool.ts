@@ -2,8 +2,8 @@
 // that another one has to compile. A Pipeline that takes too much costs its process, and is not compiled again until it changes.
 
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '@penstock/agent/config/canonical'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import { canonicalJson } from '@penstock/agent/bundle'
+import type { Logger } from '@penstock/agent/telemetry'
 import { isTooDeep, maxDepth } from '../api/depth.ts'
 import { CompileProcess, type Outcome } from './compile-process.ts'
 import { FairQueue } from './fair-queue.ts'

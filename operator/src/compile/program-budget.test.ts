@@ -1,7 +1,7 @@
 // The budget of programs, from a TenantPolicy to what an agent is given.
 
-import type { BundlePipeline } from '@penstock/agent/bundle/format'
-import { maxBudget } from '@penstock/agent/remap/rules'
+import type { BundlePipeline } from '@penstock/agent/bundle'
+import { maxBudget } from '@penstock/agent/schema'
 import { expect, test } from 'vitest'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import { fragmentOf } from '../render/fragment.ts'

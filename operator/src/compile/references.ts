@@ -1,6 +1,6 @@
 // What the entries of a Pipeline refer to: Sources and Sinks of its namespace, and those of the cluster that their owners open to it.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import { selects } from '../api/selector.ts'
 import type { AllowedNamespaces } from '../api/source.ts'
 import type { Table } from './compiled.ts'

@@ -3,10 +3,8 @@
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
-import { positionAt } from '@penstock/agent/config/place'
-import { errorText } from '@penstock/agent/errors'
-import { readYamlDocuments } from '@penstock/agent/formats/yaml-documents'
-import { closest, type Problem } from '@penstock/agent/schema/problems'
+import { positionAt, readYamlDocuments } from '@penstock/agent/config'
+import { closest, errorText, type Problem } from '@penstock/agent/errors'
 import { type Document, isMap, isNode, isScalar, type LineCounter, Scalar, type YAMLMap } from 'yaml'
 import { kindOf, kinds } from '../api/kinds.ts'
 import { apiVersion, type KubeObject } from '../api/object.ts'

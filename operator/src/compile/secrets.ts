@@ -1,12 +1,9 @@
 // Values of Secrets and ConfigMaps in options: found on the parsed tree, replaced by a place that names a key, and put in again by
 // whoever holds the values. No value passes through the compile step.
 
-import { secretMarker } from '@penstock/agent/bundle/secret-places'
-import type { ComponentKind } from '@penstock/agent/component'
-import { optionsOf } from '@penstock/agent/config/component-options'
-import { findComponent } from '@penstock/agent/registry'
-import { meaningOf } from '@penstock/agent/schema/meaning'
-import { isTable, type Schema, schemaBelow } from '@penstock/agent/schema/walk'
+import { secretMarker } from '@penstock/agent/bundle'
+import { findComponent, optionsOf } from '@penstock/agent/config'
+import { type ComponentKind, isTable, meaningOf, type Schema, schemaBelow } from '@penstock/agent/schema'
 import { isTooDeep } from '../api/depth.ts'
 import { labelOf } from '../api/shape.ts'
 import type { SecretPart, SecretRef } from './artifact.ts'

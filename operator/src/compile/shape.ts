@@ -1,9 +1,8 @@
 // The shape of resources: what is wrong with one by itself, its `spec` as the other stages read it, and the entries of a Pipeline by name.
 
-import { secretMarker } from '@penstock/agent/bundle/secret-places'
-import type { ComponentKind } from '@penstock/agent/component'
-import { findComponent } from '@penstock/agent/registry'
-import { isTable } from '@penstock/agent/schema/walk'
+import { secretMarker } from '@penstock/agent/bundle'
+import { findComponent } from '@penstock/agent/config'
+import { type ComponentKind, isTable } from '@penstock/agent/schema'
 import type { Reason } from '../api/conditions.ts'
 import { kindOf } from '../api/kinds.ts'
 import { labelOf, type ShapeProblem, shapeProblems } from '../api/shape.ts'

@@ -1,7 +1,7 @@
 // Values that stand elsewhere: `valueFrom` and `SECRET[alias.key]` in options are replaced by places that name a key. No value of a
 // Secret passes through here.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import { kindOf } from '../api/kinds.ts'
 import { type SecretPart, type SecretRef, secretKey } from './artifact.ts'
 import type { Table } from './compiled.ts'

@@ -1,8 +1,8 @@
 // Rules for tenants follow declarations: each option of each component that names a file, an address or an amount is judged, whatever its
 // name is. The walk makes its own attempts, so a new component is covered by being registered.
 
-import { components } from '@penstock/agent/registry'
-import { limits, meaningOf } from '@penstock/agent/schema/meaning'
+import { components } from '@penstock/agent/config'
+import { limits, meaningOf } from '@penstock/agent/schema'
 import { type OptionPlace, optionLeaves } from '@penstock/agent/testing/option-places'
 import { expect, test } from 'vitest'
 import { identityViolations, limitedDefaults, optionViolations, policyWarnings, typeViolations } from './tenancy.ts'

@@ -3,35 +3,31 @@
 // secret, an address, a program.
 
 import { isIP } from 'node:net'
-import type { AnyDeclaration, ComponentKind } from '@penstock/agent/component'
-import { optionsOf } from '@penstock/agent/config/component-options'
-import { Networks } from '@penstock/agent/net/networks'
-import { components, findComponent } from '@penstock/agent/registry'
-import { reachingCalls } from '@penstock/agent/remap/calls'
-import { reachText } from '@penstock/agent/remap/function'
-import { maxBudget, type ProgramBudget } from '@penstock/agent/remap/rules'
+import { components, findComponent, Networks, optionsOf, reachingCalls, reachText } from '@penstock/agent/config'
+import type { ProgramDiagnostic } from '@penstock/agent/errors'
 import {
+  type AnyDeclaration,
   authoritiesOf,
+  type ComponentKind,
+  canonicalPatterns,
+  declaredMembers,
   implicitIdentities,
   isFileUrl,
+  isTable,
   type LimitName,
   limits,
+  matchesPath,
+  maxBudget,
   meaningOf,
   namesFile,
   operatorTreatment,
-} from '@penstock/agent/schema/meaning'
-import type { ProgramDiagnostic } from '@penstock/agent/schema/problems'
-import {
-  canonicalPatterns,
-  declaredMembers,
-  isTable,
-  matchesPath,
   type Place,
+  type ProgramBudget,
   pathOf,
   type Schema,
   variantsFor,
   walkOptions,
-} from '@penstock/agent/schema/walk'
+} from '@penstock/agent/schema'
 import { metadataNetworks } from '../api/networks.ts'
 import { bytesText, limitOf } from '../api/quantity.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'

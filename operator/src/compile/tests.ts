@@ -1,6 +1,6 @@
 // The tests in a Pipeline, as an agent's configuration has them.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import type { Table } from './compiled.ts'
 import type { Report } from './report.ts'
 import type { PathKey } from './resources.ts'

@@ -1,10 +1,8 @@
 // What the reference says of each option under an operator is what the compile does with it: it arrives at the agent, it is refused at
 // its place, or a warning there says that it has no effect. The walk takes every option of every component.
 
-import { globalOptions } from '@penstock/agent/config/globals'
-import { components } from '@penstock/agent/registry'
-import { type Meaning, meaningOf, operatorTreatment } from '@penstock/agent/schema/meaning'
-import { isTable, type Schema } from '@penstock/agent/schema/walk'
+import { components, globalOptions } from '@penstock/agent/config'
+import { isTable, type Meaning, meaningOf, operatorTreatment, type Schema } from '@penstock/agent/schema'
 import { type OptionPlace, optionLeaves } from '@penstock/agent/testing/option-places'
 import { expect, test } from 'vitest'
 import { subscriptionOf } from './compiled.ts'

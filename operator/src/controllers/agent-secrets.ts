@@ -2,7 +2,7 @@
 // gives agents consistent content: values, then shards, then the manifest that names both.
 
 import { createHash } from 'node:crypto'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Logger } from '@penstock/agent/telemetry'
 import type { Agent } from '../api/agent.ts'
 import type { KubeObject } from '../api/object.ts'
 import type { OperatorSettings } from '../context.ts'

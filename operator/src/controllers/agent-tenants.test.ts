@@ -1,7 +1,7 @@
 // What an Agent of a tenant is given: compiled by the real compiler, delivered by the real controller, and looked at in the Secrets of
 // its namespace, which its editors can read.
 
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test, vi } from 'vitest'
 import type { Agent, AgentSpec } from '../api/agent.ts'

@@ -1,8 +1,8 @@
 // What an operator that has just started gives to agents. Caches are stores that the test fills; the Secrets are those that another
 // process has left.
 
-import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import type { HeartbeatBody } from '@penstock/agent/bundle'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test, vi } from 'vitest'
 import type { Agent } from '../api/agent.ts'

@@ -1,4 +1,4 @@
-import { canonicalJson } from '@penstock/agent/config/canonical'
+import { canonicalJson } from '@penstock/agent/bundle'
 import { errorText } from '@penstock/agent/errors'
 import { type Agent, isTenants, misplacementOf, refusalOf, takes } from '../api/agent.ts'
 import type { Finding } from '../api/conditions.ts'

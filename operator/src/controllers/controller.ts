@@ -2,7 +2,7 @@
 // a reconcile throws is counted and logged, and never ends the process.
 
 import { errorText } from '@penstock/agent/errors'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Logger } from '@penstock/agent/telemetry'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { isNormal, KubeError } from '../kube/client.ts'
 import { type Lines, type Priority, WorkQueue } from '../kube/work-queue.ts'

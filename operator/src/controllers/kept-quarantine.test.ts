@@ -1,4 +1,4 @@
-import { createLogger } from '@penstock/agent/telemetry/logger'
+import { createLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'
 import type { KubeClient } from '../kube/client.ts'
 import { KeptQuarantine } from './kept-quarantine.ts'

@@ -2,8 +2,8 @@
 // leader compiles what is stored. Another version of the operator begins anew: its compiler may take what the one before could not.
 
 import { errorText } from '@penstock/agent/errors'
-import type { Logger } from '@penstock/agent/telemetry/logger'
-import { version } from '@penstock/agent/version'
+import { version } from '@penstock/agent/program'
+import type { Logger } from '@penstock/agent/telemetry'
 import type { KubeObject } from '../api/object.ts'
 import { type Entry, MemoryQuarantine } from '../compile/quarantine.ts'
 import type { KubeClient } from '../kube/client.ts'

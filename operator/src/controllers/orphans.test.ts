@@ -1,6 +1,6 @@
 // The sweep against an API server that is a table of objects.
 
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { OperatorSettings } from '../context.ts'

@@ -1,8 +1,8 @@
 // The sweep: once an hour, what carries our labels and whose Agent is gone is deleted. Whether it is gone is asked of the API
 // server, never of a cache, and what is younger than ten minutes is left alone.
 
-import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
+import { pause } from '@penstock/agent/program'
 import type { Agent } from '../api/agent.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'

@@ -1,6 +1,6 @@
 // What becomes of a Pipeline whose reconcile throws. Caches are stores that the test fills; the compiler is the test's.
 
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test, vi } from 'vitest'
 import type { Finding } from '../api/conditions.ts'

@@ -2,8 +2,8 @@
 // when the newest is not accepted, and says so in status. It reads caches, decides, and writes status alone.
 
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '@penstock/agent/config/canonical'
-import { compileSelector, type LabelTest } from '@penstock/agent/kube/labels'
+import { canonicalJson } from '@penstock/agent/bundle'
+import { compileSelector, type LabelTest } from '@penstock/agent/kube'
 import { type Agent, refusalOf, remedyOf, selectsPipeline, takes } from '../api/agent.ts'
 import { type Condition, conditionOf, type Finding, type Reason } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'

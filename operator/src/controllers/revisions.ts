@@ -1,6 +1,6 @@
 // What is in the revisions of an Agent's bundle: their pipelines, what differs between two, and the secret values that they need. Pure.
 
-import type { Candidate, Revision } from '@penstock/agent/bundle/format'
+import type { Candidate, Revision } from '@penstock/agent/bundle'
 import type { Delivered, KnownRevision } from '../fleet/delivery.ts'
 import type { Fragment } from '../render/fragment.ts'
 

@@ -1,4 +1,4 @@
-import { takesCandidate } from '@penstock/agent/bundle/format'
+import { takesCandidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import {
   type AgentNode,

@@ -1,8 +1,7 @@
 // What becomes of a new revision: tried on few agents, then on more, then on all, or taken back. Pure: the same observation gives
 // the same decision, and time is an argument.
 
-import { bucketOf, takesCandidate } from '@penstock/agent/bundle/format'
-import type { Failure } from '@penstock/agent/bundle/runner'
+import { bucketOf, type Failure, takesCandidate } from '@penstock/agent/bundle'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
 
 export interface RolloutPolicy {

@@ -1,7 +1,7 @@
 // What reports of agents make of the status of a Pipeline. Caches are stores that the test fills; time is the test's.
 
-import type { HeartbeatBody, PipelineReport } from '@penstock/agent/bundle/heartbeat'
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import type { HeartbeatBody, PipelineReport } from '@penstock/agent/bundle'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Finding } from '../api/conditions.ts'
 import { agentKind, pipelineKind } from '../api/kinds.ts'

@@ -1,8 +1,8 @@
 // How often statuses are written where agents come and go, counted at the client. Caches are stores that the test fills; time is the
 // test's.
 
-import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import type { HeartbeatBody } from '@penstock/agent/bundle'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Condition, conditionOf } from '../api/conditions.ts'

@@ -1,9 +1,9 @@
 // The one writer of status. It joins what the parts report with what stands there already, makes the summary of it, and writes when
 // that differs from what the API server has: at once when a condition changes, else once in a while at most.
 
-import { canonicalJson } from '@penstock/agent/config/canonical'
-import { printable } from '@penstock/agent/printable'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import { canonicalJson } from '@penstock/agent/bundle'
+import { printable } from '@penstock/agent/program'
+import type { Logger } from '@penstock/agent/telemetry'
 import {
   type Condition,
   type ConditionType,

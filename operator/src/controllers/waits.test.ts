@@ -1,4 +1,4 @@
-import type { Candidate } from '@penstock/agent/bundle/format'
+import type { Candidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import type { Delivered } from '../fleet/delivery.ts'
 import type { Fragment } from '../render/fragment.ts'

@@ -1,4 +1,4 @@
-import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
+import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { expect, test, vi } from 'vitest'
 import { monotonicNow } from '../kube/clock.ts'
 import type { Fragment } from '../render/fragment.ts'

@@ -1,10 +1,15 @@
 // What the parts that bring bundles to agents share: what was delivered for each Agent, and what its pods have reported. It is all
 // in memory; a new leader reads what was delivered from the Secrets and hears from every pod within half a minute.
 
-import { type Candidate, heartbeatPeriods, type Revision } from '@penstock/agent/bundle/format'
-import type { HeartbeatBody, PipelineReport } from '@penstock/agent/bundle/heartbeat'
-import type { Failure } from '@penstock/agent/bundle/runner'
-import { printable } from '@penstock/agent/printable'
+import {
+  type Candidate,
+  type Failure,
+  type HeartbeatBody,
+  heartbeatPeriods,
+  type PipelineReport,
+  type Revision,
+} from '@penstock/agent/bundle'
+import { printable } from '@penstock/agent/program'
 import type { Agent } from '../api/agent.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import type { ShardFile } from '../render/bundle.ts'

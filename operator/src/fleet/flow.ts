@@ -1,7 +1,7 @@
 // Traffic of one Pipeline over the last minutes. Agents report at times of their own, so what one of them counted is spread over the
 // time in which it counted: traffic that does not change gives figures that do not.
 
-import type { LastError } from '@penstock/agent/bundle/heartbeat'
+import type { LastError } from '@penstock/agent/bundle'
 
 export interface Sums {
   eventsIn: number

@@ -1,7 +1,7 @@
 // Whether anything needs the data that an agent has on its disk for Pipelines that it does not run. The answer is yes unless all facts are
 // known and say no: neither a revision that its agents may run, nor the desired one, nor the API server contains the Pipeline.
 
-import { type Leftover, leftoverKey, pipelineOf, type Revision } from '@penstock/agent/bundle/format'
+import { type Leftover, leftoverKey, pipelineOf, type Revision } from '@penstock/agent/bundle'
 import { clusterPipelineKind, pipelineKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import type { KubeClient } from '../kube/client.ts'

@@ -1,4 +1,4 @@
-import type { ComponentReport, HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
+import type { ComponentReport, HeartbeatBody } from '@penstock/agent/bundle'
 import { describe, expect, test } from 'vitest'
 import type { Finding } from '../api/conditions.ts'
 import type { Report } from './delivery.ts'

@@ -1,7 +1,7 @@
 // Which destinations agents reach, from their reports. A destination refuses from the first refusal until it takes events again: minutes
 // may pass between two attempts, and logs name a refusal that comes often once in a while.
 
-import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
+import type { HeartbeatBody } from '@penstock/agent/bundle'
 import type { Finding, Reason } from '../api/conditions.ts'
 import type { Report } from './delivery.ts'
 

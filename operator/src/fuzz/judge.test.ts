@@ -1,5 +1,5 @@
-import type { Bundle } from '@penstock/agent/bundle/format'
-import { partsOf } from '@penstock/agent/bundle/part'
+import type { Bundle } from '@penstock/agent/bundle'
+import { partsOf } from '@penstock/agent/testing/operator'
 import { expect, test } from 'vitest'
 import { compileJob } from '../compile/job.ts'
 import { textOf } from '../render/bundle.ts'

@@ -3,14 +3,19 @@
 
 import { BlockList, isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
-import { type Bundle, pipelineOf, readBundle } from '@penstock/agent/bundle/format'
-import { keysOf, loadPart, type Part, partsOf, secretsOf } from '@penstock/agent/bundle/part'
-import { isSecretPlace, secretKeys, withSecrets } from '@penstock/agent/bundle/secret-places'
-import type { ComponentKind } from '@penstock/agent/component'
-import { optionsOf } from '@penstock/agent/config/component-options'
-import { findComponent } from '@penstock/agent/registry'
-import { limits, meaningOf } from '@penstock/agent/schema/meaning'
-import { isTable, memberNamed, pathOf, schemaBelow, walkOptions } from '@penstock/agent/schema/walk'
+import { type Bundle, isSecretPlace, pipelineOf, readBundle, secretKeys, withSecrets } from '@penstock/agent/bundle'
+import { findComponent, optionsOf } from '@penstock/agent/config'
+import {
+  type ComponentKind,
+  isTable,
+  limits,
+  meaningOf,
+  memberNamed,
+  pathOf,
+  schemaBelow,
+  walkOptions,
+} from '@penstock/agent/schema'
+import { keysOf, loadPart, type Part, partsOf, secretsOf } from '@penstock/agent/testing/operator'
 import type { Artifact, SecretRef } from '../compile/artifact.ts'
 import { standIn } from '../compile/secrets.ts'
 import { renderBundle } from '../render/bundle.ts'

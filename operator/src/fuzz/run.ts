@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Part } from '@penstock/agent/bundle/part'
+import type { Part } from '@penstock/agent/testing/operator'
 import type { Artifact } from '../compile/artifact.ts'
 import { type CompileResult, compileJob } from '../compile/job.ts'
 import { compileLimits } from '../compile/pool.ts'

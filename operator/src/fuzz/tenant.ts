@@ -1,17 +1,21 @@
 // Resources as a hostile tenant writes them, made from the declarations of all components and functions: each option gets what its
 // kind invites to. A part of every tree is in order, so that much of it is accepted; the rest is as bad as can be.
 
-import type { AnyDeclaration, ComponentKind } from '@penstock/agent/component'
-import { optionsOf } from '@penstock/agent/config/component-options'
+import { components, type FunctionDeclaration, findComponent, optionsOf, textLiteral } from '@penstock/agent/config'
 import { damagedProgram } from '@penstock/agent/fuzz/mutate'
 import { examples, randomProgram } from '@penstock/agent/fuzz/programs'
-import { components, findComponent } from '@penstock/agent/registry'
-import type { FunctionDeclaration } from '@penstock/agent/remap/function'
-import { functions } from '@penstock/agent/remap/functions'
-import { kinds } from '@penstock/agent/remap/kind'
-import { textLiteral } from '@penstock/agent/remap/literal'
-import { meaningOf } from '@penstock/agent/schema/meaning'
-import { aliasesOf, isTable, membersOf, type Schema, variantsOf, walkOptions } from '@penstock/agent/schema/walk'
+import {
+  type AnyDeclaration,
+  aliasesOf,
+  type ComponentKind,
+  isTable,
+  meaningOf,
+  membersOf,
+  type Schema,
+  variantsOf,
+  walkOptions,
+} from '@penstock/agent/schema'
+import { functions, kinds } from '@penstock/agent/testing/operator'
 import { Random } from '@penstock/agent/testing/random'
 import type { KubeObject } from '../api/object.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'

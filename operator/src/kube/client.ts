@@ -4,10 +4,9 @@
 
 import type { IncomingMessage } from 'node:http'
 import { errorText } from '@penstock/agent/errors'
-import { bodyText } from '@penstock/agent/kube/transport'
-import type { Logger } from '@penstock/agent/telemetry/logger'
-import { TokenBucket, TokenLine } from '@penstock/agent/timing/token-bucket'
-import { version } from '@penstock/agent/version'
+import { bodyText } from '@penstock/agent/kube'
+import { TokenBucket, TokenLine, version } from '@penstock/agent/program'
+import type { Logger } from '@penstock/agent/telemetry'
 import { Counter, type Registry } from 'prom-client'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
 import type { KubeConnection } from './connection.ts'

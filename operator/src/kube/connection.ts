@@ -6,8 +6,15 @@ import type { IncomingMessage } from 'node:http'
 import { homedir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { PenstockError } from '@penstock/agent/errors'
-import { accountFolder, inClusterTarget, kubeConfigTarget } from '@penstock/agent/kube/config'
-import { type Access, addressOf, type Exchange, Transport } from '@penstock/agent/kube/transport'
+import {
+  type Access,
+  accountFolder,
+  addressOf,
+  type Exchange,
+  inClusterTarget,
+  kubeConfigTarget,
+  Transport,
+} from '@penstock/agent/kube'
 import type { SignedTarget } from './kubeconfig-library.ts'
 
 export interface ConnectionOptions {

@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { errorText } from '@penstock/agent/errors'
-import { printable } from '@penstock/agent/printable'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import { printable } from '@penstock/agent/program'
+import type { Logger } from '@penstock/agent/telemetry'
 import type { KubeObject } from '../api/object.ts'
 import { isNormal, type KubeClient } from './client.ts'
 import { eventType } from './types.ts'

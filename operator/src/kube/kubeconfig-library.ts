@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
 import { KubeConfig } from '@kubernetes/client-node'
 import { errorText, PenstockError } from '@penstock/agent/errors'
-import type { KubeTarget } from '@penstock/agent/kube/config'
+import type { KubeTarget } from '@penstock/agent/kube'
 
 export interface SignedTarget extends KubeTarget {
   /** Further headers of every request, in small letters. */

@@ -2,8 +2,16 @@
 // for people. When renewal cannot be confirmed in time the process is ended from here, whatever its main thread is doing.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { claimed, holderOf, type Lease, leasePath, released } from '@penstock/agent/kube/lease'
-import { type Access, bodyText, Transport } from '@penstock/agent/kube/transport'
+import {
+  type Access,
+  bodyText,
+  claimed,
+  holderOf,
+  type Lease,
+  leasePath,
+  released,
+  Transport,
+} from '@penstock/agent/kube'
 
 export interface ElectionSettings {
   readonly access: Access

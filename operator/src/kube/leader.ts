@@ -3,10 +3,9 @@
 // and woke up again does not write on an old claim.
 
 import { Worker } from 'node:worker_threads'
-import { threadEnvironment } from '@penstock/agent/cli/compiled'
-import { leaseTimes } from '@penstock/agent/kube/lease'
-import { fileBeside } from '@penstock/agent/remap/worker-file'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import { leaseTimes } from '@penstock/agent/kube'
+import { fileBeside, threadEnvironment } from '@penstock/agent/program'
+import type { Logger } from '@penstock/agent/telemetry'
 import type { KubeConnection } from './connection.ts'
 import type { ElectionMessage, ElectionSettings } from './leader-worker.ts'
 

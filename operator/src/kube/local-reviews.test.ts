@@ -1,6 +1,6 @@
 // Tokens verified by the keys of a cluster, which are made here; the API server behind them is a table of answers.
 
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from 'jose'
 import { beforeAll, expect, test } from 'vitest'
 import type { KubeObject } from '../api/object.ts'

@@ -3,7 +3,7 @@
 // a token is bound to, are still there is looked up in its namespace. So tokens of namespaces in which nothing can be looked up are
 // refused, and so are users who are no ServiceAccounts. Their rights are checked by LocalSubjectAccessReview, in one namespace.
 
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Logger } from '@penstock/agent/telemetry'
 import type { JSONWebKeySet, JWTPayload } from 'jose'
 import { group, type KubeObject, type ResourceType } from '../api/object.ts'
 import { type KubeClient, KubeError } from './client.ts'

@@ -2,8 +2,8 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Transport } from '@penstock/agent/kube/transport'
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { Transport } from '@penstock/agent/kube'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test, vi } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
 import type { Sender } from './client.ts'

@@ -2,12 +2,10 @@
 // stops by itself: every failure is counted, waited out and tried again.
 
 import type { IncomingMessage } from 'node:http'
-import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
-import { BrokenStreamError, bodyText, watchLines } from '@penstock/agent/kube/transport'
-import { watchPathOf } from '@penstock/agent/kube/watch'
-import type { Logger } from '@penstock/agent/telemetry/logger'
-import { Backoff } from '@penstock/agent/timing/backoff'
+import { BrokenStreamError, bodyText, watchLines, watchPathOf } from '@penstock/agent/kube'
+import { Backoff, pause } from '@penstock/agent/program'
+import type { Logger } from '@penstock/agent/telemetry'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
 import type { Shape } from './cache.ts'
 import {

@@ -1,9 +1,9 @@
 // The version of the API server, before anything else is asked of it.
 
-import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
-import { parseServerVersion, type ServerVersion } from '@penstock/agent/kube/server-version'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import { parseServerVersion, type ServerVersion } from '@penstock/agent/kube'
+import { pause } from '@penstock/agent/program'
+import type { Logger } from '@penstock/agent/telemetry'
 import { type KubeClient, KubeError } from './client.ts'
 
 const againMs = 10_000

@@ -1,6 +1,6 @@
 // One store and its reflectors for each type and selection, shared by all who ask.
 
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Logger } from '@penstock/agent/telemetry'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { group, type KubeObject, type ResourceType } from '../api/object.ts'
 import type { Cache, CacheOptions, Caches } from './cache.ts'

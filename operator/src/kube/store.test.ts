@@ -1,4 +1,4 @@
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
 import { Store } from './store.ts'

@@ -1,7 +1,7 @@
 // The store behind a cache: objects by key, indexes, handlers. It is filled by reflectors; objects are frozen on the way in.
 
 import { errorText } from '@penstock/agent/errors'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Logger } from '@penstock/agent/telemetry'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
 import type { Cache, Change, ChangeType, Index, Subscription } from './cache.ts'
 

@@ -2,8 +2,7 @@
 // wait longer each time, within a budget for all; changes of users go before periodic checks. Where keys have
 // lines, such as one for each namespace, the lines take turns.
 
-import { doubledMs } from '@penstock/agent/timing/backoff'
-import { TokenBucket } from '@penstock/agent/timing/token-bucket'
+import { doubledMs, TokenBucket } from '@penstock/agent/program'
 
 export interface Lines {
   of(key: string): string

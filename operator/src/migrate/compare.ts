@@ -1,7 +1,7 @@
 // How the events of a new Pipeline differ from those that the old agent made of the same lines: event by event, and field by field.
 
-import { canonicalJson } from '@penstock/agent/config/canonical'
-import { isTable } from '@penstock/agent/schema/walk'
+import { canonicalJson } from '@penstock/agent/bundle'
+import { isTable } from '@penstock/agent/schema'
 
 export type EventFields = Readonly<Record<string, unknown>>
 

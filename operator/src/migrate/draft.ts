@@ -1,8 +1,7 @@
 // The Pipeline that a conversion makes, as it grows: components in their order with comments, and the gaps that no component fills.
 // A gap is never silent: it has a row in the report, and a comment at the component that stands in its place.
 
-import { compileCondition } from '@penstock/agent/remap/condition'
-import { compileProgram } from '@penstock/agent/remap/program'
+import { compileCondition, compileProgram } from '@penstock/agent/config'
 import { type Document, isCollection, type Node, Document as YamlDocument } from 'yaml'
 import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
 import type { PipelineSpec } from '../api/pipeline.ts'

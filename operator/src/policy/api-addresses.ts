@@ -1,8 +1,8 @@
 // Addresses of the API server, which no tenant may reach (T7): the names that the operator itself uses, and the endpoints behind the Service,
 // which change with the control plane. Agents get them with the answers to their heartbeats, so no bundle changes.
 
-import { pause } from '@penstock/agent/clock'
 import { errorText } from '@penstock/agent/errors'
+import { pause } from '@penstock/agent/program'
 import type { KubeObject } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import { endpointSliceType } from '../kube/types.ts'

@@ -1,6 +1,6 @@
 // Who has applied a ClusterPipeline, as admission writes it down and a reconcile believes it. The API server is a table of ConfigMaps and of who may collect.
 
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { clusterPipelineKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'

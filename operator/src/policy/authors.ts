@@ -4,7 +4,7 @@
 // where authors cannot write, and not in the object, which stays as its author has made it.
 
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '@penstock/agent/config/canonical'
+import { canonicalJson } from '@penstock/agent/bundle'
 import { clusterPipelineKind } from '../api/kinds.ts'
 import { group, type KubeObject } from '../api/object.ts'
 import type { OperatorContext } from '../context.ts'

@@ -1,8 +1,8 @@
 // Objects that are stored since an older version of their kind's schema. A quantity in them that cannot be read is reported by the condition
 // of the object that holds it, with what follows from it. The walk takes every quantity that a kind declares.
 
-import { isTable } from '@penstock/agent/schema/walk'
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { isTable } from '@penstock/agent/schema'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'
 import type { Finding } from '../api/conditions.ts'
 import { agentKind, clusterSinkKind, type Kind, kinds, tenantPolicyKind } from '../api/kinds.ts'

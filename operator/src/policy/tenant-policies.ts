@@ -2,7 +2,7 @@
 // namespaces, and of equal ones that with the first name.
 
 import { isIP } from 'node:net'
-import { canonicalJson } from '@penstock/agent/config/canonical'
+import { canonicalJson } from '@penstock/agent/bundle'
 import type { Finding } from '../api/conditions.ts'
 import { tenantPolicyKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'

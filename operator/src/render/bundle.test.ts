@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { readBundle } from '@penstock/agent/bundle/format'
+import { readBundle } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import type { Artifact } from '../compile/artifact.ts'
 import { renderBundle, textOf } from './bundle.ts'

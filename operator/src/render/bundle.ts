@@ -3,7 +3,7 @@
 
 import { promisify } from 'node:util'
 import { gzip as gzipWithCallback } from 'node:zlib'
-import { bundleSchema, type Shard, sha256 } from '@penstock/agent/bundle/format'
+import { bundleSchema, type Shard, sha256 } from '@penstock/agent/bundle'
 import type { Fragment } from './fragment.ts'
 
 const gzip = promisify(gzipWithCallback)

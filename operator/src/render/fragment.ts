@@ -1,10 +1,8 @@
 // One pipeline's share of a bundle as text: made once from an artifact, or taken out of a bundle that is in force. Bundles are put
 // together from these, so that thousands of pipelines cost no more than the ones that changed.
 
-import type { Bundle, BundlePipeline } from '@penstock/agent/bundle/format'
-import { pipelineOf } from '@penstock/agent/bundle/format'
-import { canonicalJson } from '@penstock/agent/config/canonical'
-import type { EgressOptions } from '@penstock/agent/net/egress'
+import { type Bundle, type BundlePipeline, canonicalJson, pipelineOf } from '@penstock/agent/bundle'
+import type { EgressOptions } from '@penstock/agent/config'
 import type { Artifact, SecretRef, Tenancy } from '../compile/artifact.ts'
 
 type Members = readonly (readonly [id: string, json: string])[]

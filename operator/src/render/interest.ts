@@ -2,8 +2,8 @@
 // A node receives a part of the revision; each part has a mark that identifies it. Pure.
 
 import { createHash } from 'node:crypto'
-import type { BundleSubscription } from '@penstock/agent/bundle/format'
-import { compileSelection, type PodSelection } from '@penstock/agent/sources/orchestrator_logs/selection'
+import type { BundleSubscription } from '@penstock/agent/bundle'
+import { compileSelection, type PodSelection } from '@penstock/agent/config'
 import type { Fragment } from './fragment.ts'
 
 type Labels = Readonly<Record<string, string>>

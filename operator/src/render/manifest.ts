@@ -1,8 +1,14 @@
 // The manifest of a bundle folder, and the digests of the secret values that go with it. Pure.
 
 import { gzipSync } from 'node:zlib'
-import { bundleSchema, type Candidate, type Manifest, type Revision, sha256 } from '@penstock/agent/bundle/format'
-import { canonicalJson } from '@penstock/agent/config/canonical'
+import {
+  bundleSchema,
+  type Candidate,
+  canonicalJson,
+  type Manifest,
+  type Revision,
+  sha256,
+} from '@penstock/agent/bundle'
 import type { ShardFile } from './bundle.ts'
 
 /** The oldest agent that can read what this operator writes. */

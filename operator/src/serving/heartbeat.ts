@@ -5,11 +5,16 @@
 import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync } from 'node:zlib'
-import { type ReadersAnswer, type ReadersBody, readersPath } from '@penstock/agent/bundle/access'
-import type { HeartbeatAnswer } from '@penstock/agent/bundle/format'
-import { holdMs } from '@penstock/agent/bundle/format'
-import type { HeartbeatBody } from '@penstock/agent/bundle/heartbeat'
-import type { InquiriesAnswer, InquiriesBody } from '@penstock/agent/bundle/inquiries'
+import {
+  type HeartbeatAnswer,
+  type HeartbeatBody,
+  holdMs,
+  type InquiriesAnswer,
+  type InquiriesBody,
+  type ReadersAnswer,
+  type ReadersBody,
+  readersPath,
+} from '@penstock/agent/bundle'
 import { errorText } from '@penstock/agent/errors'
 import { Counter } from 'prom-client'
 import { group, type KubeObject, objectKey } from '../api/object.ts'

@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import { errorText, PenstockError } from '@penstock/agent/errors'
-import type { Logger } from '@penstock/agent/telemetry/logger'
+import type { Logger } from '@penstock/agent/telemetry'
 import type { Registry } from 'prom-client'
 import { inNetworks } from '../compile/tenancy.ts'
 import type { Reviews } from '../kube/reviews.ts'

@@ -7,13 +7,13 @@ import { promisify } from 'node:util'
 import { gzip as gzipWithCallback } from 'node:zlib'
 import {
   bundleSchema,
+  canonicalJson,
   maxBusy,
   type StreamBody,
   type StreamHead,
   sha256,
   takesCandidate,
-} from '@penstock/agent/bundle/format'
-import { canonicalJson } from '@penstock/agent/config/canonical'
+} from '@penstock/agent/bundle'
 import { Counter, Gauge } from 'prom-client'
 import type { OperatorContext } from '../context.ts'
 import type { Delivery, Offered, OfferedRevision } from '../fleet/delivery.ts'

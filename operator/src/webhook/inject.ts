@@ -2,7 +2,7 @@
 // first, so a second call gives the same pod.
 
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '@penstock/agent/config/canonical'
+import { canonicalJson } from '@penstock/agent/bundle'
 import type { Agent } from '../api/agent.ts'
 import type { ObjectMeta } from '../api/object.ts'
 import { nativeSidecarMinor } from '../workloads/cluster-needs.ts'

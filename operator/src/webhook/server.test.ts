@@ -2,7 +2,7 @@
 
 import { createPrivateKey, webcrypto } from 'node:crypto'
 import { request } from 'node:https'
-import { createLogger } from '@penstock/agent/telemetry/logger'
+import { createLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import type { Agent } from '../api/agent.ts'

@@ -1,7 +1,7 @@
 // What admission says of a resource of ours: all that a reconcile would find, at once. It is for the author's comfort and never
 // needed: whatever passes unseen is found again by the reconcile. So it lets pass what could lock a user out.
 
-import { canonicalJson } from '@penstock/agent/config/canonical'
+import { canonicalJson } from '@penstock/agent/bundle'
 import type { Reason } from '../api/conditions.ts'
 import { isTooDeep, maxDepth } from '../api/depth.ts'
 import type { Kind } from '../api/kinds.ts'

@@ -3,7 +3,7 @@
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { version } from '@penstock/agent/version'
+import { version } from '@penstock/agent/program'
 import { stringify } from 'yaml'
 import { type CustomResourceDefinition, customResourceDefinitions } from '../api/crds.ts'
 import { valuesFile, valuesSchema, valuesTable } from './chart-values.ts'

@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { version } from '@penstock/agent/version'
+import { version } from '@penstock/agent/program'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'
 

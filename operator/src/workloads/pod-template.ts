@@ -1,8 +1,8 @@
 // `podTemplate` of an Agent: a strategic merge patch on the pod template, applied last. It may hold the fields that are listed here and no
 // others, each in its form; everything else is a problem with its path.
 
-import type { Problem } from '@penstock/agent/schema/problems'
-import { isTable } from '@penstock/agent/schema/walk'
+import type { Problem } from '@penstock/agent/errors'
+import { isTable } from '@penstock/agent/schema'
 import type { Agent } from '../api/agent.ts'
 
 type Table = Readonly<Record<string, unknown>>

@@ -1,7 +1,7 @@
 // Everything that an Agent owns besides its bundle, as objects to be applied. Pure: the same Agent and input give the same
 // objects in the same order.
 
-import type { Problem } from '@penstock/agent/schema/problems'
+import type { Problem } from '@penstock/agent/errors'
 import { Construct } from 'constructs'
 import { type Agent, agentDefaults, isTenants, misplacementOf, type Platform } from '../api/agent.ts'
 import { metadataNetworks } from '../api/networks.ts'

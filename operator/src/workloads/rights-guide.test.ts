@@ -1,4 +1,4 @@
-import { canonicalJson } from '@penstock/agent/config/canonical'
+import { canonicalJson } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import { renderInstallation } from './installation.ts'
 import {

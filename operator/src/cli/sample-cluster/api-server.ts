@@ -3,7 +3,7 @@
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { compileSelector } from '@penstock/agent/kube/labels'
+import { compileSelector } from '@penstock/agent/kube'
 
 export interface KubeObject {
   readonly kind: 'Pod' | 'Namespace' | 'Node' | 'Event'

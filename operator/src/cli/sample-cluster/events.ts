@@ -2,9 +2,9 @@
 // kubectl prints the older one: fields are renamed here as the API server does.
 
 import { readFileSync } from 'node:fs'
+import { readYamlDocuments } from '@penstock/agent/config'
 import { PenstockError } from '@penstock/agent/errors'
-import { readYamlDocuments } from '@penstock/agent/formats/yaml-documents'
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import type { KubeObject } from './api-server.ts'
 
 /** Fields of `v1` and what `events.k8s.io/v1` calls them. */

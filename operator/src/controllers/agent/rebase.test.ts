@@ -1,7 +1,7 @@
 // Rollouts while Pipelines come, go and change: the plan, the transition and the contents together, with agents that load at once what
 // is for them. Time is the test's.
 
-import { takesCandidate } from '@penstock/agent/bundle/format'
+import { takesCandidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import { changesOf } from '../../fleet/contents.ts'
 import type { Delivered } from '../../fleet/delivery.ts'

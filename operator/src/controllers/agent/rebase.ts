@@ -1,6 +1,6 @@
 // Takes what has come and gone into the revisions of a rollout that is under way, without beginning it anew.
 
-import type { Candidate } from '@penstock/agent/bundle/format'
+import type { Candidate } from '@penstock/agent/bundle'
 import { type Content, changesOf, contentsOf, hasTried, isSameContent } from '../../fleet/contents.ts'
 import type { Delivered, KnownRevision } from '../../fleet/delivery.ts'
 import { renderBundle } from '../../render/bundle.ts'

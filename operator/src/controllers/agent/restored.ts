@@ -1,7 +1,7 @@
 // What was delivered for an Agent by an earlier process, read from the Secrets that it has left.
 
 import { gunzipSync } from 'node:zlib'
-import { type Manifest, readBundle, type Shard, sha256 } from '@penstock/agent/bundle/format'
+import { type Manifest, readBundle, type Shard, sha256 } from '@penstock/agent/bundle'
 import type { Delivered, RolloutRecord } from '../../fleet/delivery.ts'
 import { shardKey } from '../../render/bundle.ts'
 import { fragmentsOf } from '../../render/fragment.ts'

@@ -1,6 +1,6 @@
 // The rights of agents in the whole cluster: three roles, each bound once, with the accounts of all Agents of the platform.
 
-import { canonicalJson } from '@penstock/agent/config/canonical'
+import { canonicalJson } from '@penstock/agent/bundle'
 import type { Agent } from '../../api/agent.ts'
 import type { KubeObject } from '../../api/object.ts'
 import type { OperatorContext } from '../../context.ts'

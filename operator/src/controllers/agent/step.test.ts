@@ -1,4 +1,4 @@
-import type { Candidate } from '@penstock/agent/bundle/format'
+import type { Candidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import type { Report } from '../../fleet/delivery.ts'
 import type { PodObject } from './pods.ts'

@@ -1,6 +1,6 @@
 // What the agents of a rollout did since the candidate's present step began.
 
-import type { Candidate } from '@penstock/agent/bundle/format'
+import type { Candidate } from '@penstock/agent/bundle'
 import type { Report } from '../../fleet/delivery.ts'
 import type { AgentNode } from '../rollout-plan.ts'
 import { type PodObject, restartsOf } from './pods.ts'

@@ -1,7 +1,7 @@
 // What an Agent runs next: the state of its rollout after one decision, with the events that report it. Pure: `rollout-plan.ts`
 // decides, this file carries the decision out on a copy of the state, and the controller assigns the result once.
 
-import type { Candidate, Revision } from '@penstock/agent/bundle/format'
+import type { Candidate, Revision } from '@penstock/agent/bundle'
 import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/delivery.ts'
 import { remembered, undoneOf } from '../../fleet/undo.ts'
 import type { Fragment } from '../../render/fragment.ts'

@@ -1,7 +1,7 @@
 // The workload of an Agent: applied where it is not as it should be, pruned of what is not part of it any more. Foreign changes are
 // taken back and counted.
 
-import { canonicalJson } from '@penstock/agent/config/canonical'
+import { canonicalJson } from '@penstock/agent/bundle'
 import { type Agent, isTenants } from '../../api/agent.ts'
 import { conditionOf, type Finding } from '../../api/conditions.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../../api/object.ts'

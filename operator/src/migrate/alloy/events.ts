@@ -1,6 +1,6 @@
 // Events of Kubernetes as lines of `loki.source.kubernetes_events`.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 
 /** Names in the line, in their order, with the fields of the source. */
 const fields: readonly (readonly [string, string])[] = [

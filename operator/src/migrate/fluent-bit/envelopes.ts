@@ -1,6 +1,6 @@
 // Outputs of Fluent Bit whose bodies wrap the records: the REST proxy of Kafka, and a cloud monitor.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { addressOf, always, connection, itself, literalTemplate, local, remap, secret, value } from './connection.ts'
 import type { Plugin, SinkPart } from './plugin.ts'
 import { lastValue } from './sections.ts'

@@ -1,7 +1,7 @@
 // Filters of Fluent Bit as remap and filter transforms. A program works on the record: fields of the event apart from `timestamp`, which
 // is the time that Fluent Bit keeps beside the record.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { parserLines } from './parsers.ts'

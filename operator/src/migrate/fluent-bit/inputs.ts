@@ -1,8 +1,7 @@
 // Inputs of Fluent Bit as sources. Pod logs are read by `orchestrator_logs`, which knows the pod without a file name; the first transform
 // then gives each event the fields that Fluent Bit's record has, so that filters and outputs find what they name.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
-import { multilineProblems } from '@penstock/agent/tailing/multiline'
+import { multilineProblems, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { findParser, parserLines } from './parsers.ts'

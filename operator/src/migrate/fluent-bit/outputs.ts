@@ -1,7 +1,7 @@
 // Outputs of Fluent Bit as sinks. A transform before the sink gives the event the form that the output would have sent, where it
 // differs from the record, such as the field of the time.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Refusal } from '../page.ts'
 import {
   addressOf,

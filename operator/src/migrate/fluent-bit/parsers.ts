@@ -1,6 +1,6 @@
 // Parsers of Fluent Bit as pieces of programs: a text is parsed into `parsed`, and the time of the event is set from it.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import type { Context } from './plugin.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Place, type Section } from './sections.ts'
 import { pattern } from './text.ts'

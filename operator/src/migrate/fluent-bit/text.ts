@@ -1,6 +1,6 @@
 // Pieces of programs for values of Fluent Bit: texts, fields, record accessors, regular expressions in Ruby's dialect.
 
-import { fieldLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral } from '@penstock/agent/config'
 
 /** `$a['b']['c']` or a plain name as the names of fields; undefined if it is neither. */
 export function accessor(text: string): readonly string[] | undefined {

@@ -1,7 +1,7 @@
 // A Fluentd configuration to a Pipeline. Events take the way that their tags have through Fluentd: the filters of a label in their order, up
 // to the first match that takes them. Copies, labels and new tags are followed here.
 
-import { fieldLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral } from '@penstock/agent/config'
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
 import { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'

@@ -1,7 +1,7 @@
 // Filters of Fluentd as remap and filter transforms. A program works on the record: fields of the event apart from `timestamp`, which is
 // the time that Fluentd keeps beside the record.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
 import type { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'

@@ -1,7 +1,6 @@
 // Inputs of Fluentd as sources, with the transforms that give events the records that Fluentd has.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
-import { multilineProblems } from '@penstock/agent/tailing/multiline'
+import { multilineProblems, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
 import { isPodLog } from '../fluent-bit/inputs.ts'
 import type { Context, Plugin, SourcePart } from '../fluent-bit/plugin.ts'

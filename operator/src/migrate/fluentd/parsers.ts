@@ -1,6 +1,6 @@
 // Parsers of Fluentd as pieces of programs: a text is parsed into `parsed`, and the time of the event is set from it.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import type { Gap } from '../draft.ts'
 import { parserLines } from '../fluent-bit/parsers.ts'
 import { Context } from '../fluent-bit/plugin.ts'

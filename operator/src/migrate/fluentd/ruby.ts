@@ -1,7 +1,7 @@
 // Placeholders of values: `${record["a"]}`, `${tag}`, `${hostname}` and the little Ruby that people write in them. All other
 // Ruby is left to the reader.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 
 /** What placeholders may name beside the record: expressions of a program. */
 export interface Surroundings {

@@ -1,6 +1,6 @@
 // Outputs of Fluentd for search engines.
 
-import { fieldLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { listOf } from './element.ts'

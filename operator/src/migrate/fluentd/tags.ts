@@ -1,7 +1,7 @@
 // Patterns of tags. Which elements events reach is decided here; tags of pods differ from pod to pod, and a pattern that chooses some of
 // them becomes a condition on the names that the tag is made of.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 
 /** A tag: fixed, or with `*` in place of what the path of each file gives. */
 export interface Tag {

@@ -1,6 +1,6 @@
 // Outputs of Fluentd by way of those of Fluent Bit, where that has the same: the parameters get other names, and its mapping builds the sink.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
 import { outputs as bitOutputs } from '../fluent-bit/outputs.ts'
 import type { Context, SinkPart } from '../fluent-bit/plugin.ts'

@@ -1,8 +1,7 @@
 // A chain of programs: what a job does to its events, piece by piece. Pieces that compile together become one transform, in which a comment
 // names the stage of each; a piece that does not compile is a gap, and its text stays in a comment.
 
-import { compileProgram } from '@penstock/agent/remap/program'
-import { multilineProblems } from '@penstock/agent/tailing/multiline'
+import { compileProgram, multilineProblems } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { type Part, type Report, textIn } from './context.ts'
 import { unknownVariables } from './fields.ts'

@@ -2,7 +2,7 @@
 // `.extracted`, the values that stages exchange. `.message` is the line, `.timestamp` its time.
 // All values of these objects are texts; in `.extracted` null stands for a value that was looked for and is not there.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isList, isMap, type Tree, textOf } from './tree.ts'
 
 export const lineText = 'string!(.message)'

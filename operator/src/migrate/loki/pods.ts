@@ -1,10 +1,9 @@
 // Labels that discovery gives to a pod (`__meta_kubernetes_…`), from the facts that the source adds to each event. Only those that a rule
 // can read are made.
 
+import { compileFieldSelector, fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { errorText } from '@penstock/agent/errors'
-import { compileSelector } from '@penstock/agent/kube/labels'
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
-import { compileFieldSelector } from '@penstock/agent/sources/orchestrator_logs/field-selector'
+import { compileSelector } from '@penstock/agent/kube'
 import type { Report } from './context.ts'
 import type { Rule } from './relabel.ts'
 import { below, type Tree, textOf } from './tree.ts'

@@ -1,6 +1,6 @@
 // A client of Promtail, or an endpoint of `loki.write`, as a sink. Both have the same options by other names.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import type { Component } from '../draft.ts'
 import { type Exception, option, type Part, type Report, textIn } from './context.ts'
 import { label, secretText, textExpression, unknownVariables } from './fields.ts'

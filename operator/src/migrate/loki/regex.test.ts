@@ -1,4 +1,4 @@
-import { compileProgram } from '@penstock/agent/remap/program'
+import { compileProgram } from '@penstock/agent/config'
 import { expect, test } from 'vitest'
 import { groupNames, segmentsOf, translateRegex } from './regex.ts'
 

@@ -1,7 +1,7 @@
 // Rules of relabelling, as Prometheus has them, as lines of a program. The variable `labels` holds all labels; at the end those whose names
 // begin with `__` go, with those whose value is empty, which counts as none; what is left are the labels of the stream.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { option, type Part, type Report, textIn, textsIn } from './context.ts'
 import { textExpression, withoutNode } from './fields.ts'
 import { translateRegex } from './regex.ts'

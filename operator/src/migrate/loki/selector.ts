@@ -1,6 +1,6 @@
 // Selectors of log lines, such as `{app="web"} |= "error" !~ "health"`, as conditions of the remap language.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import { labelText, lineText } from './fields.ts'
 import { translateRegex } from './regex.ts'
 

@@ -1,7 +1,6 @@
 // Sources of the lines that Promtail and Alloy read, and the first program behind each: it gives an event its labels.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
-import { compileGlob } from '@penstock/agent/tailing/glob'
+import { compileGlob, fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Component, Draft } from '../draft.ts'
 import { type Chain, fileMultiline, type Joined, podMultiline } from './chain.ts'
 import type { Report } from './context.ts'

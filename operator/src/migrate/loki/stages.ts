@@ -1,7 +1,7 @@
 // Stages of a pipeline of Promtail or Alloy as lines of a program. A stage works on the fields of `fields.ts`, as the old one works on the
 // entry, its labels and the extracted values; so each stage stands alone, and the order of the file is the order of the program.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from './context.ts'
 import { extracted, label, labelText, lineText, metadata, textExpression } from './fields.ts'
 import { formatOfLayout } from './layout.ts'

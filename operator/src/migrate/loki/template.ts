@@ -1,6 +1,6 @@
 // Templates of Go, as the stages `template` and `replace` have them, as lines of a program that make a text in the variable `text`.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import { translateRegex } from './regex.ts'
 import { unquote } from './selector.ts'
 

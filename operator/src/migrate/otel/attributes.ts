@@ -1,6 +1,6 @@
 // The processors `attributes` and `resource`: actions on attributes, one after another.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { nodeVariable } from './environment.ts'
 import { openRead } from './field.ts'

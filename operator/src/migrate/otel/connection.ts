@@ -1,6 +1,6 @@
 // Options that all exporters have: where they connect to, how they authenticate, and what becomes of events that wait.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import { withoutPlaceholders } from './environment.ts'
 import { type Context, type Part, seconds, typeOf } from './mapping.ts'
 

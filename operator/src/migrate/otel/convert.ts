@@ -1,7 +1,7 @@
 // A configuration of the OpenTelemetry collector to a Pipeline. `service.pipelines` says what is connected: the pipelines of logs are
 // followed in the order in which connectors join them. Record.ts says what a log record is here.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import type { Draft, Included, NamedText, Step } from '../draft.ts'
 import { connectors, refusedConnectors } from './connectors.ts'
 import { withoutPlaceholders } from './environment.ts'

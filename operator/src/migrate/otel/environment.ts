@@ -1,7 +1,7 @@
 // Variables and files that stand for values, as in `${env:NAME}`. A resource is literal text: in sinks a variable becomes a reference to
 // a Secret, elsewhere the default that stands beside it, or a gap.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import { type Context, Part, type Path } from './mapping.ts'
 
 const placeholder = /\$\$|\$\{(?:([a-z][a-z0-9+.-]*):)?([^}]*)\}/g

@@ -1,7 +1,7 @@
 // Expressions of operators (`if`, `expr`, `is_first_entry`, `EXPR(…)`): a parser for the part of the language Expr that configurations
 // use, and what the language here writes for it. An expression that fails is false, as in the collector.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import { fieldAt, type Key, roots } from './record.ts'
 import { regexLiteral } from './text.ts'
 

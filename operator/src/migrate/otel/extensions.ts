@@ -1,6 +1,6 @@
 // Extensions and the settings of the collector itself: what a cluster or the agent does in their place.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import type { Refusal } from '../page.ts'
 import { type Context, none, type Part, typeOf } from './mapping.ts'
 import type { Config } from './read.ts'

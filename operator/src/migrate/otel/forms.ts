@@ -1,6 +1,6 @@
 // The forms in which exporters write a record: each is a program that makes of the event what the sink then encodes.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { indent } from './text.ts'
 

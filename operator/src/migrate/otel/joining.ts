@@ -1,6 +1,6 @@
 // Joining of lines: by the option `multiline` of files, or by an operator `recombine`. Sources do it, before any transform.
 
-import { multilineProblems } from '@penstock/agent/tailing/multiline'
+import { multilineProblems } from '@penstock/agent/config'
 import { type Expression, parseExpression, UnknownExpression } from './expression.ts'
 import { type Context, type Part, seconds } from './mapping.ts'
 import { regexLiteral } from './text.ts'

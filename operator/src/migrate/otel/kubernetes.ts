@@ -1,7 +1,7 @@
 // The processors that know where a record comes from: k8sattributes takes the facts that the source of pod logs adds, resourcedetection
 // those about the machine.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
 import { fieldAt } from './record.ts'

@@ -1,7 +1,7 @@
 // The contract of a mapping: which component of the collector it takes, what that becomes, and what becomes of each of its options. The
 // guide's tables and the report of options without a counterpart are derived from it.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import type { Component, Gap, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 

@@ -1,7 +1,7 @@
 // What the Helm chart adds to the configuration among its values: the pipeline of logs that it has by default, and the components of
 // presets.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 
 type Table = Readonly<Record<string, unknown>>
 

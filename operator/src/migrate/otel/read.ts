@@ -1,9 +1,8 @@
 // Where a configuration of the collector may stand: a file of its own, `config` among the values of its Helm chart, a ConfigMap, or a
 // custom resource of its operator, as text or as an object. Several files are one configuration: later ones are laid over earlier ones.
 
-import { positionAt } from '@penstock/agent/config/place'
-import { parseText, type Segments } from '@penstock/agent/config/syntax'
-import { isTable } from '@penstock/agent/schema/walk'
+import { parseText, positionAt, type Segments } from '@penstock/agent/config'
+import { isTable } from '@penstock/agent/schema'
 import type { Gap, NamedText } from '../draft.ts'
 import type { Path, Place } from './mapping.ts'
 import { withPresets } from './presets.ts'

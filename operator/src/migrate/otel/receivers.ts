@@ -1,6 +1,6 @@
 // Receivers as sources. The first transform after a source makes its events records, in the form that `record.ts` describes.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { nodeVariable } from './environment.ts'

@@ -1,6 +1,6 @@
 // The blocks `timestamp` and `severity` of parsers, which are also operators: statements that set the time and the severity of a record.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import { fieldOf, openRead } from './field.ts'
 import type { Context, Part } from './mapping.ts'
 import { severities, severityNumber } from './record.ts'

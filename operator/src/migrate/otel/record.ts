@@ -12,7 +12,7 @@
 //
 // An absent part is an absent field. Facts about the pod wait below `%orchestrator` until the processor k8sattributes takes them.
 
-import { fieldLiteral } from '@penstock/agent/remap/literal'
+import { fieldLiteral } from '@penstock/agent/config'
 
 /** A step below a field: the name of a member or the position in a list. */
 export type Key = string | number

@@ -1,6 +1,6 @@
 // The processors `transform` and `filter`: statements and conditions of OTTL, and the older lists of `include` and `exclude`.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
 import { conditionOf, parseExpression, UnknownExpression } from './expression.ts'
 import type { Context, Mapping, Part } from './mapping.ts'

@@ -1,6 +1,6 @@
 // Pieces of programs for values of the collector: regular expressions in Go's dialect, literals, layouts of times.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 
 /** Go's classes of letters stand for ASCII alone, where the language's stand for all of Unicode. */
 const classes: Readonly<Record<string, string>> = { d: '0-9', w: '0-9A-Za-z_', s: '\\t\\n\\f\\r ' }

@@ -1,15 +1,19 @@
 // A configuration of Vector to a Pipeline. Components with a counterpart keep their options; `kubernetes_logs` is followed by a transform
 // that gives an event the fields of the old one, so programs, templates and option paths stay as they are, and so does what arrives.
 
-import type { AnyDeclaration } from '@penstock/agent/component'
-import { optionsOf } from '@penstock/agent/config/component-options'
-import { globalOptions, globalsOf } from '@penstock/agent/config/globals'
-import { isPattern } from '@penstock/agent/config/graph'
-import { otherOption, otherOptions, valueAt } from '@penstock/agent/config/other-options'
-import type { Segments } from '@penstock/agent/config/syntax'
-import { findComponent } from '@penstock/agent/registry'
-import { parseOptions } from '@penstock/agent/schema/validate'
-import { isTable } from '@penstock/agent/schema/walk'
+import {
+  findComponent,
+  globalOptions,
+  globalsOf,
+  isPattern,
+  optionsOf,
+  otherOption,
+  otherOptions,
+  parseOptions,
+  type Segments,
+  valueAt,
+} from '@penstock/agent/config'
+import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import type { Draft, Gap, Included, Kind, NamedText } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'

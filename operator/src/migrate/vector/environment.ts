@@ -1,7 +1,7 @@
 // Variables of the environment. A resource is literal text, so a variable becomes a reference to a Secret, or the default that stands
 // beside it. In programs there are no references.
 
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 
 /** What became of a variable. */
 export interface Substituted {

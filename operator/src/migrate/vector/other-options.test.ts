@@ -1,6 +1,6 @@
 // Options of other versions of Vector: each becomes what it is called now, or a gap that says what to write instead; the output passes lint.
 
-import { otherOptions } from '@penstock/agent/config/other-options'
+import { otherOptions } from '@penstock/agent/config'
 import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
 import { converted, lint } from '../../testing/conversions.ts'

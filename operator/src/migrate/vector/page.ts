@@ -1,7 +1,6 @@
 // The tables of the guide for Vector: component by component, from the declarations.
 
-import { otherOptions } from '@penstock/agent/config/other-options'
-import { components } from '@penstock/agent/registry'
+import { components, otherOptions } from '@penstock/agent/config'
 import { mappingTables } from '../page.ts'
 import { refusedSinks, refusedSources, refusedTransforms, settings } from './refusals.ts'
 import { rewritings } from './transforms.ts'

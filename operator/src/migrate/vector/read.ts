@@ -1,9 +1,8 @@
 // Where a configuration of Vector may stand: a file of its own in TOML, YAML or JSON, `customConfig` among the values of its Helm chart, a
 // ConfigMap, or a custom resource of an operator for it.
 
-import { positionAt } from '@penstock/agent/config/place'
-import { formatOf, parseText, type Segments } from '@penstock/agent/config/syntax'
-import { isTable } from '@penstock/agent/schema/walk'
+import { formatOf, parseText, positionAt, type Segments } from '@penstock/agent/config'
+import { isTable } from '@penstock/agent/schema'
 import type { Gap, NamedText } from '../draft.ts'
 
 export type Table = Readonly<Record<string, unknown>>

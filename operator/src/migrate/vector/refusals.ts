@@ -1,6 +1,6 @@
 // Components of Vector without a counterpart: why, and what to use instead.
 
-import { underOperator } from '@penstock/agent/config/globals'
+import { underOperator } from '@penstock/agent/config'
 import type { Refusal } from '../page.ts'
 
 const listens = 'no source of an agent listens for connections'

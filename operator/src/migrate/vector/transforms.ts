@@ -1,7 +1,7 @@
 // Transforms of Vector that are several transforms here, or a program: what they do, written as conditions and programs.
 
-import { fieldLiteral, textLiteral } from '@penstock/agent/remap/literal'
-import { isTable } from '@penstock/agent/schema/walk'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { isTable } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
 import type { Table } from './read.ts'
 

@@ -1,7 +1,7 @@
 // Vector's own run on recorded lines: sources that read files or queues read the sample, sources of pods the events of the new source.
 
 import { PenstockError } from '@penstock/agent/errors'
-import { isTable } from '@penstock/agent/schema/walk'
+import { isTable } from '@penstock/agent/schema'
 import { nameLike } from '../draft.ts'
 import { type Sample, sinkNamed, type Trial, type TrialRequest } from '../trial.ts'
 import { podFields } from './convert.ts'

@@ -1,8 +1,7 @@
 // What those who look at Pipelines want of agents. Agents dial out only, so each holds a request open here, which is answered when
 // somebody looks; what an agent then sends goes to that one, for as long as they listen. Only the leader keeps any of it.
 
-import { holdMs } from '@penstock/agent/bundle/format'
-import type { Inquiry } from '@penstock/agent/bundle/inquiries'
+import { holdMs, type Inquiry } from '@penstock/agent/bundle'
 
 /** An agent's pod, as its token says. */
 export interface Asked {

@@ -3,7 +3,7 @@
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { silentLogger } from '@penstock/agent/telemetry/logger'
+import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'
 import type { Artifact } from '../../compile/artifact.ts'
 import type { OperatorContext } from '../../context.ts'

@@ -1,7 +1,7 @@
 // Somebody who looks at the events of one Pipeline: what agents have sampled goes on to them line by line, with the node it comes from,
 // and never more of it in a turn than was asked for.
 
-import type { TapInquiry } from '@penstock/agent/bundle/inquiries'
+import type { TapInquiry } from '@penstock/agent/bundle'
 import type { Asked, Look } from './inquiries.ts'
 import type { Reader } from './observers.ts'
 

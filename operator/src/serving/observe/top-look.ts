@@ -1,8 +1,8 @@
 // A client that watches the figures of Pipelines: agents report totals since their start, and two such reports of one pod
 // give its rates. Sums over pods are exact: a pod that is silent counts for nothing and is shown to be missing.
 
-import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle/inquiries'
-import type { LogPosition } from '@penstock/agent/component'
+import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle'
+import type { LogPosition } from '@penstock/agent/schema'
 import type { Artifact } from '../../compile/artifact.ts'
 import type { Delivery } from '../../fleet/delivery.ts'
 import type { Asked, Look } from './inquiries.ts'

@@ -1,6 +1,6 @@
 // Statements and conditions of OTTL as programs. A statement that fails changes nothing; a condition that fails is false.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import { severityNumber } from '../record.ts'
 import { decimal } from '../text.ts'
 import { Fields, type Kind, Lines, type Value } from './code.ts'

@@ -1,6 +1,6 @@
 // Converters: the functions of OTTL that give a value.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import { goLayout, matchesNothing, regexLiteral, strptimeLayout } from '../text.ts'
 import type { Kind, Lines, Value } from './code.ts'
 import type { Program } from './compile.ts'

@@ -1,6 +1,6 @@
 // Editors: the functions of OTTL that change a record. Each adds lines to a statement.
 
-import { textLiteral } from '@penstock/agent/remap/literal'
+import { textLiteral } from '@penstock/agent/config'
 import { globRegex, regexLiteral } from '../text.ts'
 import type { Lines, Value } from './code.ts'
 import type { Program } from './compile.ts'

@@ -1,0 +1,40 @@
+// The protocol between operator and agents: the format of bundles in canonical JSON, places of secrets, reports and inquiries.
+
+export type { ComponentView } from '../api/components.ts'
+export { type ReadersAnswer, type ReadersBody, readersPath } from '../bundle/access.ts'
+export {
+  type Bundle,
+  type BundlePipeline,
+  type BundleSubscription,
+  bucketOf,
+  bundleSchema,
+  type Candidate,
+  type HeartbeatAnswer,
+  heartbeatPeriods,
+  holdMs,
+  type Leftover,
+  leftoverKey,
+  type Manifest,
+  maxBusy,
+  pipelineOf,
+  type Revision,
+  readBundle,
+  type Shard,
+  type StreamBody,
+  type StreamHead,
+  sha256,
+  takesCandidate,
+} from '../bundle/format.ts'
+export type { ComponentReport, HeartbeatBody, LastError, PipelineReport } from '../bundle/heartbeat.ts'
+export type {
+  Figures,
+  FiguresAnswer,
+  FiguresInquiry,
+  InquiriesAnswer,
+  InquiriesBody,
+  Inquiry,
+  TapInquiry,
+} from '../bundle/inquiries.ts'
+export type { Failure } from '../bundle/runner.ts'
+export { isSecretPlace, secretKeys, secretMarker, withSecrets } from '../bundle/secret-places.ts'
+export { canonicalJson } from '../config/canonical.ts'

@@ -1,0 +1,6 @@
+// Events as text, as `tap` and `run` print them.
+
+export { prettyValue } from '../cli/pretty-json.ts'
+export { defaultTapForm, type TapLine, tapFormatter, tapForms } from '../cli/tap-format.ts'
+export { isObject } from '../event/value.ts'
+export { isFailedJson, parseJson } from '../formats/json.ts'

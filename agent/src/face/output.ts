@@ -1,0 +1,18 @@
+// What a command prints or watches besides events: tables, pages, completion scripts.
+
+export { type Field, outputFormats, rowsText, rowText } from '../cli/rows.ts'
+export { prettyLog, type Screen, type Style, styled } from '../formats/pretty.ts'
+export { type CompletionCommand, type CompletionFlag, completionScript, shells } from '../schema/completion.ts'
+export { watchFiles } from '../topology/watch.ts'
+
+/** Prints the page of a component, function, metric or error. Loaded late, because it reads every component. */
+export async function explain(words: string[]): Promise<number> {
+  const { run } = await import('../cli/explain.ts')
+  return run(words)
+}
+
+/** Every page that `explain` prints. Loaded late, because it reads every component. */
+export async function referencePages() {
+  const pages = await import('../cli/pages.ts')
+  return pages.referencePages()
+}

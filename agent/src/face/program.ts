@@ -1,0 +1,22 @@
+// What every program starts with: version, compile cache, printable output, colours of the terminal, waits. Light: `penstock --version`
+// loads it.
+
+export { keepCompiled, threadEnvironment } from '../cli/compiled.ts'
+export { leaveMemoryOutOfDumps } from '../cli/core-dump.ts'
+export { pause } from '../clock.ts'
+export { printable, printableWithColours, printOnlyPrintable } from '../printable.ts'
+export { fileBeside } from '../remap/worker-file.ts'
+export {
+  type ColorChoice,
+  colorChoices,
+  isRedrawn,
+  readColor,
+  type Sheet,
+  sheetOf,
+  takesColors,
+  wrapped,
+} from '../terminal.ts'
+export { Backoff, doubledMs } from '../timing/backoff.ts'
+export { TokenBucket, TokenLine } from '../timing/token-bucket.ts'
+export { aborted, interrupted } from '../timing/wait.ts'
+export { version } from '../version.ts'

@@ -1,0 +1,43 @@
+// Declarations as data: walking through options, what they mean for tenants, and the rules for programs. Light: every kind of
+// resource needs it, and none of the components.
+
+export type { AnyDeclaration, ComponentKind, LogPosition } from '../component.ts'
+export {
+  defaultBudget,
+  maxBudget,
+  type ProgramBudget,
+  type ProgramRules,
+  platformRules,
+  restrictedBy,
+  unopenedRules,
+} from '../remap/rules.ts'
+export {
+  type AddressMeaning,
+  type Authority,
+  authoritiesOf,
+  implicitIdentities,
+  isFileUrl,
+  type LimitName,
+  limits,
+  type Meaning,
+  meaningOf,
+  namesFile,
+  operatorTreatment,
+} from '../schema/meaning.ts'
+export type { Options } from '../schema/options.ts'
+export {
+  aliasesOf,
+  canonicalPatterns,
+  declaredMembers,
+  isTable,
+  matchesPath,
+  memberNamed,
+  membersOf,
+  type Place,
+  pathOf,
+  type Schema,
+  schemaBelow,
+  variantsFor,
+  variantsOf,
+  walkOptions,
+} from '../schema/walk.ts'

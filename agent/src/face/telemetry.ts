@@ -1,0 +1,3 @@
+// Logs.
+
+export { createLogger, type Logger, silentLogger } from '../telemetry/logger.ts'

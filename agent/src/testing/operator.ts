@@ -1,0 +1,7 @@
+// What only tests and the fuzzer of the operator need of the agent, besides its entry points (`face/`).
+
+export { keysOf, loadPart, type Part, partsOf, secretsOf } from '../bundle/part.ts'
+export { functions } from '../remap/functions.ts'
+export { kinds } from '../remap/kind.ts'
+export { skeleton } from '../schema/skeleton.ts'
+export { metricTable } from '../telemetry/metric-table.ts'
