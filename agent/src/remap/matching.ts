@@ -1,7 +1,7 @@
 // What functions need of regular expressions: all matches of a text, captures as objects, replacement texts.
 // Objects of captures come from a constructor that is generated once for a pattern, so that all have one shape.
 
-import type { Regex, Value, ValueObject } from '../event/value.ts'
+import { Regex, type Value, type ValueObject } from '../event/value.ts'
 import { compileBounded } from '../formats/regex-linear.ts'
 import { type Kind, kinds } from './kind.ts'
 import { groupNames } from './regex.ts'
@@ -70,10 +70,22 @@ export function compileCaptures(regex: Regex, numeric: boolean): (match: RegExpE
   }
 }
 
+/** The parameters after the value of functions that give the groups of a match. */
+export const captureParameters = [
+  { name: 'pattern', kind: kinds.regex, ownCheck: true, description: 'The pattern.' },
+  {
+    name: 'numeric_groups',
+    kind: kinds.boolean,
+    required: false,
+    default: false,
+    description: 'Also give the whole match as `0` and the groups that matched, counted from 1.',
+  },
+] as const
+
 /** The kind of the objects of matches; the pattern is not always known. */
-export function capturesKind(pattern: Value | undefined, isRegex: (value: Value | undefined) => value is Regex): Kind {
+export function capturesKind(pattern: Value | undefined): Kind {
   const textOrNull = kinds.string.or(kinds.null)
-  if (!isRegex(pattern)) return kinds.objectEach(textOrNull)
+  if (!(pattern instanceof Regex)) return kinds.objectEach(textOrNull)
   const fields: Record<string, Kind> = { '0': textOrNull }
   groupNames(pattern).forEach((name, group) => {
     if (group === 0) return

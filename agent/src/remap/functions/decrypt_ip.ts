@@ -1,24 +1,12 @@
 // Function `decrypt_ip`.
 
-import type { Bytes } from '../../event/value.ts'
-import { bytesOf } from '../byte-text.ts'
-import { encryptAddress } from '../cipher.ts'
-import { defineFunction, failure, type Result } from '../function.ts'
-import { kinds } from '../kind.ts'
+import { defineFunction } from '../function.ts'
+import { ipCipher } from '../ip-cipher.ts'
 
 export const decryptIp = defineFunction({
+  ...ipCipher(false),
   name: 'decrypt_ip',
-  category: 'IP',
   summary: 'Maps an IP address that `encrypt_ip` gave back to the one it was.',
-  parameters: [
-    { name: 'ip', kind: kinds.string, description: 'The address.' },
-    { name: 'key', kind: kinds.string, bytes: true, description: 'The key.' },
-    { name: 'mode', kind: kinds.string, description: 'The mode: `aes128` or `pfx`.' },
-  ],
-  returns: kinds.string,
-  fallible: 'always',
-  errors: ['The address is not valid.', 'The mode is not known.', 'The key is not as long as the mode wants it.'],
-  pure: true,
   examples: [
     {
       source: 'decrypt_ip!("d29a:24ef:cff7:9897:7a86:725:4e83:4f6e", "k0k1k2k3k4k5k6k7", "aes128")',
@@ -30,10 +18,4 @@ export const decryptIp = defineFunction({
     },
     { source: 'decrypt_ip("10.0.0.1", "short", "aes128") ?? "no address"', result: '"no address"' },
   ],
-  compile:
-    () =>
-    (ip: string, key: string | Bytes, mode: string): Result => {
-      const address = encryptAddress(ip, bytesOf(key), mode, false)
-      return address.ok ? address.text : failure(address.problem)
-    },
 })

@@ -1,26 +1,14 @@
 // Function `encrypt_ip`.
 
-import type { Bytes } from '../../event/value.ts'
-import { bytesOf } from '../byte-text.ts'
-import { encryptAddress } from '../cipher.ts'
-import { defineFunction, failure, type Result } from '../function.ts'
-import { kinds } from '../kind.ts'
+import { defineFunction } from '../function.ts'
+import { ipCipher } from '../ip-cipher.ts'
 
 export const encryptIp = defineFunction({
+  ...ipCipher(true),
   name: 'encrypt_ip',
-  category: 'IP',
   summary: 'Maps an IP address to another one by a key; `decrypt_ip` maps it back.',
   description:
     'In mode `aes128` (a key of 16 bytes) any address becomes any other. In mode `pfx` (a key of 32 bytes) addresses of one family stay in it, and those that share a prefix go on to share one of the same length.',
-  parameters: [
-    { name: 'ip', kind: kinds.string, description: 'The address.' },
-    { name: 'key', kind: kinds.string, bytes: true, description: 'The key.' },
-    { name: 'mode', kind: kinds.string, description: 'The mode: `aes128` or `pfx`.' },
-  ],
-  returns: kinds.string,
-  fallible: 'always',
-  errors: ['The address is not valid.', 'The mode is not known.', 'The key is not as long as the mode wants it.'],
-  pure: true,
   examples: [
     {
       source: 'encrypt_ip!("192.168.1.1", "k0k1k2k3k4k5k6k7", "aes128")',
@@ -32,10 +20,4 @@ export const encryptIp = defineFunction({
     },
     { source: 'encrypt_ip("10.0.0.1", "short", "aes128") ?? "no address"', result: '"no address"' },
   ],
-  compile:
-    () =>
-    (ip: string, key: string | Bytes, mode: string): Result => {
-      const address = encryptAddress(ip, bytesOf(key), mode, true)
-      return address.ok ? address.text : failure(address.problem)
-    },
 })

@@ -3,27 +3,15 @@
 import { Regex, type Value } from '../../event/value.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-import { capturesKind, compileCaptures } from '../matching.ts'
-
-const isRegex = (value: Value | undefined): value is Regex => value instanceof Regex
+import { captureParameters, capturesKind, compileCaptures } from '../matching.ts'
 
 export const parseRegex = defineFunction({
   name: 'parse_regex',
   category: 'Parse',
   summary: 'The named groups of the first match of a regular expression.',
   description: 'A group that did not match is null.',
-  parameters: [
-    { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'pattern', kind: kinds.regex, ownCheck: true, description: 'The pattern.' },
-    {
-      name: 'numeric_groups',
-      kind: kinds.boolean,
-      required: false,
-      default: false,
-      description: 'Also give the whole match as `0` and the groups that matched, counted from 1.',
-    },
-  ],
-  returns: (call) => capturesKind(call.constant('pattern'), isRegex),
+  parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }, ...captureParameters],
+  returns: (call) => capturesKind(call.constant('pattern')),
   fallible: 'always',
   errors: ['The pattern does not match.'],
   pure: true,

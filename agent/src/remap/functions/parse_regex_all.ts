@@ -3,27 +3,15 @@
 import { Bytes, Regex, type Value } from '../../event/value.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
-import { capturesKind, compileCaptures, eachMatch } from '../matching.ts'
+import { captureParameters, capturesKind, compileCaptures, eachMatch } from '../matching.ts'
 import { textOfKind } from '../text.ts'
-
-const isRegex = (value: Value | undefined): value is Regex => value instanceof Regex
 
 export const parseRegexAll = defineFunction({
   name: 'parse_regex_all',
   category: 'Parse',
   summary: 'The named groups of all matches of a regular expression.',
-  parameters: [
-    { name: 'value', kind: kinds.any, description: 'The text.' },
-    { name: 'pattern', kind: kinds.regex, ownCheck: true, description: 'The pattern.' },
-    {
-      name: 'numeric_groups',
-      kind: kinds.boolean,
-      required: false,
-      default: false,
-      description: 'Also give the whole match as `0` and the groups that matched, counted from 1.',
-    },
-  ],
-  returns: (call) => kinds.arrayEach(capturesKind(call.constant('pattern'), isRegex)),
+  parameters: [{ name: 'value', kind: kinds.any, description: 'The text.' }, ...captureParameters],
+  returns: (call) => kinds.arrayEach(capturesKind(call.constant('pattern'))),
   fallible: 'always',
   errors: ['The value is not a string.'],
   pure: true,

@@ -1,0 +1,67 @@
+// Lines of the Google logging library and of its form in Kubernetes, which `parse_glog` and `parse_klog` read. They differ in the digits
+// of the date alone: that of Kubernetes has no year.
+
+import { firstMatch, isLineProblem, lineFields } from '../formats/common-log.ts'
+import { strftime } from '../formats/datetime.ts'
+import { bounded } from '../formats/regex-linear.ts'
+import { utc } from '../formats/timezone.ts'
+import { whiteSpace } from '../formats/white-space.ts'
+import { type FunctionDeclaration, failure, type Result } from './function.ts'
+import { kinds } from './kind.ts'
+
+const levels: Readonly<Record<string, string>> = { I: 'info', W: 'warning', E: 'error', F: 'fatal' }
+const form = strftime('%Y%m%d %H:%M:%S%.f')
+
+function linesOf(dateDigits: number) {
+  const start = `(?<level>\\w)(?<timestamp>\\d{${dateDigits}} \\d{2}:\\d{2}:\\d{2}\\.\\d{6})`
+  return [
+    // Without a further bracket there is one place where the file can end.
+    new RegExp(
+      `^${start} +(?<id>\\d+) (?<file>[^:\\n]+):(?<line>\\d+)\\] (?<message>[^\\]\\s\\x85]+(?: [^\\]\\s\\x85]+)*)$`,
+    ),
+    bounded(
+      new RegExp(
+        `^${whiteSpace}*${start}${whiteSpace}+(?<id>\\d+)${whiteSpace}(?<file>[^\\n]+):(?<line>\\d+)\\]${whiteSpace}(?<message>[^\\n]*?)${whiteSpace}*$`,
+      ),
+    ),
+  ]
+}
+
+export interface GoogleLog {
+  /** In messages of errors. */
+  readonly name: 'glog' | 'klog'
+  readonly dateDigits: number
+  /** The time of a line with its year, as `20210131 14:48:54.411655`. */
+  readonly completeTime: (time: string) => string
+}
+
+/** What the declarations of both functions share. */
+export function googleLog({ name, dateDigits, completeTime }: GoogleLog) {
+  const lines = linesOf(dateDigits)
+  return {
+    category: 'Parse',
+    parameters: [{ name: 'value', kind: kinds.string, description: 'The line.' }],
+    returns: kinds.objectOf({
+      level: kinds.string,
+      timestamp: kinds.timestamp,
+      id: kinds.integer,
+      file: kinds.string,
+      line: kinds.integer,
+      message: kinds.string,
+    }),
+    fallible: 'always',
+    errors: ['The line has another form.'],
+    fresh: true,
+    compile:
+      () =>
+      (text: string): Result => {
+        const groups = firstMatch(lines, text)
+        if (groups === undefined) return failure(`failed parsing ${name} message`)
+        const level = levels[groups['level'] as string]
+        if (level === undefined) return failure(`unrecognized log level "${groups['level']}"`)
+        const timestamp = completeTime(groups['timestamp'] as string)
+        const fields = lineFields({ ...groups, timestamp }, form, utc)
+        return isLineProblem(fields) ? failure(fields.problem) : { ...fields, level }
+      },
+  } as const satisfies Partial<FunctionDeclaration>
+}

@@ -1,0 +1,53 @@
+// What the functions for gzip and zlib share: both are DEFLATE with other headers.
+
+import type { ZlibOptions } from 'node:zlib'
+import type { Bytes } from '../event/value.ts'
+import { bytesOf, textOf } from './byte-text.ts'
+import { type Compression, decompressedLimit, unreadable } from './decompression.ts'
+import type { CallSite, FunctionDeclaration, Result } from './function.ts'
+import { kinds } from './kind.ts'
+
+/** The rest of the declaration of a function that compresses by `run`. */
+export function compressing(run: (data: Buffer, options: ZlibOptions) => Buffer) {
+  return {
+    category: 'Codec',
+    parameters: [
+      { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
+      { name: 'compression_level', kind: kinds.integer, required: false, default: 6, description: 'From 0 to 9.' },
+    ],
+    returns: kinds.string,
+    fallible: 'never',
+    pure: true,
+    compile: () => (value: string | Bytes, level: number | bigint) =>
+      textOf(run(bytesOf(value), { level: Math.max(0, Math.min(9, Number(level))) })),
+  } as const satisfies Partial<FunctionDeclaration>
+}
+
+/** The rest of the declaration of a function that decompresses by `run`; `name` is that of the format in the reference. */
+export function decompressing(
+  name: 'gzip' | 'zlib',
+  format: Compression,
+  run: (data: Buffer, options: ZlibOptions) => Buffer,
+) {
+  const problem = `unable to decode value with ${name[0]?.toUpperCase()}${name.slice(1)} decoder`
+  return {
+    category: 'Codec',
+    parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
+    returns: kinds.string,
+    fallible: 'always',
+    growth: 'product',
+    errors: [`The data is not ${name}.`, 'It gives more than 128 MiB, or more than the program may make.'],
+    pure: true,
+    compile({ runtime: { maxBytes } }: CallSite) {
+      const options = { maxOutputLength: decompressedLimit(maxBytes) }
+      return (value: string | Bytes): Result => {
+        const data = bytesOf(value)
+        try {
+          return textOf(run(data, options))
+        } catch (error) {
+          return unreadable(error, data, format, maxBytes, problem)
+        }
+      }
+    },
+  } as const satisfies Partial<FunctionDeclaration>
+}
