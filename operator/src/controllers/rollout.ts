@@ -15,6 +15,7 @@ import { type Delivered, type Delivery, isStalled, type Report } from '../fleet/
 import { causeOf, type FailingComponent, flowWindowMs, isAbout, rounded, steady, steadyLag } from '../fleet/flow.ts'
 import { HeldTexts } from '../fleet/held-texts.ts'
 import { ownSinksFinding, type Reach, type Refusal, reachesOf } from '../fleet/reach.ts'
+import { addTraffic, noTraffic, readingOf, type Traffic, trafficOf } from '../fleet/traffic.ts'
 import {
   extentOf,
   mayHold,
@@ -89,26 +90,6 @@ interface AgentView {
   readonly traffic: ReadonlyMap<string, Traffic>
   /** Pipelines of which some node has files to read; undefined: not every pod has said. */
   readonly reading: ReadonlySet<string> | undefined
-}
-
-interface Traffic {
-  eventsIn: number
-  eventsOut: number
-  /** Taken away on purpose. */
-  filtered: number
-  dropped: number
-  /** Of log files that were given up before they were read. */
-  lostBytes: number
-  bufferedEvents: number
-  bufferedBytes: number
-  bufferUse: number
-  /** How far reading is behind at most, and where that is. */
-  lagSeconds: number
-  lagNode: string
-  /** Errors of sinks. */
-  sinkErrors: number
-  /** Longest time a pod with pending events has gone without a delivery, by its reports. */
-  silentMs: number
 }
 
 /** Whether the status covers its present generation. */
@@ -734,55 +715,6 @@ export class RolloutStatus implements AsyncDisposable {
 function undoneText(key: string, { record: { undone } }: Delivered): string {
   const [namespace, name] = key.split('/')
   return `Agent ${key} was returned to revision ${shortRevision(undone?.to ?? '')} and stays there until its Pipelines change from ${shortRevision(undone?.from ?? '')}, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
-}
-
-function readingOf(live: readonly Report[]): ReadonlySet<string> | undefined {
-  const all = new Set<string>()
-  for (const { reading } of live) {
-    if (reading === undefined) return undefined
-    for (const id of reading) all.add(id)
-  }
-  return all
-}
-
-const noTraffic = (): Traffic => ({
-  ...{ eventsIn: 0, eventsOut: 0, filtered: 0, dropped: 0, lostBytes: 0, sinkErrors: 0, silentMs: 0 },
-  ...{ bufferedEvents: 0, bufferedBytes: 0, bufferUse: 0, lagSeconds: 0, lagNode: '' },
-})
-
-function addTraffic(sum: Traffic, part: Readonly<Traffic>): void {
-  sum.eventsIn += part.eventsIn
-  sum.eventsOut += part.eventsOut
-  sum.filtered += part.filtered
-  sum.dropped += part.dropped
-  sum.lostBytes += part.lostBytes
-  sum.sinkErrors += part.sinkErrors
-  sum.silentMs = Math.max(sum.silentMs, part.silentMs)
-  sum.bufferedEvents += part.bufferedEvents
-  sum.bufferedBytes += part.bufferedBytes
-  sum.bufferUse = Math.max(sum.bufferUse, part.bufferUse)
-  if (part.lagSeconds > sum.lagSeconds) {
-    sum.lagSeconds = part.lagSeconds
-    sum.lagNode = part.lagNode
-  }
-}
-
-function trafficOf(live: readonly Report[]): Map<string, Traffic> {
-  const sums = new Map<string, Traffic>()
-  for (const { node, pipelines, silentSince, at } of live) {
-    for (const [id, said] of Object.entries(pipelines)) {
-      let sinkErrors = 0
-      for (const { kind, errors } of Object.values(said.components)) if (kind === 'sink') sinkErrors += errors
-      const silentMs = at - (silentSince.get(id) ?? at)
-      let sum = sums.get(id)
-      if (sum === undefined) {
-        sum = noTraffic()
-        sums.set(id, sum)
-      }
-      addTraffic(sum, { ...said, filtered: said.filtered ?? 0, sinkErrors, silentMs, lagNode: node })
-    }
-  }
-  return sums
 }
 
 /** How many pods of all Agents of a Pipeline run it. */

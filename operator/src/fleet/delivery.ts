@@ -16,6 +16,7 @@ import type { ShardFile } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { Flow } from './flow.ts'
 import { type Refusals, refusalsAfter } from './reach.ts'
+import { pipelineFigures } from './traffic.ts'
 import type { Undone } from './undo.ts'
 
 /** What stands in an annotation of the first Secret, so that a rollout goes on where another process has left it. */
@@ -323,23 +324,17 @@ function failureOf(value: unknown): Failure {
   }
 }
 
+type PipelineFigures = Readonly<Record<(typeof pipelineFigures)[number], number>>
+
 function pipelineOf(value: unknown): HeartbeatBody['pipelines'][string] {
   const said = tableOf(value)
   const components = Object.entries(tableOf(said['components'])).slice(0, maxComponents)
+  const figures = Object.fromEntries(pipelineFigures.map((name) => [name, countOf(said[name])])) as PipelineFigures
   return {
-    generation: countOf(said['generation']),
+    ...figures,
+    bufferUse: Math.min(1, figures.bufferUse),
     uid: text(said['uid']),
     hash: text(said['hash']),
-    eventsIn: countOf(said['eventsIn']),
-    eventsOut: countOf(said['eventsOut']),
-    filtered: countOf(said['filtered']),
-    dropped: countOf(said['dropped']),
-    lostBytes: countOf(said['lostBytes']),
-    errors: countOf(said['errors']),
-    bufferedEvents: countOf(said['bufferedEvents']),
-    bufferedBytes: countOf(said['bufferedBytes']),
-    bufferUse: Math.min(1, countOf(said['bufferUse'])),
-    lagSeconds: countOf(said['lagSeconds']),
     components: Object.fromEntries(components.map(([name, component]) => [text(name), componentOf(component)])),
   }
 }
