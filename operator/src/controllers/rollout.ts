@@ -4,18 +4,16 @@
 import { errorText } from '@penstock/agent/errors'
 import { type Agent, takes } from '../api/agent.ts'
 import { conditionOf, type Finding, type Reason } from '../api/conditions.ts'
-import { agentKind, clusterPipelineKind, clusterSinkKind, type Kind, pipelineKind, sinkKind } from '../api/kinds.ts'
-import { keyOf, objectKey } from '../api/object.ts'
+import { agentKind, clusterPipelineKind, pipelineKind } from '../api/kinds.ts'
+import { keyOf } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
-import type { Sink } from '../api/sink.ts'
 import type { Artifact } from '../compile/artifact.ts'
-import { authoritiesIn } from '../compile/egress-ports.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import { type Delivered, type Delivery, isStalled, type Report } from '../fleet/delivery.ts'
-import { causeOf, type FailingComponent, flowWindowMs, isAbout, rounded, steady, steadyLag } from '../fleet/flow.ts'
+import type { Delivered, Delivery, Report } from '../fleet/delivery.ts'
+import { causeOf, type FailingComponent, flowWindowMs, rounded, steady } from '../fleet/flow.ts'
 import { HeldTexts } from '../fleet/held-texts.ts'
-import { ownSinksFinding, type Reach, type Refusal, reachesOf } from '../fleet/reach.ts'
-import { addTraffic, noTraffic, readingOf, type Traffic, trafficOf } from '../fleet/traffic.ts'
+import type { Reach } from '../fleet/reach.ts'
+import { readingOf, type Traffic, trafficOf } from '../fleet/traffic.ts'
 import {
   extentOf,
   mayHold,
@@ -24,7 +22,6 @@ import {
   Standstill,
   shareText,
   standingOf,
-  type Turnout,
   turnoutOf,
 } from '../fleet/turnout.ts'
 import type { Cache } from '../kube/cache.ts'
@@ -34,6 +31,10 @@ import { labels } from '../workloads/names.ts'
 import { isLost, type PodObject } from './agent/pods.ts'
 import { internalError } from './internal-error.ts'
 import { fragmentsIn, shortRevision, wantedIn } from './revisions.ts'
+import { agentStatus } from './rollout/agent-status.ts'
+import { flowingNow, nothingRead } from './rollout/flowing.ts'
+import { SinkReach } from './rollout/sink-reach.ts'
+import { type AgentView, failureText, type Lag, lagOf, shareOf, trafficOn, undoneText } from './rollout/view.ts'
 import { policyOf } from './rollout-plan.ts'
 import { waitText } from './waits.ts'
 
@@ -42,16 +43,6 @@ const everyMs = 1000
 /** Without any report, silence itself is news. */
 const lookMs = 10_000
 const maxFailures = 5
-const maxDestinations = 3
-/** How long events may be on their way before their absence at the destination means something. */
-const onTheWayMs = 20_000
-/** A buffer is filling up from here on. */
-const fullFrom = 0.75
-/** Reading is lagging from the first on, until it is less behind than the second. */
-const laggingFrom = 60
-const laggingUntil = 30
-
-const nothingRead = 'No events were read.'
 const nothingFound =
   'No events were read, and no agent has found a log of a pod that it selects. Compare its selectors with the labels of the pods, or ask: kubectl penstock why POD.'
 
@@ -63,33 +54,6 @@ export function rolloutPart(delivery: Delivery): OperatorPart {
       return new RolloutStatus(context, delivery).start()
     },
   }
-}
-
-/** How the pods of one Agent stand to what is delivered. */
-interface AgentView {
-  readonly key: string
-  readonly delivered: Delivered
-  readonly isSidecar: boolean
-  readonly isPaused: boolean
-  /** Number of pods that must run it. */
-  readonly desired: number
-  readonly live: readonly Report[]
-  /** Number of pods that have said nothing for a while. */
-  readonly stale: number
-  /** How its pods stand; what serves is what Pipelines are measured by. */
-  readonly turnout: Turnout
-  /** Whether its pods have been the same for a while. */
-  readonly isSettled: boolean
-  /** Pods that serve. */
-  readonly serving: ReadonlySet<Report>
-  /** Pods by the revision that they run. */
-  readonly byRevision: ReadonlyMap<string, readonly Report[]>
-  /** Reports that name a failed pipeline, by its id. */
-  readonly failing: ReadonlyMap<string, readonly Report[]>
-  /** What live pods said last, summed up by pipeline: most pods say nothing of most pipelines. */
-  readonly traffic: ReadonlyMap<string, Traffic>
-  /** Pipelines of which some node has files to read; undefined: not every pod has said. */
-  readonly reading: ReadonlySet<string> | undefined
 }
 
 /** Whether the status covers its present generation. */
@@ -107,7 +71,6 @@ export class RolloutStatus implements AsyncDisposable {
   readonly #pods: Cache<PodObject>
   readonly #pipelines: Cache<Pipeline>
   readonly #clusterPipelines: Cache<Pipeline>
-  readonly #sinks: readonly { readonly kind: Kind; readonly cache: Cache }[]
   readonly #subscriptions: Disposable[] = []
   #timer: NodeJS.Timeout | undefined
   #look: NodeJS.Timeout | undefined
@@ -118,6 +81,7 @@ export class RolloutStatus implements AsyncDisposable {
   readonly #begun = new Set<string>()
   readonly #standstill = new Standstill()
   readonly #texts = new HeldTexts()
+  readonly #reach: SinkReach
 
   constructor(context: OperatorContext, delivery: Delivery) {
     this.#context = context
@@ -128,10 +92,7 @@ export class RolloutStatus implements AsyncDisposable {
     this.#pods = caches.cache<PodObject>(podType, { labelSelector: labels.agent })
     this.#pipelines = caches.cache<Pipeline>(pipelineKind)
     this.#clusterPipelines = caches.cache<Pipeline>(clusterPipelineKind)
-    this.#sinks = [
-      { kind: sinkKind, cache: caches.cache(sinkKind) },
-      { kind: clusterSinkKind, cache: caches.cache(clusterSinkKind) },
-    ]
+    this.#reach = new SinkReach(context, this.#texts)
   }
 
   async start(): Promise<this> {
@@ -173,7 +134,7 @@ export class RolloutStatus implements AsyncDisposable {
     const isHearing = now - this.#startedAt < this.#delivery.hearingMs
     const unheard = (view: AgentView) => isHearing && (view.isSidecar || view.live.length + view.stale < view.desired)
     for (const view of views) this.#reportAgent(view, unheard(view))
-    const reaches = this.#reachesOf(views)
+    const reaches = this.#reach.reachesOf(views.flatMap(({ live }) => live))
     for (const artifact of this.#context.artifacts.values()) {
       const object = this.#objectOf(artifact)
       if (object === undefined) continue
@@ -190,7 +151,7 @@ export class RolloutStatus implements AsyncDisposable {
         this.#failed(object, error)
       }
     }
-    this.#reportSinks(reaches, now)
+    this.#reach.report(reaches, now)
     this.#standstill.keep(new Map(this.#delivery.agents()))
     const isThere = (id: string) => this.#context.artifacts.get(id) !== undefined
     this.#delivery.keepFlows({ has: isThere })
@@ -283,69 +244,14 @@ export class RolloutStatus implements AsyncDisposable {
     })
   }
 
-  // --- Agent ---
-
-  #reportAgent({ key, delivered, desired, live, stale, byRevision, failing }: AgentView, unheard: boolean): void {
-    const agent = this.#agents.get(...(key.split('/') as [string, string]))
+  #reportAgent(view: AgentView, unheard: boolean): void {
+    const agent = this.#agents.get(...(view.key.split('/') as [string, string]))
     if (agent === undefined || (unheard && isReported(agent))) return
-    const { stable, candidate } = delivered
-    const newest = candidate ?? stable
-    if (newest === undefined) return
-    const current = byRevision.get(newest.rev)?.length ?? 0
-    const failed = new Set([...failing.values()].flat().map((report) => report.podUid)).size
-    const total = fragmentsIn(delivered, newest).size
-    const sidecar = agent.spec.mode === 'Sidecar'
-    const streamed = live.filter((report) => report.isStreamed).length
-    const nodes = { desired, ready: live.length, current, failed, stale, ...(streamed === 0 ? {} : { streamed }) }
-    const programmed = [...fragmentsIn(delivered, newest).keys()].filter((id) => !failing.has(id)).length
-    const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
-      type: 'Programmed',
-      status,
-      reason,
-      message,
-    })
-    const revision = shortRevision(newest.rev)
-    const [firstFailing] = failing
-    const [rolledBack] = Object.entries(delivered.record.rolledBack)
-    const programmedNow =
-      firstFailing !== undefined
-        ? finding(
-            'False',
-            'NodesFailed',
-            `${failed} of ${desired} agents: ${failureText(firstFailing[1], firstFailing[0])}`,
-          )
-        : delivered.record.undone?.to !== undefined
-          ? finding('False', 'Undone', undoneText(key, delivered))
-          : rolledBack !== undefined && candidate === undefined
-            ? finding('False', 'RolledBack', `${rolledBack[0]} was taken back: ${rolledBack[1].why}.`)
-            : current >= desired && (desired > 0 || sidecar)
-              ? finding('True', 'Programmed', `${current} of ${desired} agents run revision ${revision}.`)
-              : finding(
-                  'False',
-                  candidate === undefined && current === 0 ? 'Pending' : 'RollingOut',
-                  `${current} of ${desired} agents run revision ${revision}. ${delivered.why}`.trim(),
-                )
+    const status = agentStatus(view)
+    if (status === undefined) return
     this.#context.status.report(agentKind, agent, 'rollout', {
       generation: agent.metadata.generation ?? 0,
-      findings: [programmedNow],
-      fields: {
-        revision,
-        stableRevision: stable === undefined ? undefined : shortRevision(stable.rev),
-        pipelines: {
-          selected: delivered.selected.size + delivered.evicted.size,
-          accepted: delivered.selected.size,
-          programmed: current === 0 && desired > 0 ? 0 : Math.min(programmed, total),
-        },
-        ...(sidecar
-          ? { sidecars: { pods: desired, current, stale, ...(streamed === 0 ? {} : { streamed }) } }
-          : { nodes }),
-        history: delivered.record.history.map(({ revision: rev, at, result }) => ({
-          revision: shortRevision(rev),
-          at,
-          result,
-        })),
-        summary: { nodes: `${current}/${desired}` },
-      },
+      ...status,
     })
   }
 
@@ -372,7 +278,7 @@ export class RolloutStatus implements AsyncDisposable {
     const lag = lagOf(id, object, concerned, traffic)
     const flowing = this.#flowing(id, object, traffic, lag, now)
     const isUnread = this.#isUnread(artifact, concerned, now)
-    const reachable = this.#ownSinks(id, object, reaches)
+    const reachable = this.#reach.ofPipeline(id, object, reaches)
     const findings = [
       programmed,
       isUnread && flowing.message === nothingRead ? { ...flowing, message: nothingFound } : flowing,
@@ -564,7 +470,7 @@ export class RolloutStatus implements AsyncDisposable {
 
   /** From the last report of each agent; losses and silence from recent reports only. */
   #flowing(id: string, object: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number): Finding {
-    const found = this.#withCause(id, object, this.#flowingNow(id, object, traffic, lag, now), now)
+    const found = this.#withCause(id, object, flowingNow(this.#delivery.flow(id), object, traffic, lag, now), now)
     if (found.status !== 'Unknown') return found
     const known = conditionOf(object.status?.conditions, 'Flowing')
     if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(id, now))
@@ -580,44 +486,6 @@ export class RolloutStatus implements AsyncDisposable {
     const cause = causeOf(found.reason, failing)
     const message = cause === undefined ? found.message : `${found.message} ${cause}`
     return this.#texts.finding(`${id} Flowing`, conditions, { ...found, message }, now)
-  }
-
-  #flowingNow(id: string, object: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number): Finding {
-    const { eventsIn, eventsOut, filtered, dropped, lostBytes } = traffic
-    const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
-      type: 'Flowing',
-      status,
-      reason,
-      message,
-    })
-    if (dropped > 0 && eventsOut === 0 && dropped + filtered >= eventsIn) {
-      return finding('False', 'AllEventsDropped', 'All events that were read were discarded.')
-    }
-    const flow = this.#delivery.flow(id)
-    if (dropped > 0 || (flow?.recent(now).dropped ?? 0) > 0) {
-      return finding('False', 'SomeEventsDropped', 'Some events that were read were discarded.')
-    }
-    if (lostBytes > 0) {
-      const lost = `${lostBytes} bytes of log files were given up before they were read.`
-      return finding('False', 'SomeEventsDropped', `${lost} See the metric log_bytes_lost_total for files and reasons.`)
-    }
-    const hasDelivered = eventsOut > 0 || (flow?.figures(now).eventsOut ?? 0) > 0
-    const silent = isStalled(traffic)
-    const known = conditionOf(object.status?.conditions, 'Flowing')
-    // Events just read may still be on their way, or in a batch: only errors, or time, show that they are stuck. The condition then stays until
-    // something is delivered, because minutes may pass between failing attempts.
-    const isLate = traffic.silentMs >= onTheWayMs && !hasDelivered
-    const isStuck = traffic.sinkErrors > 0 || isLate || known?.reason === 'NoEventsDelivered'
-    if (silent && isStuck) return finding('False', 'NoEventsDelivered', 'Events were read, and none was delivered.')
-    if (traffic.bufferUse >= fullFrom) return finding('False', 'BufferFillingUp', 'A buffer is filling up.')
-    if (lag.seconds >= (known?.reason === 'Lagging' ? laggingUntil : laggingFrom)) {
-      return finding('False', 'Lagging', laggingText(object, lag))
-    }
-    // Where events come, or are sent, now and then, a report without any is no news.
-    if (hasDelivered) return finding('True', 'Flowing', 'Events are delivered.')
-    if (silent) return finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
-    if (eventsIn === 0 && (flow?.figures(now).eventsIn ?? 0) === 0) return finding('Unknown', 'NoData', nothingRead)
-    return finding('True', 'Flowing', 'All events that are read are taken away by filters or programs.')
   }
 
   /**
@@ -637,140 +505,6 @@ export class RolloutStatus implements AsyncDisposable {
     }
     return since !== undefined && now - since >= flowWindowMs
   }
-
-  // --- Sink ---
-
-  #reportSinks(reaches: ReadonlyMap<string, Reach>, now: number): void {
-    for (const { kind, cache } of this.#sinks) {
-      for (const object of cache.values()) {
-        const key = `${kind.kind}/${keyOf(object)}`
-        const found = reaches.get(key)?.finding((refusal) => this.#destinationsOf(refusal))
-        if (found === undefined) continue // nothing new: what was said stays
-        const finding = this.#texts.finding(key, (object as Sink).status?.conditions, found, now)
-        const generation = object.metadata.generation ?? 0
-        this.#context.status.report(kind, object, 'rollout', { generation, findings: [finding] })
-      }
-    }
-  }
-
-  /** Of the sinks that a Pipeline has itself. A finding for this generation stays until there is another one. */
-  #ownSinks(
-    id: string,
-    { metadata, spec, status }: Pipeline,
-    reaches: ReadonlyMap<string, Reach>,
-  ): Finding | undefined {
-    const findings = new Map<string, Finding>()
-    for (const { name, ref } of spec.sinks) {
-      if (ref !== undefined) continue
-      const finding = reaches.get(`${id}/${name}`)?.finding((refusal) => this.#destinationsOf(refusal))
-      if (finding !== undefined) findings.set(name, finding)
-    }
-    const found = ownSinksFinding(findings)
-    const known = conditionOf(status?.conditions, 'Reachable')
-    if (found !== undefined || known?.observedGeneration !== metadata.generation) return found
-    return known && { type: 'Reachable', status: known.status, reason: known.reason as Reason, message: known.message }
-  }
-
-  /** Hosts and ports that the options of a sink name; an address in a Secret is not shown. */
-  #destinationsOf({ pipeline, component }: Refusal): string[] {
-    const options = this.#context.artifacts.get(pipeline)?.sinks[`${pipeline}/${component}`]
-    if (options === undefined) return []
-    const named = authoritiesIn('sink', options).map(({ host, port }) =>
-      port === undefined ? host : `${host}:${port}`,
-    )
-    return [...new Set(named)].slice(0, maxDestinations)
-  }
-
-  /** The Sink that each component was made from, by pipeline and component. */
-  #sinkOf(pipelineId: string): ReadonlyMap<string, string> {
-    const [namespace, name] = pipelineId.split('/') as [string, string]
-    const pipeline =
-      namespace === '_cluster' ? this.#clusterPipelines.get(undefined, name) : this.#pipelines.get(namespace, name)
-    const sinks = new Map<string, string>()
-    for (const { name: component, ref } of pipeline?.spec.sinks ?? []) {
-      if (ref === undefined) continue
-      const where = ref.kind === 'ClusterSink' ? ref.name : objectKey(namespace, ref.name)
-      sinks.set(component, `${ref.kind}/${where}`)
-    }
-    return sinks
-  }
-
-  #reachesOf(views: readonly AgentView[]): Map<string, Reach> {
-    const sinks = new Map<string, ReadonlyMap<string, string>>()
-    const targetOf = (pipeline: string, component: string) => {
-      let known = sinks.get(pipeline)
-      if (known === undefined) {
-        known = this.#sinkOf(pipeline)
-        sinks.set(pipeline, known)
-      }
-      return known.get(component) ?? `${pipeline}/${component}`
-    }
-    return reachesOf(
-      views.flatMap(({ live }) => live),
-      targetOf,
-    )
-  }
-}
-
-function undoneText(key: string, { record: { undone } }: Delivered): string {
-  const [namespace, name] = key.split('/')
-  return `Agent ${key} was returned to revision ${shortRevision(undone?.to ?? '')} and stays there until its Pipelines change from ${shortRevision(undone?.from ?? '')}, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
-}
-
-/** How many pods of all Agents of a Pipeline run it. */
-function shareOf(views: readonly AgentView[], found: readonly { readonly current: number }[]): Share {
-  const share = { current: 0, serving: 0, starting: 0, lost: 0 }
-  for (const { current } of found) share.current += current
-  for (const { turnout } of views) {
-    share.serving += turnout.serving
-    share.starting += turnout.starting
-    share.lost += turnout.lost
-  }
-  return share
-}
-
-/** Of a Pipeline, on all its Agents. */
-function trafficOn(views: readonly AgentView[], id: string): Traffic {
-  const sum = noTraffic()
-  for (const { traffic } of views) {
-    const part = traffic.get(id)
-    if (part !== undefined) addTraffic(sum, part)
-  }
-  return sum
-}
-
-/** How far reading of a Pipeline is behind. It keeps the value in the status if the new one is about the same. */
-interface Lag {
-  readonly seconds: number
-  readonly node: string
-}
-
-function lagOf(id: string, { status }: Pipeline, views: readonly AgentView[], traffic: Readonly<Traffic>): Lag {
-  const before = status?.flow?.lagSeconds
-  const { lagSeconds: seconds, lagNode: node } = traffic
-  // The status does not alternate between nodes that are about equally far behind.
-  const known = /^Reading on node (\S+) is /.exec(conditionOf(status?.conditions, 'Flowing')?.message ?? '')?.[1]
-  const reported = views.some(({ live }) =>
-    live.some((report) => report.node === known && isAbout(report.pipelines[id]?.lagSeconds ?? 0, seconds)),
-  )
-  return { seconds: steadyLag(seconds, before), node: reported && known !== undefined ? known : node }
-}
-
-function laggingText({ spec }: Pipeline, { seconds, node }: Lag): string {
-  const { perContainer, pipeline } = spec.limits ?? {}
-  const isLimited = [perContainer, pipeline].some((limit) => limit !== undefined && limit.onLimit !== 'Drop')
-  const why = isLimited ? '; limits of the Pipeline or a slow sink hold it up' : '; a slow sink holds it up'
-  return `Reading on node ${node} is ${seconds} s behind what is written${why}, or the agent has too little CPU.`
-}
-
-function failureText(reports: readonly Report[], pipeline: string): string {
-  for (const { failures, node } of reports) {
-    const failure = failures.find((each) => each.pipeline === pipeline)
-    if (failure === undefined) continue
-    const place = failure.component === undefined ? '' : `${failure.component}: `
-    return `${node}: ${place}${failure.message}`
-  }
-  return `${reports[0]?.node ?? 'an agent'} could not put it in force`
 }
 
 /** Without members that are undefined. */

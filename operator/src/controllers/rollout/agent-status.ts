@@ -1,0 +1,66 @@
+// The status of an Agent from the reports of its pods: what they run, and what a rollout does.
+
+import type { Finding, Reason } from '../../api/conditions.ts'
+import { fragmentsIn, shortRevision } from '../revisions.ts'
+import { type AgentView, failureText, undoneText } from './view.ts'
+
+/** Undefined as long as nothing is delivered. */
+export function agentStatus({ key, delivered, desired, live, stale, byRevision, failing, isSidecar }: AgentView) {
+  const { stable, candidate } = delivered
+  const newest = candidate ?? stable
+  if (newest === undefined) return undefined
+  const current = byRevision.get(newest.rev)?.length ?? 0
+  const failed = new Set([...failing.values()].flat().map((report) => report.podUid)).size
+  const total = fragmentsIn(delivered, newest).size
+  const streamed = live.filter((report) => report.isStreamed).length
+  const nodes = { desired, ready: live.length, current, failed, stale, ...(streamed === 0 ? {} : { streamed }) }
+  const programmed = [...fragmentsIn(delivered, newest).keys()].filter((id) => !failing.has(id)).length
+  const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
+    type: 'Programmed',
+    status,
+    reason,
+    message,
+  })
+  const revision = shortRevision(newest.rev)
+  const [firstFailing] = failing
+  const [rolledBack] = Object.entries(delivered.record.rolledBack)
+  const programmedNow =
+    firstFailing !== undefined
+      ? finding(
+          'False',
+          'NodesFailed',
+          `${failed} of ${desired} agents: ${failureText(firstFailing[1], firstFailing[0])}`,
+        )
+      : delivered.record.undone?.to !== undefined
+        ? finding('False', 'Undone', undoneText(key, delivered))
+        : rolledBack !== undefined && candidate === undefined
+          ? finding('False', 'RolledBack', `${rolledBack[0]} was taken back: ${rolledBack[1].why}.`)
+          : current >= desired && (desired > 0 || isSidecar)
+            ? finding('True', 'Programmed', `${current} of ${desired} agents run revision ${revision}.`)
+            : finding(
+                'False',
+                candidate === undefined && current === 0 ? 'Pending' : 'RollingOut',
+                `${current} of ${desired} agents run revision ${revision}. ${delivered.why}`.trim(),
+              )
+  return {
+    findings: [programmedNow],
+    fields: {
+      revision,
+      stableRevision: stable === undefined ? undefined : shortRevision(stable.rev),
+      pipelines: {
+        selected: delivered.selected.size + delivered.evicted.size,
+        accepted: delivered.selected.size,
+        programmed: current === 0 && desired > 0 ? 0 : Math.min(programmed, total),
+      },
+      ...(isSidecar
+        ? { sidecars: { pods: desired, current, stale, ...(streamed === 0 ? {} : { streamed }) } }
+        : { nodes }),
+      history: delivered.record.history.map(({ revision: rev, at, result }) => ({
+        revision: shortRevision(rev),
+        at,
+        result,
+      })),
+      summary: { nodes: `${current}/${desired}` },
+    },
+  }
+}

@@ -1,0 +1,104 @@
+// `Reachable` of Sinks, and of Pipelines for their own sinks, from the refusals that pods report.
+
+import { conditionOf, type Finding, type Reason } from '../../api/conditions.ts'
+import { clusterPipelineKind, clusterSinkKind, type Kind, pipelineKind, sinkKind } from '../../api/kinds.ts'
+import { keyOf, objectKey } from '../../api/object.ts'
+import type { Pipeline } from '../../api/pipeline.ts'
+import type { Sink } from '../../api/sink.ts'
+import { authoritiesIn } from '../../compile/egress-ports.ts'
+import type { OperatorContext } from '../../context.ts'
+import type { Report } from '../../fleet/delivery.ts'
+import type { HeldTexts } from '../../fleet/held-texts.ts'
+import { ownSinksFinding, type Reach, type Refusal, reachesOf } from '../../fleet/reach.ts'
+import type { Cache } from '../../kube/cache.ts'
+
+const maxDestinations = 3
+
+export class SinkReach {
+  readonly #context: OperatorContext
+  readonly #texts: HeldTexts
+  readonly #pipelines: Cache<Pipeline>
+  readonly #clusterPipelines: Cache<Pipeline>
+  readonly #sinks: readonly { readonly kind: Kind; readonly cache: Cache }[]
+
+  constructor(context: OperatorContext, texts: HeldTexts) {
+    const { caches } = context
+    this.#context = context
+    this.#texts = texts
+    this.#pipelines = caches.cache<Pipeline>(pipelineKind)
+    this.#clusterPipelines = caches.cache<Pipeline>(clusterPipelineKind)
+    this.#sinks = [
+      { kind: sinkKind, cache: caches.cache(sinkKind) },
+      { kind: clusterSinkKind, cache: caches.cache(clusterSinkKind) },
+    ]
+  }
+
+  /** Of the shared sinks. */
+  report(reaches: ReadonlyMap<string, Reach>, now: number): void {
+    for (const { kind, cache } of this.#sinks) {
+      for (const object of cache.values()) {
+        const key = `${kind.kind}/${keyOf(object)}`
+        const found = reaches.get(key)?.finding((refusal) => this.#destinationsOf(refusal))
+        if (found === undefined) continue // nothing new: what was said stays
+        const finding = this.#texts.finding(key, (object as Sink).status?.conditions, found, now)
+        const generation = object.metadata.generation ?? 0
+        this.#context.status.report(kind, object, 'rollout', { generation, findings: [finding] })
+      }
+    }
+  }
+
+  /** Of the sinks that a Pipeline has itself. A finding for this generation stays until there is another one. */
+  ofPipeline(
+    id: string,
+    { metadata, spec, status }: Pipeline,
+    reaches: ReadonlyMap<string, Reach>,
+  ): Finding | undefined {
+    const findings = new Map<string, Finding>()
+    for (const { name, ref } of spec.sinks) {
+      if (ref !== undefined) continue
+      const finding = reaches.get(`${id}/${name}`)?.finding((refusal) => this.#destinationsOf(refusal))
+      if (finding !== undefined) findings.set(name, finding)
+    }
+    const found = ownSinksFinding(findings)
+    const known = conditionOf(status?.conditions, 'Reachable')
+    if (found !== undefined || known?.observedGeneration !== metadata.generation) return found
+    return known && { type: 'Reachable', status: known.status, reason: known.reason as Reason, message: known.message }
+  }
+
+  /** Hosts and ports that the options of a sink name; an address in a Secret is not shown. */
+  #destinationsOf({ pipeline, component }: Refusal): string[] {
+    const options = this.#context.artifacts.get(pipeline)?.sinks[`${pipeline}/${component}`]
+    if (options === undefined) return []
+    const named = authoritiesIn('sink', options).map(({ host, port }) =>
+      port === undefined ? host : `${host}:${port}`,
+    )
+    return [...new Set(named)].slice(0, maxDestinations)
+  }
+
+  /** The Sink that each component was made from, by pipeline and component. */
+  #sinkOf(pipelineId: string): ReadonlyMap<string, string> {
+    const [namespace, name] = pipelineId.split('/') as [string, string]
+    const pipeline =
+      namespace === '_cluster' ? this.#clusterPipelines.get(undefined, name) : this.#pipelines.get(namespace, name)
+    const sinks = new Map<string, string>()
+    for (const { name: component, ref } of pipeline?.spec.sinks ?? []) {
+      if (ref === undefined) continue
+      const where = ref.kind === 'ClusterSink' ? ref.name : objectKey(namespace, ref.name)
+      sinks.set(component, `${ref.kind}/${where}`)
+    }
+    return sinks
+  }
+
+  reachesOf(live: readonly Report[]): Map<string, Reach> {
+    const sinks = new Map<string, ReadonlyMap<string, string>>()
+    const targetOf = (pipeline: string, component: string) => {
+      let known = sinks.get(pipeline)
+      if (known === undefined) {
+        known = this.#sinkOf(pipeline)
+        sinks.set(pipeline, known)
+      }
+      return known.get(component) ?? `${pipeline}/${component}`
+    }
+    return reachesOf(live, targetOf)
+  }
+}

@@ -1,0 +1,97 @@
+// How the pods of an Agent stand to what is delivered, and what the views of several Agents say together of one Pipeline.
+
+import { conditionOf } from '../../api/conditions.ts'
+import type { Pipeline } from '../../api/pipeline.ts'
+import type { Delivered, Report } from '../../fleet/delivery.ts'
+import { isAbout, steadyLag } from '../../fleet/flow.ts'
+import { addTraffic, noTraffic, type Traffic } from '../../fleet/traffic.ts'
+import type { Share, Turnout } from '../../fleet/turnout.ts'
+import { shortRevision } from '../revisions.ts'
+
+/** How the pods of one Agent stand to what is delivered. */
+export interface AgentView {
+  readonly key: string
+  readonly delivered: Delivered
+  readonly isSidecar: boolean
+  readonly isPaused: boolean
+  /** Number of pods that must run it. */
+  readonly desired: number
+  readonly live: readonly Report[]
+  /** Number of pods that have said nothing for a while. */
+  readonly stale: number
+  /** How its pods stand; what serves is what Pipelines are measured by. */
+  readonly turnout: Turnout
+  /** Whether its pods have been the same for a while. */
+  readonly isSettled: boolean
+  /** Pods that serve. */
+  readonly serving: ReadonlySet<Report>
+  /** Pods by the revision that they run. */
+  readonly byRevision: ReadonlyMap<string, readonly Report[]>
+  /** Reports that name a failed pipeline, by its id. */
+  readonly failing: ReadonlyMap<string, readonly Report[]>
+  /** What live pods said last, summed up by pipeline: most pods say nothing of most pipelines. */
+  readonly traffic: ReadonlyMap<string, Traffic>
+  /** Pipelines of which some node has files to read; undefined: not every pod has said. */
+  readonly reading: ReadonlySet<string> | undefined
+}
+
+export function undoneText(key: string, { record: { undone } }: Delivered): string {
+  const [namespace, name] = key.split('/')
+  return `Agent ${key} was returned to revision ${shortRevision(undone?.to ?? '')} and stays there until its Pipelines change from ${shortRevision(undone?.from ?? '')}, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
+}
+
+/** How many pods of all Agents of a Pipeline run it. */
+export function shareOf(views: readonly AgentView[], found: readonly { readonly current: number }[]): Share {
+  const share = { current: 0, serving: 0, starting: 0, lost: 0 }
+  for (const { current } of found) share.current += current
+  for (const { turnout } of views) {
+    share.serving += turnout.serving
+    share.starting += turnout.starting
+    share.lost += turnout.lost
+  }
+  return share
+}
+
+/** Of a Pipeline, on all its Agents. */
+export function trafficOn(views: readonly AgentView[], id: string): Traffic {
+  const sum = noTraffic()
+  for (const { traffic } of views) {
+    const part = traffic.get(id)
+    if (part !== undefined) addTraffic(sum, part)
+  }
+  return sum
+}
+
+/** How far reading of a Pipeline is behind. It keeps the value in the status if the new one is about the same. */
+export interface Lag {
+  readonly seconds: number
+  readonly node: string
+}
+
+export function lagOf(id: string, { status }: Pipeline, views: readonly AgentView[], traffic: Readonly<Traffic>): Lag {
+  const before = status?.flow?.lagSeconds
+  const { lagSeconds: seconds, lagNode: node } = traffic
+  // The status does not alternate between nodes that are about equally far behind.
+  const known = /^Reading on node (\S+) is /.exec(conditionOf(status?.conditions, 'Flowing')?.message ?? '')?.[1]
+  const reported = views.some(({ live }) =>
+    live.some((report) => report.node === known && isAbout(report.pipelines[id]?.lagSeconds ?? 0, seconds)),
+  )
+  return { seconds: steadyLag(seconds, before), node: reported && known !== undefined ? known : node }
+}
+
+export function laggingText({ spec }: Pipeline, { seconds, node }: Lag): string {
+  const { perContainer, pipeline } = spec.limits ?? {}
+  const isLimited = [perContainer, pipeline].some((limit) => limit !== undefined && limit.onLimit !== 'Drop')
+  const why = isLimited ? '; limits of the Pipeline or a slow sink hold it up' : '; a slow sink holds it up'
+  return `Reading on node ${node} is ${seconds} s behind what is written${why}, or the agent has too little CPU.`
+}
+
+export function failureText(reports: readonly Report[], pipeline: string): string {
+  for (const { failures, node } of reports) {
+    const failure = failures.find((each) => each.pipeline === pipeline)
+    if (failure === undefined) continue
+    const place = failure.component === undefined ? '' : `${failure.component}: `
+    return `${node}: ${place}${failure.message}`
+  }
+  return `${reports[0]?.node ?? 'an agent'} could not put it in force`
+}
