@@ -4,30 +4,28 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
 import { compileSelector, type LabelTest } from '@penstock/agent/kube'
-import { type Agent, refusalOf, remedyOf, selectsPipeline, takes } from '../api/agent.ts'
+import type { Agent } from '../api/agent.ts'
 import { type Condition, conditionOf, type Finding, type Reason } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Source } from '../api/source.ts'
 import { policyGracePeriod } from '../api/tenant-policy.ts'
-import type { Artifact } from '../compile/artifact.ts'
-import { type CompileResult, rulesDigest, sharedVerdict, type Verdict } from '../compile/job.ts'
+import { type CompileResult, rulesDigest } from '../compile/job.ts'
 import type { CompilePool } from '../compile/pool.ts'
-import { resourceOf } from '../compile/resources.ts'
-import { sharedPipeline } from '../compile/shared.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { ApiAddresses } from '../policy/api-addresses.ts'
 import { type Author, Authors, reviewAgainMs } from '../policy/authors.ts'
-import { Gatherer, objectOf, plain, referencesOf, secretsOf } from '../policy/gather.ts'
-import { type Claim, claimOf, diskBudgetProblem, namespaceQuotaProblem } from '../policy/quota.ts'
+import { Gatherer, objectOf, referencesOf, secretsOf } from '../policy/gather.ts'
 import { unwatchedMs } from './agent-secrets.ts'
 import type { Artifacts } from './artifacts.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 import { internalError, isInternal } from './internal-error.ts'
 import { KeptQuarantine } from './kept-quarantine.ts'
 import { LastGood } from './last-good.ts'
+import { idOf, Judge, type Verdicts } from './pipeline/judge.ts'
+import { SharedObjects } from './pipeline/shared-objects.ts'
 import { PolicyGrace, withEnd } from './policy-grace.ts'
 import { durationMs } from './rollout-plan.ts'
 
@@ -55,11 +53,6 @@ export function pipelinePart(options: PipelinePartOptions): OperatorPart {
   }
 }
 
-interface Verdicts {
-  readonly accepted: Verdict
-  readonly resolved: Verdict
-}
-
 interface Known {
   /** sha256 of everything that a result depends on. */
   readonly key: string
@@ -81,13 +74,15 @@ export class PipelineController implements AsyncDisposable {
   /** ClusterPipelines that must not run because of who has applied them. */
   readonly #unauthorised = new Set<string>()
   readonly #grace = new PolicyGrace()
+  readonly #judge: Judge
+  readonly #shared: SharedObjects
   /** What each Pipeline was last seen to take of quotas. */
   readonly #claims = new Map<string, { readonly text: string; readonly onDisk: boolean }>()
-  /** Verdicts about Sources and Sinks, by what they were found for. */
-  readonly #sharedKnown = new Map<string, { readonly mark: string; readonly verdict: Verdict }>()
   readonly #subscriptions: Disposable[] = []
   /** Pipelines of the start that have not been compiled yet. */
   #unprimed: Set<string> | undefined
+  /** Pipelines of the start of which nothing has been published yet. */
+  #awaiting: Set<string> | undefined
   #policyTimer: NodeJS.Timeout | undefined
 
   constructor(context: OperatorContext, options: PipelinePartOptions) {
@@ -98,6 +93,14 @@ export class PipelineController implements AsyncDisposable {
     this.#pool = options.pool
     this.#gathered = new Gatherer(context, options.apiAddresses)
     this.#agents = context.caches.cache<Agent>(agentKind)
+    this.#judge = new Judge({
+      settings: context.settings,
+      gathered: this.#gathered,
+      agents: this.#agents,
+      artifacts: options.artifacts,
+      newest: (key) => (this.#unauthorised.has(key) ? undefined : this.#known.get(key)?.result.artifact),
+    })
+    this.#shared = new SharedObjects(context, this.#gathered, options.pool)
     this.#authors = Authors.following(context, 'pipeline')
     this.#lastGood = new LastGood(context.kube.as('pipeline'), context.settings.namespace, context.logger)
     this.#controller = new Controller({
@@ -207,13 +210,13 @@ export class PipelineController implements AsyncDisposable {
     const policy = namespace === undefined ? undefined : this.#gathered.policies.of(namespace)
     const cache = this.#gathered.pipelines.get('Pipeline')
     const peers = policy?.spec.quota === undefined ? [] : (cache?.find('namespace', namespace ?? '') ?? [])
-    for (const peer of [...peers, ...(onDisk ? this.#withDiskBuffers() : [])])
+    for (const peer of [...peers, ...(onDisk ? this.#judge.withDiskBuffers() : [])])
       this.#controller.add(`${peer.kind} ${keyOf(peer)}`, 'resync')
   }
 
   /** What a Pipeline takes of quotas may have become another: that concerns those that share them. */
   #claimed(key: string, pipeline: Pipeline): void {
-    const { wanted, running } = this.#claimOf(pipeline)
+    const { wanted, running } = this.#judge.claimOf(pipeline)
     const text = JSON.stringify([wanted, running])
     const earlier = this.#claims.get(key)
     if (earlier?.text === text) return
@@ -290,7 +293,7 @@ export class PipelineController implements AsyncDisposable {
     this.#claimed(key, pipeline)
     // Quotas need every Pipeline, so nothing is reported until the first compile of all of them.
     if (this.#unprimed?.has(key)) return undefined
-    const judged = this.#judge(pipeline, result, author)
+    const judged = this.#judge.verdicts(pipeline, result, author)
     const { verdicts, leftMs } = await this.#underRules(id, key, pipeline, judged, signal)
     const waitMs = await this.#publish(id, pipeline, result, verdicts, signal)
     this.#claimed(key, pipeline)
@@ -327,9 +330,6 @@ export class PipelineController implements AsyncDisposable {
     this.#wakeAll()
     this.#checkComplete()
   }
-
-  /** Pipelines of the start of which nothing has been published yet. */
-  #awaiting: Set<string> | undefined
 
   #settled(key: string): void {
     this.#awaiting?.delete(key)
@@ -375,100 +375,6 @@ export class PipelineController implements AsyncDisposable {
     const kept = { ...result, problems: [] }
     this.#known.set(key, { key: digest, result: kept })
     return kept
-  }
-
-  /** What the compile step could not know: who runs it, and whether it fits. */
-  #judge(pipeline: Pipeline, result: CompileResult, author: Author | undefined): Verdicts {
-    const { resolved } = result
-    if (result.accepted.status !== 'True' || result.artifact === undefined)
-      return { accepted: result.accepted, resolved }
-    if (author?.problem !== undefined)
-      return { accepted: { status: 'False', reason: 'AuthorNotAllowed', message: author.problem }, resolved }
-    const quota = this.#quotaProblem(pipeline, result.artifact)
-    if (quota !== undefined) return { accepted: { status: 'False', reason: 'QuotaExceeded', message: quota }, resolved }
-    if (this.#agentsFor(result.artifact).length === 0) {
-      const { mode } = result.artifact
-      const refused = this.#refusedBy(result.artifact)
-      const message = `No Agent of mode ${mode} selects it${refused === undefined ? '' : `. ${refused}`}`
-      return { accepted: { status: 'False', reason: 'NoMatchingAgent', message }, resolved }
-    }
-    const [warning] = result.warnings
-    return { accepted: { ...result.accepted, message: warning === undefined ? '' : `Warning: ${warning}` }, resolved }
-  }
-
-  #quotaProblem(pipeline: Pipeline, artifact: Artifact): string | undefined {
-    const claim = this.#claimOf(pipeline)
-    const problem = this.#namespaceProblem(claim)
-    if (problem !== undefined || artifact.diskBufferBytes === 0) return problem
-    for (const agent of this.#agentsFor(artifact)) {
-      const peers = this.#withDiskBuffers()
-        .filter((each) => this.#artifactsOf(each).some((one) => one !== undefined && this.#selects(agent, one)))
-        .map((each) => {
-          const its = this.#claimOf(each)
-          return this.#namespaceProblem(its) === undefined ? its : { ...its, wanted: undefined }
-        })
-      const found = diskBudgetProblem(claim, peers, agent)
-      if (found !== undefined) return found
-    }
-    return undefined
-  }
-
-  #namespaceProblem(claim: Claim): string | undefined {
-    const { namespace } = claim.pipeline.metadata
-    const policy = namespace === undefined ? undefined : this.#gathered.policies.of(namespace)
-    const quota = policy?.spec.quota
-    if (namespace === undefined || quota === undefined) return undefined
-    const peers = this.#gathered.pipelines.get('Pipeline')?.find('namespace', namespace) ?? []
-    const problem = namespaceQuotaProblem(
-      claim,
-      peers.map((peer) => this.#claimOf(peer)),
-      quota,
-    )
-    return problem && `${problem} (TenantPolicy "${policy?.metadata.name}"; the youngest gives way)`
-  }
-
-  /** What a Pipeline takes of quotas: by its newest version, if that is refused for nothing else, and by the one that runs. */
-  #claimOf(pipeline: Pipeline): Claim {
-    return claimOf(pipeline, ...this.#artifactsOf(pipeline))
-  }
-
-  #artifactsOf(pipeline: Pipeline): [Artifact | undefined, Artifact | undefined] {
-    const key = `${pipeline.kind} ${keyOf(pipeline)}`
-    const newest = this.#unauthorised.has(key) ? undefined : this.#known.get(key)?.result.artifact
-    const running = this.#options.artifacts.get(idOf(pipeline.kind, keyOf(pipeline)))
-    return [newest, running?.uid === pipeline.metadata.uid ? running : undefined]
-  }
-
-  #withDiskBuffers(): Pipeline[] {
-    return [...this.#gathered.pipelines.values()]
-      .flatMap((cache) => [...cache.values()])
-      .filter((each) => this.#artifactsOf(each).some((artifact) => (artifact?.diskBufferBytes ?? 0) > 0))
-  }
-
-  #agentsFor(artifact: Artifact): Agent[] {
-    return [...this.#agents.values()].filter((agent) => this.#selects(agent, artifact))
-  }
-
-  #selects(agent: Agent, artifact: Artifact): boolean {
-    if (agent.metadata.deletionTimestamp !== undefined) return false
-    return takes(agent, artifact, this.#labelsOfHome(artifact), this.#context.settings)
-  }
-
-  #labelsOfHome({ namespace }: Artifact): Readonly<Record<string, string>> | undefined {
-    return namespace === undefined ? undefined : this.#gathered.namespaces.get(undefined, namespace)?.metadata.labels
-  }
-
-  /** Why an Agent that selects a Pipeline does not run it, and what helps. */
-  #refusedBy(artifact: Artifact): string | undefined {
-    const { settings } = this.#context
-    for (const agent of this.#agents.values()) {
-      // Whom a tenant's Agent would like to run is no concern of others.
-      if (agent.metadata.deletionTimestamp !== undefined || agent.metadata.namespace !== artifact.namespace) continue
-      if (!selectsPipeline(agent, artifact, this.#labelsOfHome(artifact), settings)) continue
-      const refusal = refusalOf(agent, artifact, settings)
-      if (refusal !== undefined) return `Agent ${keyOf(agent)} may not run it: ${refusal}. ${remedyOf(artifact, agent)}`
-    }
-    return undefined
   }
 
   /** Puts the newest version in force, or leaves the last good one; gives the time after which that one must go. */
@@ -602,9 +508,9 @@ export class PipelineController implements AsyncDisposable {
 
   #reconcileShared(kind: Kind, key: string, name: string): number | undefined {
     const object = objectOf(this.#gathered.shared.get(kind.kind), name)
-    if (object === undefined) this.#sharedKnown.delete(key)
+    if (object === undefined) this.#shared.forget(key)
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return undefined
-    void this.#sayShared(kind, key, object).catch((error: unknown) => {
+    void this.#shared.report(kind, key, object).catch((error: unknown) => {
       if (this.#context.signal.aborted) return
       this.#context.logger.warn(
         { error, key },
@@ -615,54 +521,10 @@ export class PipelineController implements AsyncDisposable {
     })
     return this.#gathered.secrets === undefined && secretsOf(object).length > 0 ? unwatchedMs : undefined
   }
-
-  async #sayShared(kind: Kind, key: string, object: Source): Promise<void> {
-    const users = [...this.#gathered.pipelines.values()].flatMap((cache) => cache.find('reference', key))
-    const namespaces = new Set(users.flatMap((user) => user.metadata.namespace ?? []))
-    const resolved = await this.#sharedReferences(object)
-    const accepted = await this.#sharedVerdict(key, object)
-    this.#context.status.report(kind, object, 'compile', {
-      generation: object.metadata.generation ?? 0,
-      findings: [
-        { type: 'Accepted', ...accepted },
-        { type: 'ResolvedRefs', ...resolved },
-      ],
-      fields: { usedBy: { pipelines: users.length, namespaces: namespaces.size } },
-    })
-  }
-
-  /** What is wrong with it, whoever uses it; found once for each version of it and of the policy. */
-  async #sharedVerdict(key: string, object: Source): Promise<Verdict> {
-    const alone = plain(object)
-    const job = await this.#gathered.jobOf(sharedPipeline(resourceOf(alone)), this.#context.signal)
-    const mark = canonicalJson([object.metadata.uid, object.metadata.generation, job.policy])
-    const known = this.#sharedKnown.get(key)
-    if (known?.mark === mark) return known.verdict
-    const verdict = sharedVerdict(await this.#pool.compile({ ...job, resources: [alone] }), alone)
-    this.#sharedKnown.set(key, { mark, verdict })
-    return verdict
-  }
-
-  async #sharedReferences(object: Source): Promise<Verdict> {
-    for (const name of secretsOf(object)) {
-      if ((await this.#gathered.keysIn(name, this.#context.signal)) !== null) continue
-      const [kind, where = ''] = name.split(' ') as [string, string]
-      const [namespace, own] = where.split('/')
-      return {
-        status: 'False',
-        reason: 'SecretNotFound',
-        message: `${kind} "${own}" is not in namespace "${namespace}"`,
-      }
-    }
-    return { status: 'True', reason: 'Resolved', message: '' }
-  }
 }
 
 /** Of a key such as `Pipeline shop/checkout`; empty for those of the cluster. */
 const namespaceOf = (key: string) => key.slice(key.indexOf(' ') + 1, Math.max(key.indexOf(' ') + 1, key.indexOf('/')))
-
-/** Of an artifact, by the kind and the key of its Pipeline. */
-const idOf = (kind: string, key: string) => (kind === 'ClusterPipeline' ? `_cluster/${key}` : key)
 
 const conditionsOf = (object: {
   readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined

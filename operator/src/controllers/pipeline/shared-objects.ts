@@ -1,0 +1,71 @@
+// Sources and Sinks that Pipelines share: what is wrong with them, whoever uses them, and who does.
+
+import { canonicalJson } from '@penstock/agent/bundle'
+import type { Kind } from '../../api/kinds.ts'
+import type { Source } from '../../api/source.ts'
+import { sharedVerdict, type Verdict } from '../../compile/job.ts'
+import type { CompilePool } from '../../compile/pool.ts'
+import { resourceOf } from '../../compile/resources.ts'
+import { sharedPipeline } from '../../compile/shared.ts'
+import type { OperatorContext } from '../../context.ts'
+import { type Gatherer, plain, secretsOf } from '../../policy/gather.ts'
+
+export class SharedObjects {
+  readonly #context: OperatorContext
+  readonly #gathered: Gatherer
+  readonly #pool: CompilePool
+  /** Verdicts by key, and what they were found for. */
+  readonly #known = new Map<string, { readonly mark: string; readonly verdict: Verdict }>()
+
+  constructor(context: OperatorContext, gathered: Gatherer, pool: CompilePool) {
+    this.#context = context
+    this.#gathered = gathered
+    this.#pool = pool
+  }
+
+  forget(key: string): void {
+    this.#known.delete(key)
+  }
+
+  /** Writes the status of a shared object. */
+  async report(kind: Kind, key: string, object: Source): Promise<void> {
+    const users = [...this.#gathered.pipelines.values()].flatMap((cache) => cache.find('reference', key))
+    const namespaces = new Set(users.flatMap((user) => user.metadata.namespace ?? []))
+    const resolved = await this.#references(object)
+    const accepted = await this.#verdict(key, object)
+    this.#context.status.report(kind, object, 'compile', {
+      generation: object.metadata.generation ?? 0,
+      findings: [
+        { type: 'Accepted', ...accepted },
+        { type: 'ResolvedRefs', ...resolved },
+      ],
+      fields: { usedBy: { pipelines: users.length, namespaces: namespaces.size } },
+    })
+  }
+
+  /** What is wrong with it, whoever uses it; found once for each version of it and of the policy. */
+  async #verdict(key: string, object: Source): Promise<Verdict> {
+    const alone = plain(object)
+    const job = await this.#gathered.jobOf(sharedPipeline(resourceOf(alone)), this.#context.signal)
+    const mark = canonicalJson([object.metadata.uid, object.metadata.generation, job.policy])
+    const known = this.#known.get(key)
+    if (known?.mark === mark) return known.verdict
+    const verdict = sharedVerdict(await this.#pool.compile({ ...job, resources: [alone] }), alone)
+    this.#known.set(key, { mark, verdict })
+    return verdict
+  }
+
+  async #references(object: Source): Promise<Verdict> {
+    for (const name of secretsOf(object)) {
+      if ((await this.#gathered.keysIn(name, this.#context.signal)) !== null) continue
+      const [kind, where = ''] = name.split(' ') as [string, string]
+      const [namespace, own] = where.split('/')
+      return {
+        status: 'False',
+        reason: 'SecretNotFound',
+        message: `${kind} "${own}" is not in namespace "${namespace}"`,
+      }
+    }
+    return { status: 'True', reason: 'Resolved', message: '' }
+  }
+}
