@@ -1,17 +1,18 @@
+// The loop of one Agent: selects its Pipelines, renders their bundle, lets the rollout go on by one decision, writes Secrets and
+// workloads, and reports. Decisions are functions without side effects in agent/; this file gathers facts, and writes what they decide.
+
 import { canonicalJson } from '@penstock/agent/bundle'
 import { errorText } from '@penstock/agent/errors'
-import { type Agent, isTenants, misplacementOf, refusalOf, takes } from '../api/agent.ts'
+import { type Agent, isTenants, refusalOf, takes } from '../api/agent.ts'
 import type { Finding } from '../api/conditions.ts'
 import { agentKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
-import { shapeVerdict } from '../compile/job.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import { changesOf } from '../fleet/contents.ts'
-import type { Delivered, Delivery, KnownRevision, Offered } from '../fleet/delivery.ts'
+import type { Delivered, Delivery, KnownRevision } from '../fleet/delivery.ts'
 import { undoAnnotation } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
-import { isNormal, KubeError } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import {
   clusterRoleBindingType,
@@ -26,23 +27,15 @@ import {
 import type { WorkQueue } from '../kube/work-queue.ts'
 import { renderBundle } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
-import { type Digests, digestFile, startSpreadOf } from '../render/manifest.ts'
-import {
-  dataFolder,
-  ForeignObjectError,
-  isOwn,
-  labels,
-  leaseName,
-  leaseNames,
-  sharesDataFolder,
-  workloadName,
-} from '../workloads/names.ts'
+import { digestFile, startSpreadOf } from '../render/manifest.ts'
+import { isOwn, labels, workloadName } from '../workloads/names.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
-import { workloadProblems } from '../workloads/render.ts'
 import { availabilityOf, type WorkloadObject, workloadKindOf } from './agent/available.ts'
 import { dropRevisions, narrowedOf, selectFragments, withValues } from './agent/desired.ts'
+import { offeredOf } from './agent/offered.ts'
 import { isLost, type PodObject, podsOf } from './agent/pods.ts'
 import { keepRevision, rebaseRollout, triedRevisions } from './agent/rebase.ts'
+import { acceptedOf, deniedMs, refusalOfAgent, refusedWrite } from './agent/refusals.ts'
 import { restored } from './agent/restored.ts'
 import { ClusterRights } from './agent/rights.ts'
 import { picked, planSecrets } from './agent/slots.ts'
@@ -54,12 +47,9 @@ import { Controller, ControllerMetrics } from './controller.ts'
 import { internalError } from './internal-error.ts'
 import { changedIn, forgetRevisions, fragmentsIn, valueKeys, wantedIn } from './revisions.ts'
 import { type AgentNode, policyOf } from './rollout-plan.ts'
-import { allowRecreate, recreation } from './volumes.ts'
 
 /** A pass waits so long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
 const debounceMs = 1000
-/** After how long an Agent is looked at again for which the operator had no right to write. */
-const deniedMs = 15_000
 
 export interface AgentControllerOptions {
   /** Metrics of all controllers of the process; its own if not given. */
@@ -244,7 +234,12 @@ export class AgentController implements AsyncDisposable {
       return undefined
     }
     if (this.#namespaces.get(undefined, namespace)?.metadata.deletionTimestamp !== undefined) return undefined
-    const refusal = this.#refusal(agent)
+    const refusal = refusalOfAgent(
+      agent,
+      () => this.#agents.values(),
+      this.#context.settings,
+      () => this.#workloads.live(agent),
+    )
     if (refusal !== undefined) {
       this.#report(agent, [refusal], {})
       return undefined
@@ -274,7 +269,7 @@ export class AgentController implements AsyncDisposable {
       waitMs = await this.#deliver(key, agent, memory, signal)
       await this.#workloads.apply(agent, memory.applied, this.#delivery.get(key), signal)
     } catch (error) {
-      const refused = this.#refused(agent, error)
+      const refused = refusedWrite(agent, error, this.#context.settings)
       if (refused === undefined) throw error
       this.#report(agent, refused.findings, {})
       if (refused.waitMs === undefined) throw error
@@ -286,74 +281,6 @@ export class AgentController implements AsyncDisposable {
     if (this.#context.settings.secretsMode !== 'Namespaced') return waitMs
     const usesSecrets = [...(this.#delivery.get(key)?.selected.values() ?? [])].some((one) => one.secretRefs.length > 0)
     return usesSecrets ? Math.min(waitMs ?? unwatchedMs, unwatchedMs) : waitMs
-  }
-
-  #refusal(agent: Agent): Finding | undefined {
-    const { namespace = '' } = agent.metadata
-    const { mode } = agent.spec
-    const misplaced = misplacementOf(agent, this.#context.settings)
-    if (misplaced !== undefined) {
-      const message = `${misplaced.message}. ${misplaced.help}`
-      return { type: 'Accepted', status: 'False', reason: 'NamespaceNotAllowed', message }
-    }
-    if (mode === 'Aggregator' && leaseName(agent, this.#agents.values()) === undefined) {
-      return {
-        type: 'Accepted',
-        status: 'False',
-        reason: 'InvalidConfig',
-        message: `Agents of mode Aggregator: a namespace may have ${leaseNames.length}; "${namespace}" has more. Make it in another one.`,
-      }
-    }
-    const sharing = sharesDataFolder(agent, this.#agents.values())
-    if (sharing !== undefined) {
-      const message = `Its folder on the nodes, ${dataFolder(agent)}, is that of Agent ${keyOf(sharing)}: set another spec.node.dataDir.hostPath, or choose another name.`
-      return { type: 'Accepted', status: 'False', reason: 'NameConflict', message }
-    }
-    const [problem] = workloadProblems(agent, this.#context.settings)
-    if (problem === undefined) return this.#recreationRefusal(agent)
-    return {
-      type: 'Accepted',
-      status: 'False',
-      reason: 'InvalidConfig',
-      message: `${problem.path.startsWith('metadata.') ? '' : 'spec.'}${problem.path}: ${problem.message}`,
-    }
-  }
-
-  /** What a write that the API server does not let happen says to who looks at the Agent; rights that are missing come unannounced. */
-  #refused(agent: Agent, error: unknown): { findings: readonly Finding[]; waitMs?: number } | undefined {
-    if (error instanceof ForeignObjectError) {
-      const finding: Finding = { type: 'Accepted', status: 'False', reason: 'NameConflict', message: error.message }
-      return { findings: [finding], waitMs: deniedMs }
-    }
-    if (!(error instanceof KubeError) || isNormal(error) || ![400, 403, 422].includes(error.status)) return undefined
-    const { namespace } = agent.metadata
-    if (error.status === 403 && error.message.includes(' cannot ')) {
-      const { namespace: own } = this.#context.settings
-      const right = this.#context.settings.rolesOnly
-        ? 'The chart grants it by the value `tenantAgents.enabled`.'
-        : `The chart grants it everywhere by the value \`tenantAgents.enabled\`; for this namespace alone: kubectl create rolebinding penstock-operator -n ${namespace} --clusterrole=penstock-operator-namespace --serviceaccount=${own}:penstock-operator`
-      const message = `The operator may not write what agents need in namespace "${namespace}" (${error.message}). ${right}`
-      return {
-        findings: [{ type: 'Accepted', status: 'False', reason: 'NamespaceNotAllowed', message }],
-        waitMs: deniedMs,
-      }
-    }
-    const message = `The API server refuses what the Agent needs: ${error.message}`
-    return {
-      findings: [acceptedOf(agent), { type: 'Available', status: 'False', reason: 'PodsNotReady', message }],
-    }
-  }
-
-  /** What would take the workload away and make another needs to be asked for. */
-  #recreationRefusal(agent: Agent): Finding | undefined {
-    const change = recreation(agent, this.#workloads.live(agent))
-    if (change === undefined || agent.metadata.annotations?.[allowRecreate] === 'true') return undefined
-    return {
-      type: 'Accepted',
-      status: 'False',
-      reason: 'InvalidConfig',
-      message: `spec.${change.path}: ${change.what}. This makes the workload anew: annotate the Agent with ${allowRecreate}: "true" to have it, or take the change back.`,
-    }
   }
 
   async #forget(key: string, namespace: string, name: string, signal: AbortSignal): Promise<void> {
@@ -648,40 +575,6 @@ export class AgentController implements AsyncDisposable {
       findings,
       fields,
     })
-  }
-}
-
-/** An Agent may be older than the schema of its kind: it keeps what it has, and the condition reports the fields that do not fit. */
-function acceptedOf(agent: Agent): Finding {
-  return { type: 'Accepted', ...shapeVerdict(agent) }
-}
-
-/** What the agents may ask for; undefined where they do not. */
-function offeredOf(
-  agent: Agent,
-  delivered: Delivered,
-  values: ReadonlyMap<string, Buffer>,
-  { of: digests, epoch }: Digests,
-): Offered | undefined {
-  const { configDelivery, mode } = agent.spec
-  if (configDelivery !== 'Stream') return undefined
-  const { stable, candidate } = delivered
-  return {
-    mode,
-    account: mode === 'Sidecar' ? undefined : workloadName(agent),
-    stable: stable === undefined ? undefined : { rev: stable.rev, fragments: fragmentsIn(delivered, stable) },
-    candidate:
-      candidate === undefined
-        ? undefined
-        : {
-            rev: candidate.rev,
-            fragments: fragmentsIn(delivered, candidate),
-            percent: candidate.percent,
-            salt: candidate.salt,
-          },
-    secretsEpoch: epoch,
-    values,
-    digests,
   }
 }
 

@@ -1,0 +1,36 @@
+// What the agents of an Agent may fetch by a stream.
+
+import type { Agent } from '../../api/agent.ts'
+import type { Delivered, Offered } from '../../fleet/delivery.ts'
+import type { Digests } from '../../render/manifest.ts'
+import { workloadName } from '../../workloads/names.ts'
+import { fragmentsIn } from '../revisions.ts'
+
+/** What the agents may ask for; undefined where they do not. */
+export function offeredOf(
+  agent: Agent,
+  delivered: Delivered,
+  values: ReadonlyMap<string, Buffer>,
+  { of: digests, epoch }: Digests,
+): Offered | undefined {
+  const { configDelivery, mode } = agent.spec
+  if (configDelivery !== 'Stream') return undefined
+  const { stable, candidate } = delivered
+  return {
+    mode,
+    account: mode === 'Sidecar' ? undefined : workloadName(agent),
+    stable: stable === undefined ? undefined : { rev: stable.rev, fragments: fragmentsIn(delivered, stable) },
+    candidate:
+      candidate === undefined
+        ? undefined
+        : {
+            rev: candidate.rev,
+            fragments: fragmentsIn(delivered, candidate),
+            percent: candidate.percent,
+            salt: candidate.salt,
+          },
+    secretsEpoch: epoch,
+    values,
+    digests,
+  }
+}

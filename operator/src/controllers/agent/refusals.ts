@@ -1,0 +1,103 @@
+// Why the operator does not run an Agent: mistakes in its spec, and writes that the API server rejected.
+
+import { type Agent, misplacementOf } from '../../api/agent.ts'
+import type { Finding } from '../../api/conditions.ts'
+import { keyOf } from '../../api/object.ts'
+import { shapeVerdict } from '../../compile/job.ts'
+import type { OperatorContext } from '../../context.ts'
+import { isNormal, KubeError } from '../../kube/client.ts'
+import { dataFolder, ForeignObjectError, leaseName, leaseNames, sharesDataFolder } from '../../workloads/names.ts'
+import { workloadProblems } from '../../workloads/render.ts'
+import { allowRecreate, recreation } from '../volumes.ts'
+
+type LiveWorkload = Parameters<typeof recreation>[1]
+
+/** The operator tries an Agent again after this time if a right to write is missing. */
+export const deniedMs = 15_000
+
+/** An Agent may be older than the schema of its kind: it keeps what it has, and the condition reports the fields that do not fit. */
+export function acceptedOf(agent: Agent): Finding {
+  return { type: 'Accepted', ...shapeVerdict(agent) }
+}
+
+/**
+ * Why an Agent is not accepted.
+ * @param agents all of them
+ * @param live its workload in the cluster
+ */
+export function refusalOfAgent(
+  agent: Agent,
+  agents: () => Iterable<Agent>,
+  settings: OperatorContext['settings'],
+  live: () => LiveWorkload,
+): Finding | undefined {
+  const { namespace = '' } = agent.metadata
+  const { mode } = agent.spec
+  const misplaced = misplacementOf(agent, settings)
+  if (misplaced !== undefined) {
+    const message = `${misplaced.message}. ${misplaced.help}`
+    return { type: 'Accepted', status: 'False', reason: 'NamespaceNotAllowed', message }
+  }
+  if (mode === 'Aggregator' && leaseName(agent, agents()) === undefined) {
+    return {
+      type: 'Accepted',
+      status: 'False',
+      reason: 'InvalidConfig',
+      message: `Agents of mode Aggregator: a namespace may have ${leaseNames.length}; "${namespace}" has more. Make it in another one.`,
+    }
+  }
+  const sharing = sharesDataFolder(agent, agents())
+  if (sharing !== undefined) {
+    const message = `Its folder on the nodes, ${dataFolder(agent)}, is that of Agent ${keyOf(sharing)}: set another spec.node.dataDir.hostPath, or choose another name.`
+    return { type: 'Accepted', status: 'False', reason: 'NameConflict', message }
+  }
+  const [problem] = workloadProblems(agent, settings)
+  if (problem === undefined) return recreationRefusal(agent, live())
+  return {
+    type: 'Accepted',
+    status: 'False',
+    reason: 'InvalidConfig',
+    message: `${problem.path.startsWith('metadata.') ? '' : 'spec.'}${problem.path}: ${problem.message}`,
+  }
+}
+
+/** Turns a rejected write into conditions. A missing right shows only when a write is denied; undefined: the error is no rejection. */
+export function refusedWrite(
+  agent: Agent,
+  error: unknown,
+  settings: OperatorContext['settings'],
+): { findings: readonly Finding[]; waitMs?: number } | undefined {
+  if (error instanceof ForeignObjectError) {
+    const finding: Finding = { type: 'Accepted', status: 'False', reason: 'NameConflict', message: error.message }
+    return { findings: [finding], waitMs: deniedMs }
+  }
+  if (!(error instanceof KubeError) || isNormal(error) || ![400, 403, 422].includes(error.status)) return undefined
+  const { namespace } = agent.metadata
+  if (error.status === 403 && error.message.includes(' cannot ')) {
+    const { namespace: own, rolesOnly } = settings
+    const right = rolesOnly
+      ? 'The chart grants it by the value `tenantAgents.enabled`.'
+      : `The chart grants it everywhere by the value \`tenantAgents.enabled\`; for this namespace alone: kubectl create rolebinding penstock-operator -n ${namespace} --clusterrole=penstock-operator-namespace --serviceaccount=${own}:penstock-operator`
+    const message = `The operator may not write what agents need in namespace "${namespace}" (${error.message}). ${right}`
+    return {
+      findings: [{ type: 'Accepted', status: 'False', reason: 'NamespaceNotAllowed', message }],
+      waitMs: deniedMs,
+    }
+  }
+  const message = `The API server refuses what the Agent needs: ${error.message}`
+  return {
+    findings: [acceptedOf(agent), { type: 'Available', status: 'False', reason: 'PodsNotReady', message }],
+  }
+}
+
+/** What would take the workload away and make another needs to be asked for. */
+function recreationRefusal(agent: Agent, live: LiveWorkload): Finding | undefined {
+  const change = recreation(agent, live)
+  if (change === undefined || agent.metadata.annotations?.[allowRecreate] === 'true') return undefined
+  return {
+    type: 'Accepted',
+    status: 'False',
+    reason: 'InvalidConfig',
+    message: `spec.${change.path}: ${change.what}. This makes the workload anew: annotate the Agent with ${allowRecreate}: "true" to have it, or take the change back.`,
+  }
+}
