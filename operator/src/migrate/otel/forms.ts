@@ -64,7 +64,7 @@ export const otlpJson: readonly Step[] = form(
     'scope = filter({ "name": .scope.name, "version": .scope.version, "attributes": lists.scope }) -> |_key, value| { value != null && value != [] }',
     '. = { "resource": { "attributes": lists.resource }, "scopeLogs": [{ "scope": scope, "logRecords": [record] }] }',
   ].join('\n'),
-  'One message of OTLP in JSON.',
+  'One message of OTLP in JSON. Objects and lists below the third level become texts of JSON.',
 )
 
 /** Fields of the record as they are, without those that are empty. */

@@ -242,6 +242,25 @@ const statements: { name?: string; run: string[]; record: object; assert: string
   },
   {
     run: [
+      'set(attributes["d"], Decode(body, "base64"))',
+      'set(attributes["r"], Decode("Pz8-Pg", "base64-raw-url"))',
+      'set(attributes["u"], Decode(attributes["x"], "utf-8"))',
+      'set(attributes["h"], Hex(attributes["x"]))',
+    ],
+    record: { message: 'aGVsbG8=', attributes: { x: 'é1' } },
+    assert: '.attributes == {"x": "é1", "d": "hello", "r": "??>>", "u": "é1", "h": "c3a931"}',
+  },
+  {
+    run: [
+      'set(attributes["in"], "yes") where IsInCIDR(body, ["10.0.0.0/8", "2001:db8::/32"])',
+      'set(attributes["out"], "yes") where IsInCIDR(body, ["192.168.0.0/16"])',
+      'set(attributes["none"], "yes") where IsInCIDR("no address", ["10.0.0.0/8"])',
+    ],
+    record: { message: '10.1.2.3', attributes: {} },
+    assert: '.attributes == {"in": "yes"}',
+  },
+  {
+    run: [
       'set(attributes["h"], SHA256(body))',
       'set(attributes["m"], MD5(body))',
       'set(attributes["t"], Trim(attributes["x"]))',
@@ -256,9 +275,10 @@ const statements: { name?: string; run: string[]; record: object; assert: string
       'set(attributes["y"], Year(time))',
       'set(attributes["f"], FormatTime(time, "%Y-%m-%d"))',
       'set(attributes["u"], UnixSeconds(time))',
+      'set(attributes["n"], Nanosecond(Time("2026-01-01T00:00:00.25Z", "%Y-%m-%dT%H:%M:%S.%fZ")))',
     ],
     record: {},
-    assert: '.attributes == {"y": 2026, "f": "2026-01-01", "u": 1767225600}',
+    assert: '.attributes == {"y": 2026, "f": "2026-01-01", "u": 1767225600, "n": 250000000}',
   },
   {
     run: ['set(attributes["s"], String(attributes["n"]))', 'set(attributes["k"], Keys(attributes["m"]))'],

@@ -229,6 +229,39 @@ const length: Converter = {
   },
 }
 
+/** Forms of Base64 by their names in OTTL; padding may be missing in all that is decoded. */
+const base64Charsets: Readonly<Record<string, string>> = {
+  base64: 'standard',
+  'base64-raw': 'standard',
+  'base64-url': 'url_safe',
+  'base64-raw-url': 'url_safe',
+}
+
+const decode: Converter = {
+  becomes: '`decode_base64`; a text in UTF-8 stays as it is',
+  parameters: ['value', 'encoding'],
+  run: (program, lines, values) => {
+    const encoding = constantText(values, 'encoding')
+    const text = textAt(program, lines, values, 'value')
+    if (/^(?:us-ascii|ascii|utf-?8)$/i.test(encoding)) return { code: text, kind: 'text' }
+    const charset = Object.hasOwn(base64Charsets, encoding) ? base64Charsets[encoding] : undefined
+    if (charset === undefined) throw new Unconvertible(`the encoding \`${encoding}\` has no counterpart`)
+    return lines.fallible(`decode_base64(${text}, charset: "${charset}")`, 'text')
+  },
+}
+
+const isInCidr: Converter = {
+  becomes: '`ip_cidr_contains`',
+  parameters: ['target', 'networks'],
+  run: (program, lines, values) => {
+    const list = required(values, 'networks')
+    if (list.type !== 'list') throw new Unconvertible('`networks` must be a list that stands in the statement')
+    const networks = list.items.map((item) => lines.as(program.value(item, lines), 'text').code)
+    const target = textAt(program, lines, values)
+    return lines.fallible(`ip_cidr_contains([${networks.join(', ')}], ${target})`, 'boolean')
+  },
+}
+
 const fixed = (code: string, kind: Kind, becomes: string): Converter => ({
   becomes,
   parameters: [],
@@ -331,6 +364,16 @@ export const converters: Readonly<Record<string, Converter>> = {
     parameters: ['target'],
     run: (program, lines, values) => lines.fallible(`decode_base64(${textAt(program, lines, values)})`, 'text'),
   },
+  Decode: decode,
+  Hex: {
+    becomes: '`encode_base16`, of a text alone',
+    parameters: ['value'],
+    run: (program, lines, values) => ({
+      code: `encode_base16(${textAt(program, lines, values, 'value')})`,
+      kind: 'text',
+    }),
+  },
+  IsInCIDR: isInCidr,
   UUID: fixed('uuid_v4()', 'text', '`uuid_v4`'),
   UUIDv7: fixed('uuid_v7()', 'text', '`uuid_v7`'),
   Now: fixed('now()', 'time', '`now`'),
@@ -355,6 +398,7 @@ export const converters: Readonly<Record<string, Converter>> = {
   Hour: partOfTime('%-H'),
   Minute: partOfTime('%-M'),
   Second: partOfTime('%-S'),
+  Nanosecond: partOfTime('%f'),
   Weekday: partOfTime('%w'),
   Keys: {
     becomes: '`keys`',
