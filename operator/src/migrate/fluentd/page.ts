@@ -1,4 +1,4 @@
-// The tables of the guide for Fluentd. What many plugins have in common stands once.
+// The tables of the guide for Fluentd. One table lists options that many plugins have.
 
 import { type Described, mappingTables } from '../page.ts'
 import { flows } from './convert.ts'
