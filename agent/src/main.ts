@@ -2,13 +2,13 @@
 // The process: finds the sub-command, runs it and exits with its code. Commands are loaded when they are called, so that a
 // running agent holds nothing but what it needs.
 
+import { commandNamed, faultText, firstWords } from './cli/command-line.ts'
 import { type Command, commands as described } from './cli/commands.ts'
 import { keepCompiled } from './cli/compiled.ts'
 import { leaveMemoryOutOfDumps } from './cli/core-dump.ts'
 import { exitCodeOf, exitCodes } from './cli/exit-codes.ts'
 import { errorText, PenstockError } from './errors.ts'
 import { printable, printOnlyPrintable } from './printable.ts'
-import { closest } from './schema/problems.ts'
 import { readColor } from './terminal.ts'
 import { version } from './version.ts'
 
@@ -37,28 +37,24 @@ penstock-agent COMMAND --help says more; so does penstock-agent run --help about
 const ownStreams: ReadonlySet<string> = new Set(['run', 'remap', 'vrl'])
 
 async function main(argv: readonly string[]): Promise<number> {
-  const [first] = argv
-  if (first === '-V' || first === '--version') {
+  const { asks, words: given } = firstWords(argv)
+  const [first] = given
+  if (asks === 'version') {
     process.stdout.write(`penstock-agent ${version}\n`)
     return exitCodes.ok
   }
-  if (first === '--help' || first === '-h' || first === 'help') {
+  if (asks === 'help' || first === 'help') {
     process.stdout.write(usage())
     return exitCodes.ok
   }
   const isCommand = first !== undefined && !first.startsWith('-')
   const name = isCommand ? first : 'run'
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (command === undefined) {
-    const near = closest(name, Object.keys(commands))
-    const hint = near === undefined ? 'See penstock-agent --help.' : `Did you mean "${near}"?`
-    throw new PenstockError('PEN_USAGE', `There is no command "${name}". ${hint}`)
-  }
+  const command = commandNamed('penstock-agent', commands, name, '"')
   if (name !== 'run') endWithReader()
   if (!ownStreams.has(name)) printOnlyPrintable()
   else if (name !== 'run') printOnlyPrintable([process.stderr])
   const { run, flags, flagTable } = await command.load()
-  const words = isCommand ? argv.slice(1) : argv
+  const words = isCommand ? given.slice(1) : given
   const plain = readColor(words)
   return run((flags ?? flagTable)?.['color'] === undefined ? plain : words)
 }
@@ -89,20 +85,18 @@ async function taken(stream: NodeJS.WriteStream): Promise<void> {
   await promise
 }
 
-const isDebug = process.argv.includes('--debug')
+const argv = process.argv.slice(2)
 leaveMemoryOutOfDumps()
 keepCompiled()
 
 try {
-  const code = await main(process.argv.slice(2).filter((word) => word !== '--debug'))
+  const code = await main(argv)
   await outputTaken()
   process.exit(code)
 } catch (error) {
   const fault = !(error instanceof PenstockError)
-  const withStack = fault && isDebug && error instanceof Error
-  const what = fault
-    ? `A fault of Penstock itself: ${errorText(error)}\nWith --debug it shows where.`
-    : errorText(error)
+  const withStack = fault && firstWords(argv).isDebug && error instanceof Error
+  const what = fault ? faultText(error) : errorText(error)
   const text = withStack ? (error.stack ?? error.message) : what
   process.stderr.write(`${printable(text)}\n`)
   await outputTaken()

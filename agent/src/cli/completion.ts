@@ -9,8 +9,8 @@ import {
   type Shell,
   shells,
 } from '../schema/completion.ts'
-import { colorChoices } from '../terminal.ts'
 import { type Flags, flagHelp, parseArgs } from './args.ts'
+import { completionFlags } from './command-line.ts'
 import { type Command, commands } from './commands.ts'
 import { exitCodes } from './exit-codes.ts'
 import { referencePages } from './pages.ts'
@@ -18,12 +18,6 @@ import { referencePages } from './pages.ts'
 export const flags = {
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
-
-/** Flags that the program itself reads. */
-const ofEveryCommand: Flags = {
-  color: { type: 'string', oneOf: colorChoices, help: 'Whether to colour (auto).' },
-  debug: { type: 'boolean', help: 'Print the stack of an error.' },
-}
 
 /** The command that this file is. */
 const self: Command = { load: async () => ({ run, flags }), help: 'Print a completion script for a shell.' }
@@ -50,14 +44,7 @@ export async function run(argv: readonly string[]): Promise<number> {
 
 async function flagsOf(command: Command): Promise<readonly CompletionFlag[]> {
   const { flags, flagTable } = await command.load()
-  const table = { ...ofEveryCommand, ...(flags ?? flagTable) }
-  return Object.entries(table).map(([name, flag]) => ({
-    name,
-    short: flag.short,
-    help: flag.help,
-    takesValue: flag.type !== 'boolean' && flag.type !== 'count',
-    values: flag.oneOf,
-  }))
+  return completionFlags(flags ?? flagTable ?? {})
 }
 
 function wordsOf(command: string): readonly string[] {

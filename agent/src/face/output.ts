@@ -2,7 +2,7 @@
 
 export { type Field, outputFormats, rowsText, rowText } from '../cli/rows.ts'
 export { prettyLog, type Screen, type Style, styled } from '../formats/pretty.ts'
-export { type CompletionCommand, type CompletionFlag, completionScript, shells } from '../schema/completion.ts'
+export { type CompletionCommand, completionScript, shells } from '../schema/completion.ts'
 export { watchFiles } from '../topology/watch.ts'
 
 /** Prints the page of a component, function, metric or error. Loaded late, because it reads every component. */

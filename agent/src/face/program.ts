@@ -1,6 +1,7 @@
 // What every program starts with: version, compile cache, printable output, colours of the terminal, waits. Light: `penstock --version`
 // loads it.
 
+export { commandNamed, completionFlags, faultText, firstWords } from '../cli/command-line.ts'
 export { keepCompiled, threadEnvironment } from '../cli/compiled.ts'
 export { leaveMemoryOutOfDumps } from '../cli/core-dump.ts'
 export { pause } from '../clock.ts'

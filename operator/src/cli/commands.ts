@@ -1,7 +1,7 @@
 // The commands of `penstock`, how each is found, and the report of an error that ended one.
 
-import { closest, errorText, exitCodeOf, exitCodes, PenstockError } from '@penstock/agent/errors'
-import { readColor, version } from '@penstock/agent/program'
+import { errorText, exitCodeOf, exitCodes, PenstockError } from '@penstock/agent/errors'
+import { commandNamed, faultText, firstWords, readColor, version } from '@penstock/agent/program'
 import type { Command } from './completion.ts'
 
 export const commands: Readonly<Record<string, Command>> = {
@@ -53,23 +53,23 @@ export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', '
 
 /** Runs a command; gives the exit code. */
 export async function main(given: readonly string[]): Promise<number> {
-  const isDebug = given.includes('--debug')
-  const [name, ...argv] = given.filter((word) => word !== '--debug')
-  if (name === undefined || name === '--help' || name === '-h' || (name === 'help' && argv.length === 0)) {
+  const { isDebug, asks, words } = firstWords(given)
+  const [name, ...argv] = words
+  if (name === undefined || asks === 'help' || (name === 'help' && argv.length === 0)) {
     console.log(usage)
     return name === undefined ? 64 : 0
   }
-  if (name === '--version' || name === '-V' || name === 'version') {
+  if (asks === 'version' || name === 'version') {
     console.log(`penstock ${version}`)
     return 0
   }
   if (name === 'help') return await main([...argv, '--help'])
-  const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (command === undefined) {
-    const meant = closest(name, Object.keys(commands))
-    const hint = meant === undefined ? 'See `penstock --help`.' : `Did you mean \`${meant}\`?`
-    console.error(`There is no command \`${name}\`. ${hint}`)
-    return 64
+  let command: Command
+  try {
+    command = commandNamed('penstock', commands, name, '`')
+  } catch (error) {
+    console.error(errorText(error))
+    return exitCodeOf(error)
   }
   try {
     const { usage: its, options, run } = await command.load()
@@ -130,6 +130,5 @@ function endOf(command: string, error: unknown): { report: string; code: number 
     return { report: `The API server cannot be reached: ${errorText(error)}.\n${help}`, code: exitCodes.unavailable }
   }
   if (syscall !== undefined) return { report: errorText(error), code: exitCodes.io }
-  const text = error instanceof Error ? errorText(error) : String(error)
-  return { report: `A fault of Penstock itself: ${text}\nWith --debug it shows where.`, code: exitCodes.internal }
+  return { report: faultText(error), code: exitCodes.internal }
 }

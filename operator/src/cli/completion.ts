@@ -1,14 +1,8 @@
 // `penstock completion SHELL`: a completion script, derived from the commands and their flags.
 
 import { PenstockError } from '@penstock/agent/errors'
-import {
-  type CompletionCommand,
-  type CompletionFlag,
-  completionScript,
-  referencePages,
-  shells,
-} from '@penstock/agent/output'
-import { colorChoices } from '@penstock/agent/program'
+import { type CompletionCommand, completionScript, referencePages, shells } from '@penstock/agent/output'
+import { completionFlags } from '@penstock/agent/program'
 import { type CommandOptions, parseFlags } from './arguments.ts'
 
 /** What a file of `cli/` gives. `operator` and `webhook` print their many flags themselves. */
@@ -22,13 +16,6 @@ export interface Command {
   readonly about: string
   readonly load: () => Promise<CommandModule>
 }
-
-/** Flags that the program itself reads. */
-const ofEveryCommand: readonly CompletionFlag[] = [
-  { name: 'help', help: '', takesValue: false },
-  { name: 'color', help: '', takesValue: true, values: colorChoices },
-  { name: 'debug', help: '', takesValue: false },
-]
 
 const usage = `Usage: penstock completion ${shells.join('|')}
 
@@ -57,7 +44,7 @@ function described(commands: Readonly<Record<string, Command>>): Promise<Complet
   return Promise.all(
     Object.entries(commands).map(async ([name, { about, load }]): Promise<CompletionCommand> => {
       const { options = {} } = name === 'completion' ? {} : await load()
-      return { name, help: about, flags: flagsOf(options), words: await wordsOf(name) }
+      return { name, help: about, flags: completionFlags(options), words: await wordsOf(name) }
     }),
   )
 }
@@ -65,12 +52,4 @@ function described(commands: Readonly<Record<string, Command>>): Promise<Complet
 async function wordsOf(name: string): Promise<readonly string[]> {
   if (name === 'completion') return shells
   return name === 'explain' ? (await referencePages()).flatMap((page) => page.names) : []
-}
-
-function flagsOf(options: CommandOptions): readonly CompletionFlag[] {
-  const flags = Object.entries(options).map(([name, { type, short }]) => {
-    return { name, short, help: '', takesValue: type === 'string' }
-  })
-  const known = new Set(flags.map(({ name }) => name))
-  return [...flags, ...ofEveryCommand.filter(({ name }) => !known.has(name))]
 }
