@@ -9,7 +9,7 @@ export function expectClean(result: CommandResult): void {
   expect(result.stdout + result.stderr).not.toContain('ERROR')
 }
 
-/** Nor anything to warn of, such as a request that was tried again; that a busy machine let it stand still says nothing of it. */
+/** No warnings either, such as that of a repeated request. A warning that the process stood still on a busy machine is ignored. */
 export function expectNoWarning(result: CommandResult): void {
   expectClean(result)
   const said = (result.stdout + result.stderr)

@@ -122,7 +122,7 @@ export function impatientSink(input: string, uri: string, buffer: object): Recor
 
 export const onDisk = (more: object = {}) => ({ type: 'disk', max_size: 268_435_488, ...more })
 
-/** Waits until something holds; what it last was is part of the failure. */
+/** Waits until a condition holds; the failure shows the last value. */
 export async function eventually(
   what: string,
   timeoutMs: number,

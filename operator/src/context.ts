@@ -37,7 +37,7 @@ export interface OperatorSettings {
   readonly webhookAddress: string
   /** Image of agents that name none. */
   readonly agentImage: string
-  /** The NetworkPolicy of Agents that say nothing about theirs; undefined: none. */
+  /** The NetworkPolicy of Agents that do not configure one; undefined: none. */
   readonly agentNetworkPolicy: 'Metadata' | 'NoMetadata' | undefined
   /** Secret with the token that may read metrics, in the namespace of an Agent; empty: none. */
   readonly metricsTokenSecret: string
@@ -59,7 +59,7 @@ export interface ArtifactChange {
 
 /** The newest accepted version of every Pipeline. */
 export interface ArtifactStore {
-  /** Whether every Pipeline that was there at the start has been compiled: before that, nothing may be taken away. */
+  /** Whether every Pipeline of the start has been compiled. Until then, the operator removes nothing. */
   readonly complete: boolean
   get(id: string): Artifact | undefined
   values(): IterableIterator<Artifact>

@@ -144,7 +144,7 @@ function valueIn(secretsDir: string, key: string): Buffer | undefined {
   }
 }
 
-/** Whether a version comes before another; what is not a version comes first. */
+/** Whether a version comes before another. Text that is no version comes first. */
 export function olderThan(version: string, than: string): boolean {
   const parts = (text: string) => (/^\d+(\.\d+)*/.exec(text)?.[0] ?? '').split('.').map(Number)
   const own = parts(version)

@@ -113,7 +113,7 @@ export interface BundlePipeline {
   readonly egress?: EgressOptions
   /** Ids of components that belong to the platform, which may connect to anywhere and read files of the agent. */
   readonly platform?: readonly string[]
-  /** What its programs may use up for one event, where that is not the default. */
+  /** Budget of its programs for one event, if it differs from the default. */
   readonly programBudget?: Partial<ProgramBudget>
   /** Weight of its share of the thread. */
   readonly cpuShare?: number

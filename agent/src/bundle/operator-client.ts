@@ -25,7 +25,7 @@ export class OperatorClient {
     this.#address = address
   }
 
-  /** @param keep bytes of the answer that are kept; the client's usual number if not given */
+  /** @param keep bytes of the answer that are kept; the client's default if not given */
   async post(path: string, body: Buffer | object, signal: AbortSignal, keep?: number): Promise<HttpResponse> {
     const { url, tokenFile } = this.#address
     this.#client ??= new HttpClient({ tls: this.#tls(), proxy: () => undefined })

@@ -86,7 +86,10 @@ function converterOf(type: string, timezone: string): Convert | undefined {
 class CsvTable implements Table {
   readonly #names: readonly string[]
   readonly #rows: readonly ValueObject[]
-  /** By case and columns: rows by the key of their values. Each is bounded by the file, and conditions may come from data. */
+  /**
+   * Indexes by letter case and columns; each finds rows by their values. The size of the file limits an index. Their number is bounded because
+   * conditions may come from data.
+   */
   readonly #indexes = new BoundedMap<Map<string, number[]>>({ maxEntries: 64, maxBytes: 1 << 20 })
 
   constructor(names: readonly string[], rows: readonly ValueObject[]) {

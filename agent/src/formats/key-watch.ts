@@ -11,7 +11,7 @@ const judgeAfter = 512
 /** Slots of the table at first, for the few sequences of most places, and for all others. Powers of two. */
 const fewSlots = 256
 const manySlots = 8192
-/** With many slots, keys are data when fewer objects than this had keys that were known, and are not any more when more than the other had. */
+/** With many slots, keys become data if fewer objects than the first number had known keys, and cease to be if more than the second had. */
 const fewKnown = judgeAfter / 4
 const manyKnown = judgeAfter / 2
 

@@ -1,6 +1,6 @@
 // How many steps a backtracking engine can need for a pattern and a text of a given length: an upper bound, never less.
 // The bound is worked out on the positions of the pattern, that is the places where it reads one character, and on which may
-// follow which. Where two that may follow can read the same character the engine may have to try both.
+// follow which. If two successors can read the same character, the engine may have to try both.
 
 import { anchored, type CharacterSet, longest, nullable, type RegexNode, type RegexTree } from './regex-syntax.ts'
 

@@ -173,7 +173,7 @@ function regex(random: Random): string {
   return `r'${flags}${random.chance(0.2) ? '^' : ''}${group}${alternatives}${random.chance(0.2) ? '$' : ''}'`
 }
 
-/** What holds for an expression and a text: functions of one family agree, and nothing of the text is lost. */
+/** Properties of an expression and a text: functions of one family agree, and no part of the text is lost. */
 const ofRegex: readonly ((expression: string) => string)[] = [
   (expression) => `match(string!(.s), ${expression}) == (find(string!(.s), ${expression}) != null)`,
   (expression) =>

@@ -1,5 +1,5 @@
-// What a Lease of the Kubernetes API says of who leads, as agents and operators write it. Its times are for people: who takes part
-// counts by its own clock, and by what it sees change.
+// The Lease by which agents and operators elect a leader. Its times are for people: participants measure with their own clocks when they
+// see it change.
 
 export interface Lease {
   readonly apiVersion: string

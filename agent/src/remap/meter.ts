@@ -12,7 +12,7 @@ import type { ProgramBudget } from './rules.ts'
 
 const bytesOfItem = 8
 const bytesOfField = 24
-/** A concatenation keeps both of its texts, and is as large as this itself. */
+/** Size of a concatenation itself; it also keeps both of its texts. */
 export const bytesOfJoint = 32
 /** So many bytes are worked on in about the time of a turn. */
 export const bytesOfTurn = 64

@@ -103,7 +103,7 @@ export function applyToMetric(metric: MetricEvent, shown: ValueObject, object: V
     const value = after[name]
     if (value === undefined) continue
     const old = metric.tags?.get(name)
-    // What was not touched keeps all its values, also those that the mode does not show.
+    // An untouched metric keeps all its values, including those that the mode does not show.
     const kept = before !== undefined && getField(before, name) === value ? old : undefined
     const given = kept === undefined ? tagOf(value, mode) : kept
     if (given !== undefined) tags.set(name, given)

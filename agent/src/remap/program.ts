@@ -253,7 +253,7 @@ export class Program implements Runs {
     return guarded(this.#generated, frame)
   }
 
-  /** Metadata after a run: what was given if nothing changed. */
+  /** Metadata after a run; the given object if nothing changed. */
   metadataAfter(before: EventMetadata): EventMetadata {
     const value = this.frame.metadata
     const { secrets } = this.#runtime

@@ -117,7 +117,7 @@ function jsonObject(text: string, name: string): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-/** Standard output of a command that was given a request on standard input. */
+/** Standard output of a command that receives a request on standard input. */
 async function asked(command: readonly string[], request: string, timeoutSecs: number): Promise<string> {
   const [program = '', ...args] = command
   const { promise, resolve, reject } = Promise.withResolvers<string>()

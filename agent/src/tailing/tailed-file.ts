@@ -102,7 +102,7 @@ export class TailedFile<State> {
   writtenTo: number
   progress: Progress
   state: State
-  /** Within a line that is too long, until its end. */
+  /** True while the reader skips the rest of a line that is too long. */
   discarding = false
   lastData: number
   goneSince: number | undefined

@@ -3,7 +3,7 @@
 
 import { errorCodes, type FailureKind, failureOf, PenstockError } from '../errors.ts'
 
-/** Text with what of it holds nothing of events, answers or secrets: a name, a word of ours, a constant sentence. */
+/** Text that contains no part of events, answers or secrets: a name, a fixed word, a constant sentence. */
 export class Fact {
   readonly text: string
   readonly shown: string

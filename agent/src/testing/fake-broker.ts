@@ -270,7 +270,7 @@ export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker>
   return broker
 }
 
-/** What a send says, checked against its checksum. */
+/** The content of a send; its checksum must match. */
 function storedSend(bytes: Buffer, topic: string): StoredSend {
   if (bytes.readUInt16BE(0) !== 0x0e01) throw new Error('A send without a checksum.')
   const rest = bytes.subarray(6)

@@ -41,7 +41,7 @@ export interface DerivedFolder {
   readonly shared?: true
 }
 
-/** Writes folders, or only says what differs; gives the exit code. */
+/** Writes folders, or only lists the differences; returns the exit code. */
 export async function deriveFolders(
   folders: readonly DerivedFolder[],
   check: boolean,

@@ -2,7 +2,7 @@
 
 export const maxDepth = 100
 
-/** Whether a value has more levels of lists and tables than anything is read from. */
+/** Whether a value has more nested lists and tables than the operator accepts. */
 export function isTooDeep(value: unknown, max = maxDepth): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {

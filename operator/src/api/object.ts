@@ -1,4 +1,4 @@
-// Kubernetes objects as far as every kind has them.
+// The parts that Kubernetes objects of every kind have.
 
 export interface ObjectMeta {
   readonly name: string

@@ -100,7 +100,7 @@ function agentOf(files: readonly NamedText[], from: string | undefined): OldAgen
   return found
 }
 
-/** What cannot be read at all is known to nobody: then the first mistake in it is the news. */
+/** Reports the first mistake of a file that is not valid YAML: no format would recognize it. */
 function refuseInvalidYaml({ file, text }: NamedText): void {
   if (!/\.ya?ml$/i.test(file)) return
   const { documents, lines, problem } = readYamlDocuments(text)

@@ -25,7 +25,7 @@ const ruleTexts: Readonly<Record<string, string>> = {
   SecretKeyNotFound: 'A Secret or ConfigMap has no such key.',
 }
 
-/** The class of a problem: the reason that a status would give. */
+/** The class of a problem: the reason that the condition would have. */
 function ruleOf(problem: Problem): string {
   const reason = (problem as { readonly reason?: unknown }).reason
   return typeof reason === 'string' ? reason : 'Resource'

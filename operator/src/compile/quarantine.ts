@@ -35,7 +35,7 @@ export const maxEntries = 500
 /** Operators that may end while they compile something: one may have ended for another reason. */
 const maxEnds = 2
 
-/** Everything about a quarantine but where it is kept. */
+/** A quarantine, except where it is stored. */
 export class MemoryQuarantine implements Quarantine {
   readonly #entries: Map<string, Entry>
   readonly #active = new Set<string>()

@@ -76,7 +76,7 @@ export interface Recreation {
   readonly what: string
 }
 
-/** How a change makes the workload anew, if it does. */
+/** How a change recreates the workload, if it does. */
 export function recreation(
   agent: Agent,
   live: { readonly deployment: KubeObject | undefined; readonly set: StatefulSetObject | undefined },

@@ -35,7 +35,7 @@ export interface Traffic extends Record<(typeof addedFigures)[number], number> {
   silentMs: number
 }
 
-/** Pipelines of which some node has files to read; undefined: not every pod has said. */
+/** Pipelines for which a node has found files; undefined until every pod has reported. */
 export function readingOf(live: readonly Report[]): ReadonlySet<string> | undefined {
   const all = new Set<string>()
   for (const { reading } of live) {
@@ -61,7 +61,7 @@ export function addTraffic(sum: Traffic, part: Readonly<Traffic>): void {
   }
 }
 
-/** Sums of the last reports by pipeline: most pods say nothing of most pipelines. */
+/** Sums of the last reports, by pipeline. Most pods report only a few pipelines. */
 export function trafficOf(live: readonly Report[]): Map<string, Traffic> {
   const sums = new Map<string, Traffic>()
   for (const { node, pipelines, silentSince, at } of live) {

@@ -3,7 +3,7 @@
 
 import type { RolloutRecord } from './delivery.ts'
 
-/** On an Agent: the beginning of a revision, and when it was asked for, so that asking again is something new. */
+/** Annotation of an Agent: the first characters of a revision and the time of the request, so that a repeated request counts as new. */
 export const undoAnnotation = 'penstock.dev/undo'
 
 export interface Undone {

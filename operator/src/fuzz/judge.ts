@@ -222,7 +222,7 @@ function optionProblem(part: Part, hasPolicy: boolean): string | undefined {
 function isDenied(text: string): boolean {
   for (const each of text.split(',')) {
     const named = URL.parse(each)
-    // Schemes that the web does not know keep their hosts as they are written.
+    // The URL parser keeps the hosts of unknown schemes as they are written.
     const rest = named !== null && named.host !== '' ? named.href.slice(named.protocol.length) : `//${each.trim()}`
     const host =
       URL.parse(`http:${rest}`)

@@ -1,4 +1,4 @@
-// The way to the API server: where it is and who we are, from a kubeconfig or the pod's service account. They are read again every
+// The connection to the API server: its address and credentials, from a kubeconfig or the pod's service account. They are read again every
 // minute, so that rotated tokens, certificates and authorities are used.
 
 import { existsSync, readFileSync } from 'node:fs'

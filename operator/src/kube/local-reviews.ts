@@ -19,7 +19,7 @@ export interface LocalReviewOptions {
   readonly namespaces: readonly string[]
   /** Our own token: it is for the audience that those of others for the API server are for. */
   readonly ownToken: () => string | undefined
-  /** Least time between two looks at the keys that a token of an unknown key causes; 30 s if not given. */
+  /** Minimum time between two reads of the keys because of tokens with an unknown key; 30 s if not given. */
   readonly renewMs?: number
 }
 

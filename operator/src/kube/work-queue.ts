@@ -81,7 +81,7 @@ export class WorkQueue {
     this.#hand()
   }
 
-  /** Adds a key later; of two times the earlier holds. */
+  /** Adds a key after a delay; the earlier of two delays applies. */
   addAfter(key: string, delayMs: number, priority: Priority = 'user'): void {
     if (this.#closed) return
     if (delayMs <= 0) {

@@ -153,7 +153,7 @@ export class WebhookServer implements AsyncDisposable {
     })
   }
 
-  /** Looks at the path alone until it is clear that the API server asks. */
+  /** Reads only the path until the caller is known to be the API server. */
   #serve(request: IncomingMessage, answer: ServerResponse): void {
     const end = (code: number, body: object) => {
       const text = JSON.stringify(body)
@@ -235,7 +235,7 @@ export class WebhookServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose]() {
     if (!this.#server.listening) return
-    // What is being answered is answered; connections that wait for nothing end now.
+    // Requests under way are answered; idle connections end now.
     this.#server.closeIdleConnections()
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     const last = setTimeout(() => this.#server.closeAllConnections(), budgetMs)

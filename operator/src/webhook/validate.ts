@@ -19,7 +19,7 @@ export interface Verdict {
   readonly warnings: readonly string[]
 }
 
-/** Reasons that another object may still fix: a referenced object may be applied a moment later. */
+/** Reasons that another object can fix: a referenced object may be applied a moment later. */
 const fixable: ReadonlySet<Reason> = new Set([
   'SourceNotFound',
   'SinkNotFound',

@@ -57,7 +57,7 @@ export function dateOf(args: readonly Argument[]): { source: string; filter: Fil
       if (missing.time) text += ' 00:00:00'
       const read = parseTimestamp(compiledForm, text, here)?.ms
       if (read === undefined || read <= present.getTime() || !(missing.day || missing.year)) return read
-      // What would lie ahead is that of yesterday, or of the last year.
+      // A time in the future means yesterday, or last year.
       const past = new Date(read)
       if (!missing.day) past.setUTCFullYear(past.getUTCFullYear() - 1)
       else if (past.getUTCDate() > 1) past.setUTCDate(past.getUTCDate() - 1)

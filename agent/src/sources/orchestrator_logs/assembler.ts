@@ -26,7 +26,7 @@ export class LineAssembler {
   readonly #options: AssemblerOptions
   readonly #events: ComponentEvents
   readonly #hasFile: boolean
-  /** Complete events that are not handed on yet. */
+  /** Complete events that have not been sent yet. */
   collected: LogEvent[] = []
 
   constructor(options: AssemblerOptions, events: ComponentEvents) {

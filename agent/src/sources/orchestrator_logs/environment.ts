@@ -210,7 +210,7 @@ class Subscribed implements PodLogEnvironment {
 }
 
 function nodeName(option: string | undefined): string {
-  // What is left of a variable that is not set is no name.
+  // An unset variable leaves its placeholder, which is no name of a node.
   if (option !== undefined && option !== '' && !/^\$\{.*\}$/.test(option)) return option
   const name = process.env['AGENT_SELF_NODE_NAME'] || process.env['VECTOR_SELF_NODE_NAME']
   if (name) return name

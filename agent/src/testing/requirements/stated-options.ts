@@ -218,7 +218,7 @@ function groupOptions(group: string, component: string, own: readonly Cells[]): 
   return group === 'encoding' ? encodingOptions(options, rule, own) : options
 }
 
-/** Those of sinks with a codec, or the few that the rule names. */
+/** Options of sinks with a codec, or the few that the rule names. */
 function encodingOptions(options: readonly StatedOption[], rule: string, own: readonly Cells[]): StatedOption[] {
   const codec = own.find((row) => namesOf(row).includes('encoding.codec'))
   const words = wordsOf(rule).map((word) => `encoding.${word}`)

@@ -15,7 +15,7 @@ type LiveWorkload = Parameters<typeof recreation>[1]
 /** The operator tries an Agent again after this time if a right to write is missing. */
 export const deniedMs = 15_000
 
-/** An Agent may be older than the schema of its kind: it keeps what it has, and the condition reports the fields that do not fit. */
+/** An Agent may be older than the schema of its kind. It keeps its spec, and the condition reports fields that do not fit. */
 export function acceptedOf(agent: Agent): Finding {
   return { type: 'Accepted', ...shapeVerdict(agent) }
 }

@@ -115,7 +115,7 @@ export class Workloads {
       .delete(type, namespace, name, { signal, ...(uid === undefined ? {} : { uid }) })
   }
 
-  /** Applies what an Agent's workload is made of, and removes what it is not made of any more. */
+  /** Applies the objects of an Agent's workload, and deletes those that it no longer needs. */
   async apply(agent: Agent, memory: Applied, delivered: Delivered | undefined, signal: AbortSignal): Promise<void> {
     const { settings, kube } = this.#context
     const client = kube.as('agent')

@@ -1,4 +1,4 @@
-// What the compile step could not know of a Pipeline: who runs it, and whether it fits into the quotas that it shares.
+// Verdicts that depend on other objects than the Pipeline: which Agents run it, and whether it fits into the quotas that it shares.
 
 import { type Agent, refusalOf, remedyOf, selectsPipeline, takes } from '../../api/agent.ts'
 import { keyOf } from '../../api/object.ts'
@@ -42,7 +42,7 @@ export class Judge {
     this.#newest = newest
   }
 
-  /** What the compile step could not know: who runs it, and whether it fits. */
+  /** Adds to the verdicts of the compile step who runs the Pipeline, and whether it fits into quotas. */
   verdicts(pipeline: Pipeline, result: CompileResult, author: Author | undefined): Verdicts {
     const { resolved } = result
     if (result.accepted.status !== 'True' || result.artifact === undefined)
@@ -127,7 +127,7 @@ export class Judge {
   #refusedBy(artifact: Artifact): string | undefined {
     const settings = this.#settings
     for (const agent of this.#agents.values()) {
-      // Whom a tenant's Agent would like to run is no concern of others.
+      // Other namespaces must not learn what a tenant's Agent selects.
       if (agent.metadata.deletionTimestamp !== undefined || agent.metadata.namespace !== artifact.namespace) continue
       if (!selectsPipeline(agent, artifact, this.#labelsOfHome(artifact), settings)) continue
       const refusal = refusalOf(agent, artifact, settings)

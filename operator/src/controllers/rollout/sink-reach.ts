@@ -39,7 +39,7 @@ export class SinkReach {
       for (const object of cache.values()) {
         const key = `${kind.kind}/${keyOf(object)}`
         const found = reaches.get(key)?.finding((refusal) => this.#destinationsOf(refusal))
-        if (found === undefined) continue // nothing new: what was said stays
+        if (found === undefined) continue // nothing new: the condition stays
         const finding = this.#texts.finding(key, (object as Sink).status?.conditions, found, now)
         const generation = object.metadata.generation ?? 0
         this.#context.status.report(kind, object, 'rollout', { generation, findings: [finding] })
@@ -47,7 +47,7 @@ export class SinkReach {
     }
   }
 
-  /** Of the sinks that a Pipeline has itself. A finding for this generation stays until there is another one. */
+  /** Finding for a Pipeline's own sinks. It stays for this generation until there is another one. */
   ofPipeline(
     id: string,
     { metadata, spec, status }: Pipeline,

@@ -17,9 +17,9 @@ export interface AgentView {
   /** Number of pods that must run it. */
   readonly desired: number
   readonly live: readonly Report[]
-  /** Number of pods that have said nothing for a while. */
+  /** Number of pods without a recent report. */
   readonly stale: number
-  /** How its pods stand; what serves is what Pipelines are measured by. */
+  /** State of its pods. Pipelines are measured by those that serve. */
   readonly turnout: Turnout
   /** Whether its pods have been the same for a while. */
   readonly isSettled: boolean
@@ -29,9 +29,9 @@ export interface AgentView {
   readonly byRevision: ReadonlyMap<string, readonly Report[]>
   /** Reports that name a failed pipeline, by its id. */
   readonly failing: ReadonlyMap<string, readonly Report[]>
-  /** What live pods said last, summed up by pipeline: most pods say nothing of most pipelines. */
+  /** Sums of the last reports of live pods, by pipeline. Most pods report only a few pipelines. */
   readonly traffic: ReadonlyMap<string, Traffic>
-  /** Pipelines of which some node has files to read; undefined: not every pod has said. */
+  /** Pipelines for which a node has found files; undefined until every pod has reported. */
   readonly reading: ReadonlySet<string> | undefined
 }
 
