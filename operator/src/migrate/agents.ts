@@ -4,6 +4,9 @@ import { convertAlloy } from './alloy/convert.ts'
 import { alloyTables } from './alloy/page.ts'
 import { isAlloy } from './alloy/read.ts'
 import type { Draft, Included, NamedText } from './draft.ts'
+import { convertFilebeat } from './filebeat/convert.ts'
+import { filebeatTables } from './filebeat/page.ts'
+import { isFilebeat } from './filebeat/read.ts'
 import { convertFluentBit, isFluentBit } from './fluent-bit/convert.ts'
 import { fluentBitTables } from './fluent-bit/page.ts'
 import { fluentBitTrial } from './fluent-bit/trial.ts'
@@ -53,6 +56,7 @@ export const oldAgents: readonly OldAgent[] = [
     trial: fluentBitTrial,
   },
   { name: 'fluentd', title: 'Fluentd', recognises: isFluentd, convert: convertFluentd, tables: fluentdTables },
+  { name: 'filebeat', title: 'Filebeat', recognises: isFilebeat, convert: convertFilebeat, tables: filebeatTables },
   { name: 'alloy', title: 'Alloy', recognises: isAlloy, convert: convertAlloy, tables: alloyTables },
   { name: 'promtail', title: 'Promtail', recognises: isPromtail, convert: convertPromtail, tables: promtailTables },
   {

@@ -1,0 +1,276 @@
+// A configuration of Filebeat to a Pipeline: inputs, what autodiscovery would start, the processors of all, and the output.
+
+import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
+import { flagIn, option, type Part, Report, textIn } from '../loki/context.ts'
+import { below, flagOf, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { conditionOf } from './conditions.ts'
+import { inputs, ownFields, refusedInputs } from './inputs.ts'
+import { outputs, refusedOutputs } from './outputs.ts'
+import { kubernetesLines, stepsOf } from './processors.ts'
+import { configsOf, partOf } from './read.ts'
+
+/** Settings of the program itself. */
+const replaced = new Set([
+  'logging',
+  'http',
+  'path',
+  'queue',
+  'max_procs',
+  'name',
+  'shutdown_timeout',
+  'registry',
+  'monitoring',
+  'features',
+  'seccomp',
+  'timestamp',
+  'instrumentation',
+  'gc_percent',
+])
+const ofDestination = new Set(['setup', 'cloud'])
+
+export function convertFilebeat(files: readonly NamedText[], _included: Included, draft: Draft): void {
+  const report = new Report(draft.gaps)
+  const configs = files.flatMap((file) => configsOf(file, draft.gaps))
+  const [first] = configs
+  if (first === undefined) {
+    const file = files[0]?.file ?? ''
+    report.gap(
+      { file, line: 1 },
+      file,
+      'the file has no `filebeat` or `output`',
+      'Name the file that has them, or `--from` the agent that it is for.',
+    )
+  }
+  for (const config of configs) new Conversion(draft, report, config).run()
+  complete(draft, report, { file: files[0]?.file ?? '', line: first?.line ?? 1 })
+}
+
+class Conversion {
+  readonly #draft: Draft
+  readonly #report: Report
+  readonly #config: Tree
+  readonly #heads: string[] = []
+
+  constructor(draft: Draft, report: Report, config: Tree) {
+    this.#draft = draft
+    this.#report = report
+    this.#config = config
+  }
+
+  run(): void {
+    const filebeat = below(this.#config, 'filebeat')
+    for (const input of [...itemsOf(below(filebeat, 'inputs')), ...itemsOf(below(filebeat, 'prospectors'))])
+      this.#input(input, [])
+    for (const provider of itemsOf(below(filebeat, 'autodiscover', 'providers'))) this.#provider(provider)
+    for (const module of itemsOf(below(filebeat, 'modules'))) this.#module(module)
+    this.#settings(filebeat)
+    const global: readonly Step[] = [
+      ...ownFields(
+        below(this.#config, 'fields'),
+        flagOf(below(this.#config, 'fields_under_root')) === true,
+        textsOf(below(this.#config, 'tags')),
+      ),
+      ...this.#processing(below(this.#config, 'processors')),
+    ]
+    const place = below(this.#config, 'processors') ?? this.#config
+    const origin = { file: place.file, line: place.line, subject: 'processors' }
+    const heads = this.#heads.length === 0 ? [] : this.#draft.append(this.#heads, global, 'processors', origin)
+    this.#output(heads)
+  }
+
+  #processing(list: Tree | undefined): readonly Step[] {
+    return itemsOf(list).flatMap((item) => [...stepsOf(item, this.#report, partOf)])
+  }
+
+  /** @param before steps that come before the processors of the input */
+  #input(tree: Tree, before: readonly Step[], rename?: string): void {
+    const type = textOf(below(tree, 'type')) ?? 'log'
+    const part: Part = { ...partOf(type, tree), name: type }
+    if (flagIn(part, 'enabled') === false) return
+    const name = rename ?? textIn(part, 'id') ?? `${type}-input`
+    const mapping = inputs.find((each) => each.name === type)
+    const origin = { file: part.file, line: part.line, subject: `input ${type}` }
+    if (mapping === undefined) {
+      this.#report.refused(part, 'input', refusedInputs)
+      const comments = [
+        `GAP: the input \`${type}\` (${part.file}:${part.line}) has no counterpart. This source reads nothing.`,
+      ]
+      this.#heads.push(
+        this.#draft.add('sources', name, { type: 'file', config: { include: [`/var/empty/${type}`] }, comments }),
+      )
+      return
+    }
+    this.#report.options(part, mapping)
+    const { component, steps } = mapping.build(part, this.#report)
+    const source = this.#draft.add('sources', name, component)
+    const all = [...steps, ...before, ...this.#processing(option(part, 'processors'))]
+    this.#heads.push(...this.#draft.append([source], all, `${name}-event`, origin))
+  }
+
+  /** A provider of autodiscovery: all pods, or those that templates choose. */
+  #provider(tree: Tree): void {
+    const part = partOf('autodiscover', tree)
+    const type = textIn(part, 'type')
+    if (type !== 'kubernetes') {
+      this.#report.gap(
+        tree,
+        `autodiscover ${type ?? ''}`,
+        'pods are found by Kubernetes alone',
+        'Give paths to a `file` source.',
+      )
+      return
+    }
+    const metadata: Step = {
+      type: 'remap',
+      text: kubernetesLines([], flagIn(part, 'labels.dedot') !== false).join('\n'),
+    }
+    const hints = below(tree, 'hints')
+    if (flagOf(below(hints, 'enabled')) === true) {
+      const byDefault = below(hints, 'default_config')
+      if (flagOf(below(byDefault, 'enabled')) === false) {
+        this.#report.gap(
+          hints ?? tree,
+          'hints',
+          'annotations of pods do not choose what is read',
+          'Choose pods by `selector` of the source.',
+        )
+      }
+      this.#report.replaced(
+        hints ?? tree,
+        'hints',
+        'annotations `co.elastic.logs/…` of pods are not read',
+        'Write a source with `selector` for pods that need other settings.',
+      )
+      const config = isMap(byDefault) && byDefault.value.has('type') ? byDefault : containers(tree)
+      this.#input(config, [metadata], 'pods')
+    }
+    for (const [index, template] of itemsOf(below(tree, 'templates')).entries()) {
+      const condition = conditionOf(below(template, 'condition'), this.#report)
+      const before: readonly Step[] = [
+        metadata,
+        ...(condition === undefined ? [] : [{ type: 'filter', text: condition } as const]),
+      ]
+      for (const config of itemsOf(below(template, 'config'))) {
+        if (below(config, 'module') !== undefined) this.#module(config)
+        this.#input(
+          below(config, 'module') === undefined ? config : containers(config),
+          before,
+          `template-${index + 1}`,
+        )
+      }
+    }
+  }
+
+  #module(tree: Tree): void {
+    const name = textOf(below(tree, 'module')) ?? ''
+    this.#report.gap(
+      tree,
+      `module ${name}`,
+      'pipelines of modules are not converted',
+      'Parse the lines in a remap transform, such as with `parse_nginx_log` or `parse_apache_log`.',
+    )
+  }
+
+  #settings(filebeat: Tree | undefined): void {
+    const known = new Set([
+      'inputs',
+      'prospectors',
+      'autodiscover',
+      'modules',
+      'registry',
+      'shutdown_timeout',
+      'config',
+      'overwrite_pipelines',
+      'registry_file',
+      'registry_flush',
+    ])
+    for (const [name, item] of isMap(filebeat) ? filebeat.value : []) {
+      if (name === 'config') {
+        this.#report.gap(
+          item,
+          'filebeat.config',
+          'inputs and modules in other files are not read',
+          'Convert these files, too, in a configuration with `filebeat.inputs`.',
+        )
+      } else if (!known.has(name))
+        this.#report.gap(
+          item,
+          `filebeat.${name}`,
+          'the option has no counterpart',
+          'The Pipeline behaves as if it were not given.',
+        )
+    }
+    for (const [name, item] of isMap(this.#config) ? this.#config.value : []) {
+      if (['filebeat', 'output', 'processors', 'fields', 'fields_under_root', 'tags'].includes(name)) continue
+      if (replaced.has(name))
+        this.#report.replaced(item, name, 'it is a setting of the program', 'The agent has its own.')
+      else if (ofDestination.has(name)) {
+        this.#report.replaced(
+          item,
+          name,
+          'the agent sets nothing up at the destination',
+          'Templates, life cycles and dashboards stay as they are there.',
+        )
+      } else
+        this.#report.gap(item, name, 'the option has no counterpart', 'The Pipeline behaves as if it were not given.')
+    }
+  }
+
+  #output(heads: readonly string[]): void {
+    const all = below(this.#config, 'output')
+    for (const [name, item] of isMap(all) ? all.value : []) {
+      const part = partOf(name, item)
+      if (flagIn(part, 'enabled') === false) continue
+      const mapping = outputs.find((each) => each.name === name)
+      const origin = { file: part.file, line: part.line, subject: `output ${name}` }
+      if (mapping === undefined) {
+        this.#report.refused(part, 'output', refusedOutputs)
+        const comments = [
+          `GAP: the output \`${name}\` (${part.file}:${part.line}) has no counterpart. This sink discards its events.`,
+        ]
+        this.#sink(name, { type: 'blackhole', comments }, heads)
+        continue
+      }
+      this.#report.options(part, mapping)
+      const { component, steps } = mapping.build(part, this.#report)
+      this.#sink(name, component, this.#draft.append(heads, heads.length === 0 ? [] : steps, `${name}-form`, origin))
+    }
+  }
+
+  #sink(name: string, component: Component, heads: readonly string[]): void {
+    if (heads.length > 0) this.#draft.add('sinks', name, { ...component, inputs: heads })
+  }
+}
+
+/** The input that hints start. */
+function containers({ file, line }: Tree): Tree {
+  const leaf = (value: string): Tree => ({ file, line, value })
+  return {
+    file,
+    line,
+    value: new Map([
+      ['type', leaf('container')],
+      ['paths', { file, line, value: [leaf('/var/log/containers/*.log')] }],
+    ]),
+  }
+}
+
+/** A Pipeline needs a source and a sink. */
+function complete(draft: Draft, report: Report, place: { readonly file: string; readonly line: number }): void {
+  if (draft.count('sources') === 0) {
+    report.gap(place, 'inputs', 'the configuration has no input', 'Replace the source `nothing`.')
+    draft.add('sources', 'nothing', {
+      type: 'file',
+      config: { include: ['/var/empty/nothing'] },
+      comments: ['GAP: the configuration has no input.'],
+    })
+  }
+  if (draft.count('sinks') === 0) {
+    report.gap(place, 'output', 'the configuration has no output that is known', 'Replace the sink `discarded`.')
+    draft.add('sinks', 'discarded', {
+      type: 'blackhole',
+      inputs: ['*'],
+      comments: ['GAP: the configuration has no output.'],
+    })
+  }
+}

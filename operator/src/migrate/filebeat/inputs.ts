@@ -1,0 +1,370 @@
+// Inputs of Filebeat as sources, with the transforms that give events the form that Filebeat has.
+
+import { multilineProblems, textLiteral } from '@penstock/agent/config'
+import type { Component, Step } from '../draft.ts'
+import { isPodLog } from '../fluent-bit/inputs.ts'
+import { globPattern, pattern } from '../fluent-bit/text.ts'
+import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
+import { below, isMap, itemsOf, millisecondsOf, type Tree, textOf } from '../loki/tree.ts'
+import { regexLiteral } from '../otel/text.ts'
+import type { Refusal } from '../page.ts'
+import { fieldOf, scalar } from './conditions.ts'
+import { tagLines } from './processors.ts'
+
+export interface SourcePart {
+  readonly component: Component
+  readonly steps: readonly Step[]
+}
+
+const common: Readonly<Record<string, string>> = {
+  type: 'the type',
+  id: 'the name of the component',
+  enabled: 'an input that is off is left out',
+  processors: 'transforms behind the source',
+  fields: 'fields of the event',
+  fields_under_root: 'where the fields are',
+  tags: 'a field of the event',
+  paths: '`include`; for pod logs a filter by the names of pods, unless all are read',
+  exclude_files: 'a filter transform',
+  'prospector.scanner.exclude_files': 'a filter transform',
+  'prospector.scanner.include_files': 'a filter transform',
+  include_lines: 'a filter transform',
+  exclude_lines: 'a filter transform',
+  ignore_older: '`ignore_older_secs`',
+  tail_files: '`read_from`',
+  stream: 'a filter transform',
+  parsers: '`multiline` of the source, and remap transforms',
+  'multiline.pattern': '`multiline` of the source',
+  'multiline.negate': '`multiline` of the source',
+  'multiline.match': '`multiline` of the source',
+  'multiline.timeout': '`multiline` of the source',
+  'multiline.type': '`multiline` of the source',
+  'json.keys_under_root': 'a remap transform',
+  'json.overwrite_keys': 'a remap transform',
+  'json.message_key': 'a remap transform',
+  'containers.path': 'the source reads all pods',
+  'containers.stream': 'a filter transform',
+  'containers.ids': 'the source reads all pods',
+}
+
+const itself: Readonly<Record<string, string>> = Object.fromEntries(
+  [
+    ...[
+      'scan_frequency',
+      'prospector.scanner.check_interval',
+      'prospector.scanner.symlinks',
+      'symlinks',
+      'harvester_limit',
+      'harvester_buffer_size',
+      'backoff',
+      'max_backoff',
+      'backoff_factor',
+      'close_inactive',
+      'close_renamed',
+    ],
+    ...[
+      'close_removed',
+      'close_eof',
+      'close_timeout',
+      'clean_inactive',
+      'clean_removed',
+      'close.on_state_change.inactive',
+      'close.on_state_change.removed',
+      'close.on_state_change.renamed',
+      'close.reader.on_eof',
+      'close.reader.after_interval',
+    ],
+    ...[
+      'file_identity',
+      'file_identity.native',
+      'file_identity.path',
+      'prospector.scanner.fingerprint.enabled',
+      'prospector.scanner.fingerprint.offset',
+      'prospector.scanner.fingerprint.length',
+      'file_identity.fingerprint',
+      'take_over',
+      'take_over.enabled',
+      'format',
+    ],
+    ...[
+      'message_max_bytes',
+      'max_bytes',
+      'buffer_size',
+      'line_terminator',
+      'encoding',
+      'combine_partial',
+      'cri.flags',
+      'cri.parse_flags',
+      'multiline.max_lines',
+      'multiline.flush_pattern',
+      'multiline.skip_newline',
+      'json.add_error_key',
+    ],
+    ...[
+      'json.ignore_decoding_error',
+      'json.expand_keys',
+      'publisher_pipeline.disable_host',
+      'keep_null',
+      'recursive_glob.enabled',
+      'prospector.scanner.recursive_glob',
+      'scan.order',
+      'scan.sort',
+      'allow_deprecated_use',
+      'clean_inactive',
+    ],
+  ].map((name) => [name, 'the source follows files by itself, and reads lines up to `max_line_bytes`'] as const),
+)
+
+interface Joined {
+  readonly file: Readonly<Record<string, unknown>>
+  readonly pods: Readonly<Record<string, unknown>>
+}
+
+/** Lines that are joined: a pattern with `negate` and `match`. */
+function joinedBy(tree: Tree, read: (name: string) => string | undefined, report: Report): Joined | undefined {
+  const regex = read('pattern')
+  if (regex === undefined) {
+    if (read('type') === 'count' || read('type') === 'while_pattern') {
+      report.gap(
+        tree,
+        `multiline ${read('type')}`,
+        'lines are joined by patterns of a first line or of those that follow',
+        'Give `multiline.custom` to the source.',
+      )
+    }
+    return undefined
+  }
+  const negate = read('negate') === 'true'
+  const isAfter = (read('match') ?? 'after') === 'after'
+  const timeoutMs = millisecondsOf(read('timeout')) ?? 5000
+  // Lines that match follow the one before, or lines that do not match do; or the same for those before.
+  const form = negate
+    ? {
+        start: isAfter ? regex : '.*',
+        condition: regex,
+        mode: isAfter ? ('halt_before' as const) : ('halt_with' as const),
+      }
+    : { start: '.*', condition: regex, mode: isAfter ? ('continue_through' as const) : ('continue_past' as const) }
+  const file = { start_pattern: form.start, condition_pattern: form.condition, mode: form.mode, timeout_ms: timeoutMs }
+  const [problem] = multilineProblems(file)
+  if (problem !== undefined) {
+    report.gap(
+      tree,
+      `multiline ${regex}`,
+      problem.message,
+      'Give `multiline.custom` to the source, with patterns that look neither ahead nor behind.',
+    )
+    return undefined
+  }
+  return { file, pods: { custom: { start: form.start, condition: form.condition, mode: form.mode, timeoutMs } } }
+}
+
+/** Members of a line of JSON. */
+function jsonLines(read: (name: string) => string | undefined, target: string | undefined): string[] {
+  const overwrites = read('overwrite_keys') === 'true'
+  const key = read('message_key')
+  return [
+    'decoded = parse_json(string(.message) ?? "") ?? null',
+    'if is_object(decoded) {',
+    ...(target === ''
+      ? [
+          '  del(.message)',
+          '  if exists(decoded.timestamp) { decoded.log_timestamp = del(decoded.timestamp) }',
+          `  . = merge(${overwrites ? '., object!(decoded)' : 'object!(decoded), .'})`,
+        ]
+      : [
+          `  ${fieldOf(target ?? 'json')} = decoded`,
+          ...(key === undefined ? ['  del(.message)'] : [`  .message = decoded.${textLiteral(key)}`]),
+        ]),
+    '}',
+  ]
+}
+
+const lineSteps = (part: Part): readonly Step[] => [
+  ...(textsIn(part, 'include_lines').length === 0
+    ? []
+    : [
+        {
+          type: 'filter',
+          text: textsIn(part, 'include_lines')
+            .map((regex) => `match(string(.message) ?? "", ${regexLiteral(regex)})`)
+            .join(' || '),
+        } as const,
+      ]),
+  ...(textsIn(part, 'exclude_lines').length === 0
+    ? []
+    : [
+        {
+          type: 'filter',
+          text: textsIn(part, 'exclude_lines')
+            .map((regex) => `!match(string(.message) ?? "", ${regexLiteral(regex)})`)
+            .join(' && '),
+        } as const,
+      ]),
+]
+
+/** Fields and tags that an input, or the whole configuration, adds. */
+export function ownFields(fields: Tree | undefined, underRoot: boolean, tags: readonly string[]): readonly Step[] {
+  const lines = [
+    ...(isMap(fields)
+      ? [...fields.value].flatMap(([name, item]) =>
+          typeof item.value === 'object' ? [] : [`${fieldOf(underRoot ? name : `fields.${name}`)} = ${scalar(item)}`],
+        )
+      : []),
+    ...tagLines(tags),
+  ]
+  return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
+}
+
+const logFile = (name: string, becomes: string): Mapping<[Report], SourcePart> => ({
+  name,
+  becomes,
+  options: common,
+  itself,
+  build: (part, report) => {
+    const paths = textsIn(part, 'paths')
+    const stream = textIn(part, 'stream') ?? textIn(part, 'containers.stream')
+    const isPods =
+      name === 'docker' || (paths.length > 0 && paths.every((path) => isPodLog(path.replaceAll(/\$\{[^}]*\}/g, '*'))))
+    const excluded = [...textsIn(part, 'exclude_files'), ...textsIn(part, 'prospector.scanner.exclude_files')]
+    const wanted = textsIn(part, 'prospector.scanner.include_files')
+    const parsers = itemsOf(option(part, 'parsers')).flatMap((item) => (isMap(item) ? [...item.value] : []))
+    const joinedIn = parsers.find(([parser]) => parser === 'multiline')
+    const joined =
+      joinedIn === undefined
+        ? joinedBy(part.tree, (key) => textIn(part, `multiline.${key}`), report)
+        : joinedBy(joinedIn[1], (key) => textOf(below(joinedIn[1], key)), report)
+    for (const [parser, item] of parsers) {
+      if (!['container', 'ndjson', 'multiline'].includes(parser)) {
+        report.gap(
+          item,
+          `parser ${parser}`,
+          'the parser has no counterpart',
+          'Parse the field `message` in a remap transform.',
+        )
+      }
+    }
+    const ndjson = parsers.find(([parser]) => parser === 'ndjson')?.[1]
+    const hasJson =
+      ndjson !== undefined || (isMap(part.tree) && [...part.tree.value].some(([key]) => key.startsWith('json.')))
+    const json = !hasJson
+      ? []
+      : ndjson === undefined
+        ? jsonLines(
+            (key) => textIn(part, `json.${key}`),
+            flagIn(part, 'json.keys_under_root') === true ? '' : undefined,
+          )
+        : jsonLines((key) => textOf(below(ndjson, key)), textOf(below(ndjson, 'target')) ?? '')
+    const olderMs = millisecondsOf(textIn(part, 'ignore_older'))
+    const shared = {
+      read_from: flagIn(part, 'tail_files') === true ? 'end' : 'beginning',
+      ...(olderMs === undefined || olderMs < 1000 ? {} : { ignore_older_secs: Math.round(olderMs / 1000) }),
+    }
+    const record: Step = isPods
+      ? {
+          type: 'remap',
+          text: [
+            '# The event as Filebeat has it; the facts about the pod wait for add_kubernetes_metadata.',
+            '%orchestrator = .orchestrator',
+            '. = { "message": .message, "stream": .stream, "log": { "file": { "path": .file } }, "input": { "type": "container" }, "timestamp": .timestamp }',
+          ].join('\n'),
+        }
+      : {
+          type: 'remap',
+          text: `. = { "message": .message, "log": { "file": { "path": .file } }, "input": { "type": ${textLiteral(name)} }, "timestamp": .timestamp }`,
+        }
+    const steps: Step[] = [
+      ...(stream === undefined || stream === 'all' || !isPods
+        ? []
+        : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
+      ...fileSteps(isPods ? paths : [], wanted, excluded, isPods),
+      record,
+      ...lineSteps(part),
+      ...(json.length === 0 ? [] : [{ type: 'remap', text: json.join('\n') } as const]),
+      ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, textsIn(part, 'tags')),
+    ]
+    const component: Component = isPods
+      ? { type: 'orchestrator_logs', config: shared, ...(joined === undefined ? {} : { multiline: joined.pods }) }
+      : {
+          type: 'file',
+          config: {
+            include: paths.length === 0 ? ['/var/empty/nothing'] : paths,
+            ...shared,
+            ...(joined === undefined ? {} : { multiline: joined.file }),
+          },
+        }
+    return { component, steps }
+  },
+})
+
+/** A filter by the names of files, where an input reads some alone. */
+function fileSteps(
+  paths: readonly string[],
+  wanted: readonly string[],
+  excluded: readonly string[],
+  isPods: boolean,
+): Step[] {
+  const name = isPods
+    ? 'name = "/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
+    : 'name = string(.file) ?? ""'
+  const globs = paths.map((path) => path.replaceAll(/\$\{[^}]*\}/g, '*'))
+  const isAll = globs.length === 0 || globs.some((path) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(path))
+  const tests = [
+    ...(isAll
+      ? []
+      : [
+          `(${globs.map((glob) => `is_object(parse_grok(name, ${pattern(globPattern(glob))}) ?? null)`).join(' || ')})`,
+        ]),
+    ...(wanted.length === 0 ? [] : [`(${wanted.map((regex) => `match(name, ${regexLiteral(regex)})`).join(' || ')})`]),
+    ...excluded.map((regex) => `!match(name, ${regexLiteral(regex)})`),
+  ]
+  return tests.length === 0 ? [] : [{ type: 'filter', text: `${name}\n${tests.join(' && ')}` }]
+}
+
+export const inputs: readonly Mapping<[Report], SourcePart>[] = [
+  logFile('container', '`orchestrator_logs`'),
+  logFile('filestream', '`orchestrator_logs` for pod logs, `file` for other files'),
+  logFile('log', '`orchestrator_logs` for pod logs, `file` for other files'),
+  logFile('docker', '`orchestrator_logs`'),
+  {
+    name: 'stdin',
+    becomes: '`stdin`, for an agent alone',
+    options: { type: 'the type', enabled: 'an input that is off is left out' },
+    build: (_part, report) => {
+      report.gap(_part, 'input stdin', 'a Pipeline has no standard input', 'Run `penstock run --input -` for a trial.')
+      return { component: { type: 'file', config: { include: ['/var/empty/stdin'] } }, steps: [] }
+    },
+  },
+]
+
+const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+const listening = 'Keep Filebeat for it, with an output that writes to a queue or file that Penstock reads.'
+
+export const refusedInputs: readonly Refusal[] = [
+  ...['tcp', 'udp', 'syslog', 'unix', 'http_endpoint', 'lumberjack', 'netflow', 'mqtt'].map((name) =>
+    none(name, 'there is no source that listens for it', listening),
+  ),
+  ...['journald', 'winlog', 'etw'].map((name) => none(name, 'there is no source of that log', 'Keep Filebeat for it.')),
+  ...['kafka', 'redis'].map((name) =>
+    none(name, 'there is no source for the protocol', 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`).'),
+  ),
+  none('aws-s3', 'there is no source of objects', 'Let the bucket notify a queue with the content (`cloud_queue`).'),
+  ...[
+    'aws-cloudwatch',
+    'gcp-pubsub',
+    'gcs',
+    'azure-eventhub',
+    'azure-blob-storage',
+    'httpjson',
+    'cel',
+    'o365audit',
+    'cloudfoundry',
+    'entity-analytics',
+    'salesforce',
+    'streaming',
+    'websocket',
+    'cometd',
+    'benchmark',
+    'sql',
+  ].map((name) => none(name, 'there is no source for the service', 'Keep Filebeat for it.')),
+]

@@ -1,0 +1,321 @@
+// Outputs of Filebeat as sinks. A transform before the sink gives the event the form that the output would have sent.
+
+import { textLiteral } from '@penstock/agent/config'
+import type { Step } from '../draft.ts'
+import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
+import { secretText } from '../loki/fields.ts'
+import { below, itemsOf, millisecondsOf, textOf } from '../loki/tree.ts'
+import type { Refusal } from '../page.ts'
+import { conditionOf, templateOf } from './conditions.ts'
+import type { SourcePart as SinkPart } from './inputs.ts'
+
+const secret = (text: string) => secretText(text).text
+
+const security = {
+  'ssl.enabled': '`https` in the address',
+  'ssl.certificate_authorities': '`tls.ca_file`',
+  'ssl.certificate': '`tls.crt_file`',
+  'ssl.key': '`tls.key_file`',
+  'ssl.key_passphrase': '`tls.key_pass`',
+  'ssl.verification_mode': '`tls.verify_certificate`, `tls.verify_hostname`',
+} as const
+
+const always = { enabled: 'an output that is off is left out' } as const
+
+const quiet: Readonly<Record<string, string>> = Object.fromEntries(
+  [
+    ...[
+      'worker',
+      'workers',
+      'bulk_max_size',
+      'bulk_max_bytes',
+      'backoff.init',
+      'backoff.max',
+      'max_retries',
+      'loadbalance',
+      'escape_html',
+      'preset',
+      'allow_older_versions',
+      'http_endpoint',
+      'idle_connection_timeout',
+      'ttl',
+      'pipelining',
+    ],
+    ...[
+      'ssl.supported_protocols',
+      'ssl.cipher_suites',
+      'ssl.curve_types',
+      'ssl.renegotiation',
+      'ssl.ca_trusted_fingerprint',
+      'ssl.ca_sha256',
+      'queue.mem.events',
+      'queue.mem.flush.min_events',
+      'queue.mem.flush.timeout',
+      'slow_start',
+    ],
+    ...[
+      'non_indexable_policy.drop',
+      'non_indexable_policy.dead_letter_index',
+      'rotate_every_kb',
+      'number_of_files',
+      'permissions',
+      'rotate_on_startup',
+      'codec.json.escape_html',
+      'proxy_disable',
+      'partial_disable',
+    ],
+  ].map(
+    (name) => [name, 'events go in requests by `batch`, are sent again by `request`, and wait by `buffer`'] as const,
+  ),
+)
+
+function tlsOf(part: Part): Record<string, unknown> {
+  const mode = textIn(part, 'ssl.verification_mode')
+  const [authority, ...more] = textsIn(part, 'ssl.certificate_authorities')
+  const tls = {
+    ...(authority === undefined || more.length > 0 ? {} : { ca_file: secret(authority) }),
+    ...(textIn(part, 'ssl.certificate') === undefined
+      ? {}
+      : { crt_file: secret(textIn(part, 'ssl.certificate') ?? '') }),
+    ...(textIn(part, 'ssl.key') === undefined ? {} : { key_file: secret(textIn(part, 'ssl.key') ?? '') }),
+    ...(textIn(part, 'ssl.key_passphrase') === undefined
+      ? {}
+      : { key_pass: secret(textIn(part, 'ssl.key_passphrase') ?? '') }),
+    ...(mode === 'none'
+      ? { verify_certificate: false, verify_hostname: false }
+      : mode === 'certificate'
+        ? { verify_hostname: false }
+        : {}),
+  }
+  return Object.keys(tls).length === 0 ? {} : { tls }
+}
+
+/** Variables with a default have that; ports are numbers. */
+function hostsOf(part: Part, report: Report, port: string): string[] {
+  const isSecure = textIn(part, 'protocol') === 'https' || flagIn(part, 'ssl.enabled') === true
+  const path = textIn(part, 'path') ?? ''
+  return textsIn(part, 'hosts').flatMap((list) => {
+    // A list in the text of a variable's default.
+    const texts = list
+      .replace(/^\[|\]$/g, '')
+      .split(',')
+      .map((text) => text.trim().replace(/^["']|["']$/g, ''))
+    return texts.map((text) => {
+      const known = text.replace(/\$\{(\w+):([^}]*)\}/g, (_, name: string, byDefault: string) => {
+        report.gap(
+          part,
+          `\${${name}}`,
+          `the variable has no value here, so its default \`${byDefault}\` stands`,
+          'Write the value that it has in its place.',
+        )
+        return byDefault
+      })
+      const found = /^(?:(https?):\/\/)?([^:/]+|\$\{\w+\}|\[[^\]]+\])(?::(\d+|\$\{\w+\}))?(\/.*)?$/.exec(known)
+      const given = found?.[3]
+      if (given?.includes('$') === true)
+        report.gap(
+          part,
+          `${part.name}: ${given}`,
+          'the port of an address is a number',
+          'The usual port stands in its place; write the one that the variable has.',
+        )
+      const number = given === undefined || given.includes('$') ? port : given
+      return secret(
+        `${found?.[1] ?? (isSecure ? 'https' : 'http')}://${found?.[2] ?? known}:${number}${found?.[4] ?? path}`,
+      )
+    })
+  })
+}
+
+const search: Mapping<[Report], SinkPart> = {
+  name: 'elasticsearch',
+  becomes: '`search_engine`',
+  options: {
+    ...always,
+    ...security,
+    hosts: '`endpoints`',
+    protocol: 'the address',
+    path: 'the address',
+    username: '`auth`',
+    password: '`auth`',
+    api_key: 'a header',
+    index: '`bulk.index`',
+    indices: '`bulk.index` by a field that a transform sets',
+    pipeline: '`pipeline`',
+    compression_level: '`compression`',
+    headers: '`request.headers`',
+    parameters: '`query`',
+    timeout: '`request.timeout_secs`',
+    proxy_url: '`proxy` of the agent',
+  },
+  itself: quiet,
+  build: (part, report) => {
+    const lines = ['."@timestamp" = .timestamp']
+    const given = textIn(part, 'index')
+    const template =
+      given === undefined ? 'filebeat' : templateOf(given.replace(/%\{\[(?:agent|beat)\.version\]\}/g, '8'))
+    if (given === undefined) {
+      report.replaced(
+        part,
+        'elasticsearch: index',
+        'the name of the data stream has the version of Filebeat',
+        'The index is called `filebeat`; give `bulk.index` another name.',
+      )
+    } else if (template === undefined) {
+      report.gap(
+        part,
+        `elasticsearch: ${given}`,
+        'the name of the index holds what events do not have',
+        'Give `bulk.index` a template of fields.',
+      )
+    }
+    const indices = itemsOf(option(part, 'indices'))
+    const branches = indices.flatMap((item) => {
+      const name = textOf(below(item, 'index'))
+      const test = conditionOf(below(item, 'when'), report)
+      if (name === undefined || test === undefined || name.includes('%')) {
+        report.gap(
+          item,
+          'elasticsearch: indices',
+          'the rule is not a name and a condition',
+          'Set `%index` in a remap transform, and use it in `bulk.index`.',
+        )
+        return []
+      }
+      return [`if ${test} { %index = ${textLiteral(name)} }`]
+    })
+    const hasBranches = branches.length > 0 && template !== undefined && !/[%{]/.test(template)
+    if (hasBranches) lines.push(`%index = ${textLiteral(template)}`, ...branches.toReversed())
+    else if (branches.length > 0)
+      report.gap(
+        part,
+        'elasticsearch: indices',
+        'the name of the other index has a date or fields',
+        'Use a sink for each index, behind filters.',
+      )
+    const user = textIn(part, 'username')
+    const key = textIn(part, 'api_key')
+    const timeout = textIn(part, 'timeout')
+    const timeoutMs =
+      timeout === undefined ? undefined : /^\d+$/.test(timeout) ? Number(timeout) * 1000 : millisecondsOf(timeout)
+    const headers: Record<string, string> = key === undefined ? {} : { Authorization: `ApiKey ${secret(key)}` }
+    const own = option(part, 'headers')?.value
+    if (own instanceof Map) for (const [name, item] of own) headers[name] = secret(textOf(item) ?? '')
+    const parameters = option(part, 'parameters')?.value
+    const pipeline = textIn(part, 'pipeline')
+    const config = {
+      endpoints: hostsOf(part, report, '9200'),
+      bulk: { action: 'create', index: hasBranches ? '{{ %index }}' : (template ?? 'filebeat') },
+      encoding: { except_fields: ['timestamp'] },
+      ...(parameters instanceof Map
+        ? { query: Object.fromEntries([...parameters].map(([name, item]) => [name, textOf(item) ?? ''])) }
+        : {}),
+      ...(pipeline === undefined || pipeline.includes('%') ? {} : { pipeline }),
+      ...(Number(textIn(part, 'compression_level') ?? 0) > 0 ? { compression: 'gzip' } : {}),
+      ...tlsOf(part),
+      ...(user === undefined
+        ? {}
+        : { auth: { strategy: 'basic', user: secret(user), password: secret(textIn(part, 'password') ?? '') } }),
+      ...(Object.keys(headers).length === 0 && timeoutMs === undefined
+        ? {}
+        : {
+            request: {
+              ...(timeoutMs === undefined ? {} : { timeout_secs: Math.max(1, Math.round(timeoutMs / 1000)) }),
+              ...(Object.keys(headers).length === 0 ? {} : { headers }),
+            },
+          }),
+    }
+    if (textIn(part, 'proxy_url') !== undefined)
+      report.gap(part, 'elasticsearch: proxy_url', 'proxies are settings of the agent', 'Give `proxy` to the Agent.')
+    return { component: { type: 'search_engine', config }, steps: form(lines) }
+  },
+}
+
+const form = (lines: readonly string[]): readonly Step[] => [{ type: 'remap', text: lines.join('\n') }]
+const dated = form(['."@timestamp" = .timestamp'])
+
+const file: Mapping<[Report], SinkPart> = {
+  name: 'file',
+  becomes: '`file`',
+  options: {
+    ...always,
+    path: '`path`',
+    filename: '`path`',
+    'codec.json.pretty': 'lines of JSON',
+    'codec.format.string': 'a gap',
+  },
+  itself: quiet,
+  build: (part, report) => {
+    const path = `${textIn(part, 'path') ?? '/tmp/filebeat'}/${textIn(part, 'filename') ?? 'filebeat'}`
+    const template = templateOf(path)
+    if (template === undefined)
+      report.gap(part, `file: ${path}`, 'the path holds what events do not have', 'Give `path` a template of fields.')
+    if (textIn(part, 'codec.format.string') !== undefined)
+      report.gap(
+        part,
+        'file: codec.format',
+        'the sink writes lines of JSON',
+        'Make the text in a remap transform, and use codec `text`.',
+      )
+    return {
+      component: {
+        type: 'file',
+        config: {
+          path: `${template ?? '/tmp/filebeat/filebeat'}.ndjson`,
+          encoding: { codec: 'json', except_fields: ['timestamp'] },
+        },
+      },
+      steps: dated,
+    }
+  },
+}
+
+const consoleOutput: Mapping<[Report], SinkPart> = {
+  name: 'console',
+  becomes: '`console`',
+  options: { ...always, pretty: 'lines of JSON', 'codec.json.pretty': 'lines of JSON', 'codec.format.string': 'a gap' },
+  itself: quiet,
+  build: (part, report) => {
+    if (textIn(part, 'codec.format.string') !== undefined)
+      report.gap(
+        part,
+        'console: codec.format',
+        'the sink writes lines of JSON',
+        'Make the text in a remap transform, and use codec `text`.',
+      )
+    return {
+      component: { type: 'console', config: { encoding: { codec: 'json', except_fields: ['timestamp'] } } },
+      steps: dated,
+    }
+  },
+}
+
+const discard: Mapping<[Report], SinkPart> = {
+  name: 'discard',
+  becomes: '`blackhole`',
+  options: always,
+  itself: quiet,
+  build: () => ({ component: { type: 'blackhole' }, steps: [] }),
+}
+
+export const outputs: readonly Mapping<[Report], SinkPart>[] = [search, file, consoleOutput, discard]
+
+const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+
+export const refusedOutputs: readonly Refusal[] = [
+  none(
+    'logstash',
+    'there is no sink for the protocol',
+    'Use `search_engine`, or the sink `http` with the input `http` of Logstash.',
+  ),
+  none(
+    'kafka',
+    'there is no sink for the protocol',
+    'Use the sink `message_broker` (Pulsar), or a bridge that takes `http`.',
+  ),
+  none(
+    'redis',
+    'there is no sink for the protocol',
+    'Use the sink `message_broker` (Pulsar), or a receiver that takes `http`.',
+  ),
+]

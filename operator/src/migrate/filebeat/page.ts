@@ -1,0 +1,22 @@
+// The tables of the guide for Filebeat.
+
+import { mappingTables } from '../page.ts'
+import { inputs, refusedInputs } from './inputs.ts'
+import { outputs, refusedOutputs } from './outputs.ts'
+import { processors, refusedProcessors } from './processors.ts'
+
+export function filebeatTables(): string {
+  const [container, ...others] = inputs
+  return [
+    mappingTables(
+      'Inputs',
+      [
+        ...(container === undefined ? [] : [container]),
+        ...others.map((each) => ({ ...each, options: {}, itself: {} })),
+      ],
+      refusedInputs,
+    ),
+    mappingTables('Processors', processors, refusedProcessors, ['when']),
+    mappingTables('Outputs', outputs, refusedOutputs),
+  ].join('\n')
+}

@@ -1,0 +1,573 @@
+// Processors of Filebeat as remap and filter transforms.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import type { Step } from '../draft.ts'
+import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
+import { below, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
+import { goLayout, indent, regexLiteral, valueLiteral } from '../otel/text.ts'
+import type { Refusal } from '../page.ts'
+import { conditionOf, fieldOf, scalar, textOfField } from './conditions.ts'
+
+/** Statements, or undefined if the processor cannot be converted, which it has reported. */
+type Built = readonly string[] | undefined
+type Processor = Mapping<[Report], Built>
+
+const when = { when: '`if` around the statements, or a filter transform' } as const
+const quiet = {
+  ignore_missing: 'a field that is missing is left alone',
+  fail_on_error: 'an event for which a step fails goes on',
+  ignore_failure: 'an event for which a step fails goes on',
+  tag: 'it names the processor',
+  id: 'it names the processor',
+} as const
+
+/** A value of the file as a literal. */
+function literal(tree: Tree): string {
+  if (isMap(tree))
+    return `{ ${[...tree.value].map(([name, item]) => `${textLiteral(name)}: ${literal(item)}`).join(', ')} }`
+  if (Array.isArray(tree.value)) return `[${itemsOf(tree).map(literal).join(', ')}]`
+  return tree.value === null ? 'null' : scalar(tree)
+}
+
+const addFields = (name: string, byDefault: string): Processor => ({
+  name,
+  becomes: 'a remap transform',
+  options: { ...when, fields: 'the fields', labels: 'the fields', target: 'the object for them' },
+  itself: quiet,
+  build: (part) => {
+    const target = textIn(part, 'target') ?? byDefault
+    const fields = option(part, name === 'add_labels' ? 'labels' : 'fields')
+    return isMap(fields)
+      ? [...fields.value].map(
+          ([key, item]) => `${fieldOf(target === '' ? key : `${target}.${key}`)} = ${literal(item)}`,
+        )
+      : []
+  },
+})
+
+const addTags: Processor = {
+  name: 'add_tags',
+  becomes: 'a remap transform',
+  options: { ...when, tags: 'the tags', target: 'the field' },
+  build: (part) => tagLines(textsIn(part, 'tags'), textIn(part, 'target') ?? 'tags'),
+}
+
+export function tagLines(tags: readonly string[], target = 'tags'): string[] {
+  return tags.length === 0
+    ? []
+    : [`${fieldOf(target)} = append(array(${fieldOf(target)}) ?? [], ${valueLiteral(tags)})`]
+}
+
+const dropEvent: Processor = {
+  name: 'drop_event',
+  becomes: 'a filter transform',
+  options: when,
+  build: () => [],
+}
+
+const dropFields: Processor = {
+  name: 'drop_fields',
+  becomes: '`del`',
+  options: { ...when, fields: 'the fields; a name between slashes is an expression' },
+  itself: quiet,
+  build: (part) =>
+    textsIn(part, 'fields').map((name) => {
+      const regex = /^\/(.*)\/$/s.exec(name)?.[1]
+      return regex === undefined
+        ? `del(${fieldOf(name)})`
+        : `. = filter(.) -> |key, _value| { !match(key, ${regexLiteral(regex)}) }`
+    }),
+}
+
+const includeFields: Processor = {
+  name: 'include_fields',
+  becomes: 'a remap transform that keeps some fields',
+  options: { ...when, fields: 'the fields' },
+  build: (part) => {
+    const names = textsIn(part, 'fields')
+    return [
+      'kept = { "timestamp": .timestamp }',
+      ...names.map((name) => `if exists(${fieldOf(name)}) { kept${fieldLiteral(name.split('.'))} = ${fieldOf(name)} }`),
+      '. = kept',
+    ]
+  },
+}
+
+const pairs = (name: 'rename' | 'copy_fields'): Processor => ({
+  name,
+  becomes: 'a remap transform',
+  options: { ...when, fields: 'pairs of fields' },
+  itself: quiet,
+  build: (part) =>
+    itemsOf(option(part, 'fields')).flatMap((item) => {
+      const from = textOf(below(item, 'from'))
+      const to = textOf(below(item, 'to'))
+      if (from === undefined || to === undefined) return []
+      const value = name === 'rename' ? `del(${fieldOf(from)})` : fieldOf(from)
+      return [`if exists(${fieldOf(from)}) && !exists(${fieldOf(to)}) { ${fieldOf(to)} = ${value} }`]
+    }),
+})
+
+const replace: Processor = {
+  name: 'replace',
+  becomes: '`replace`',
+  options: { ...when, fields: 'fields with expressions' },
+  itself: quiet,
+  build: (part) =>
+    itemsOf(option(part, 'fields')).flatMap((item) => {
+      const name = textOf(below(item, 'field'))
+      const regex = textOf(below(item, 'pattern'))
+      if (name === undefined || regex === undefined) return []
+      const by = (textOf(below(item, 'replacement')) ?? '').replace(/\$\{?(\w+)\}?/g, '$${$1}')
+      return [
+        `if is_string(${fieldOf(name)}) { ${fieldOf(name)} = replace(string!(${fieldOf(name)}), ${regexLiteral(regex)}, ${textLiteral(by)}) }`,
+      ]
+    }),
+}
+
+const conversions: Readonly<Record<string, (field: string) => string>> = {
+  integer: (field) => `to_int(${field}) ?? ${field}`,
+  long: (field) => `to_int(${field}) ?? ${field}`,
+  float: (field) => `to_float(${field}) ?? ${field}`,
+  double: (field) => `to_float(${field}) ?? ${field}`,
+  string: (field) => `to_string(${field}) ?? ${field}`,
+  boolean: (field) => `to_bool(${field}) ?? ${field}`,
+  ip: (field) => field,
+}
+
+const convert: Processor = {
+  name: 'convert',
+  becomes: '`to_int`, `to_float`, `to_bool`, `to_string`',
+  options: { ...when, fields: 'fields with types', mode: 'whether the field stays' },
+  itself: quiet,
+  build: (part, report) =>
+    itemsOf(option(part, 'fields')).flatMap((item) => {
+      const from = textOf(below(item, 'from'))
+      const type = textOf(below(item, 'type'))
+      if (from === undefined) return []
+      const to = textOf(below(item, 'to')) ?? from
+      const make = type === undefined ? (field: string) => field : conversions[type]
+      if (make === undefined) {
+        report.gap(
+          item,
+          `convert: ${type}`,
+          `the type \`${type}\` has no counterpart`,
+          'Convert the field in a remap transform.',
+        )
+        return []
+      }
+      const lines = [`${fieldOf(to)} = ${make(fieldOf(from))}`]
+      if (to !== from && textIn(part, 'mode') === 'rename') lines.push(`del(${fieldOf(from)})`)
+      return [`if exists(${fieldOf(from)}) {\n${indent(lines.join('\n'))}\n}`]
+    }),
+}
+
+const decodeJson: Processor = {
+  name: 'decode_json_fields',
+  becomes: '`parse_json`',
+  options: {
+    ...when,
+    fields: 'the fields with texts',
+    target: 'the object for the members; empty: the event itself',
+    overwrite_keys: 'which of two fields of one name counts',
+    process_array: 'whether lists are decoded',
+  },
+  itself: {
+    ...quiet,
+    max_depth: 'objects are read whole',
+    add_error_key: 'a text that is no JSON stays as it is',
+    document_id: 'ids come from the destination',
+    expand_keys: 'names keep their dots',
+  },
+  build: (part) => {
+    const target = textIn(part, 'target')
+    const overwrites = flagIn(part, 'overwrite_keys') === true
+    return textsIn(part, 'fields').flatMap((name) => [
+      `decoded = parse_json(string(${fieldOf(name)}) ?? "") ?? null`,
+      'if is_object(decoded) {',
+      ...(target === undefined
+        ? [`  ${fieldOf(name)} = decoded`]
+        : target === ''
+          ? [
+              '  if exists(decoded.timestamp) { decoded.log_timestamp = del(decoded.timestamp) }',
+              `  . = merge(${overwrites ? '., object!(decoded)' : 'object!(decoded), .'})`,
+            ]
+          : [`  ${fieldOf(target)} = decoded`]),
+      '}',
+    ])
+  },
+}
+
+const dissect: Processor = {
+  name: 'dissect',
+  becomes: '`parse_regex`',
+  options: {
+    ...when,
+    tokenizer: 'the expression',
+    field: 'the field with the text',
+    target_prefix: 'the object for the parts',
+    overwrite_keys: 'whether fields are replaced',
+    trim_values: 'white space at the ends',
+  },
+  itself: { ...quiet, trim_chars: 'white space' },
+  build: (part, report) => {
+    const tokenizer = textIn(part, 'tokenizer') ?? ''
+    const names: string[] = []
+    let expression = ''
+    let at = 0
+    for (const found of tokenizer.matchAll(/%\{([^}]*)\}/g)) {
+      const between = tokenizer.slice(at, found.index)
+      const key = (found[1] ?? '').replace(/^[?]/, '')
+      const isSkipped = (found[1] ?? '') === '' || (found[1] ?? '').startsWith('?')
+      const pads = key.endsWith('->')
+      const name = key.replace(/->$/, '').replace(/\|\w+$/, '')
+      if (/^[+*&]/.test(name) || /\|/.test(key)) {
+        report.gap(
+          part,
+          `dissect: %{${found[1]}}`,
+          'parts that are appended, named by others or converted have no counterpart',
+          'Write the step with `parse_regex`.',
+        )
+        return undefined
+      }
+      const isLast = found.index + found[0].length === tokenizer.length
+      expression += `${RegExp.escape(between)}${isSkipped ? '' : '('}${isLast ? '.*' : '.*?'}${isSkipped ? '' : ')'}${pads ? '\\s*' : ''}`
+      if (!isSkipped) names.push(name)
+      at = found.index + found[0].length
+    }
+    expression += RegExp.escape(tokenizer.slice(at))
+    const field = textIn(part, 'field') ?? 'message'
+    const prefix = textIn(part, 'target_prefix') ?? 'dissect'
+    const trims = /all|right|left/.test(textIn(part, 'trim_values') ?? 'none')
+    return [
+      `parts, error = parse_regex(${textOfField(field)}, ${regexLiteral(`(?s)^${expression}$`)}, numeric_groups: true)`,
+      'if error == null {',
+      ...names.map((name, index) => {
+        const value = `parts."${index + 1}"`
+        return `  ${fieldOf(prefix === '' ? name : `${prefix}.${name}`)} = ${trims ? `strip_whitespace(string(${value}) ?? "")` : value}`
+      }),
+      '}',
+    ]
+  },
+}
+
+const timestamp: Processor = {
+  name: 'timestamp',
+  becomes: '`parse_timestamp`',
+  options: {
+    ...when,
+    field: 'the field with the text',
+    layouts: 'the layouts',
+    target_field: 'the field for the time',
+    timezone: 'a gap for other zones than UTC',
+  },
+  itself: { ...quiet, test: 'write `spec.tests`' },
+  build: (part, report) => {
+    const from = textIn(part, 'field') ?? ''
+    const target = fieldOf(textIn(part, 'target_field') ?? '@timestamp')
+    const zone = textIn(part, 'timezone')
+    if (zone !== undefined && !/^(UTC|GMT)$/i.test(zone)) {
+      report.gap(
+        part,
+        'timestamp: timezone',
+        'times without a zone are read in UTC',
+        'Give `timezone` to the remap transform.',
+      )
+    }
+    const lines = textsIn(part, 'layouts').map((layout) => {
+      if (layout === 'UNIX') return `time = from_unix_timestamp(to_int(${fieldOf(from)}) ?? -1) ?? null`
+      if (layout === 'UNIX_MS')
+        return `time = from_unix_timestamp(to_int(${fieldOf(from)}) ?? -1, unit: "milliseconds") ?? null`
+      return `time = parse_timestamp(${fieldOf(from)}, ${textLiteral(goLayout(layout))}) ?? null`
+    })
+    return [
+      'time = null',
+      ...lines.map((line, index) => (index === 0 ? line : `if time == null { ${line} }`)),
+      `if time != null { ${target} = time }`,
+    ]
+  },
+}
+
+const truncate: Processor = {
+  name: 'truncate_fields',
+  becomes: '`truncate`',
+  options: { ...when, fields: 'the fields', max_characters: 'the length', max_bytes: 'the length, in characters' },
+  itself: quiet,
+  build: (part) => {
+    const length = textIn(part, 'max_characters') ?? textIn(part, 'max_bytes') ?? '1000'
+    return textsIn(part, 'fields').map(
+      (name) =>
+        `if is_string(${fieldOf(name)}) { ${fieldOf(name)} = truncate(string!(${fieldOf(name)}), ${Number(length)}) }`,
+    )
+  },
+}
+
+const letterCase = (name: string, call: string): Processor => ({
+  name,
+  becomes: `\`${call}\``,
+  options: { ...when, fields: 'the fields' },
+  itself: { ...quiet, values: 'values of the fields', alter_full_field: 'names stay' },
+  build: (part) =>
+    textsIn(part, 'fields').map(
+      (field) => `if is_string(${fieldOf(field)}) { ${fieldOf(field)} = ${call}(string!(${fieldOf(field)})) }`,
+    ),
+})
+
+const urldecode: Processor = {
+  name: 'urldecode',
+  becomes: '`decode_percent`',
+  options: { ...when, fields: 'the fields' },
+  itself: quiet,
+  build: (part) =>
+    itemsOf(option(part, 'fields')).flatMap((item) => {
+      const from = textOf(below(item, 'from'))
+      const to = textOf(below(item, 'to')) ?? from
+      return from === undefined || to === undefined
+        ? []
+        : [`if is_string(${fieldOf(from)}) { ${fieldOf(to)} = decode_percent(string!(${fieldOf(from)})) }`]
+    }),
+}
+
+const fingerprint: Processor = {
+  name: 'fingerprint',
+  becomes: '`sha2`, `sha1` or `md5`',
+  options: {
+    ...when,
+    fields: 'the fields',
+    method: 'the function',
+    target_field: 'the field',
+    encoding: 'a gap for others than hex',
+  },
+  itself: quiet,
+  build: (part) => {
+    const method = textIn(part, 'method') ?? 'sha256'
+    const call =
+      { sha1: 'sha1(text)', md5: 'md5(text)', sha512: 'sha2(text, variant: "SHA-512")' }[method] ??
+      'sha2(text, variant: "SHA-256")'
+    const fields = [...textsIn(part, 'fields')].sort()
+    return [
+      `text = ${fields.map((name) => `"|${name}|" + ${textOfField(name)}`).join(' + ') || '""'} + "|"`,
+      `${fieldOf(textIn(part, 'target_field') ?? 'fingerprint')} = ${call}`,
+    ]
+  },
+}
+
+const addId: Processor = {
+  name: 'add_id',
+  becomes: '`uuid_v4`',
+  options: { ...when, target_field: 'the field', type: 'the form' },
+  build: (part) => [`${fieldOf(textIn(part, 'target_field') ?? '@metadata._id')} = uuid_v4()`],
+}
+
+const own = 'the source asks the API server as the agent does'
+
+const addKubernetes: Processor = {
+  name: 'add_kubernetes_metadata',
+  becomes: 'a remap transform that takes the facts which `orchestrator_logs` adds',
+  options: {
+    ...when,
+    'labels.dedot': 'dots in the names of labels become `_`',
+    'annotations.dedot': 'as `labels.dedot`',
+    include_annotations: 'which annotations are taken',
+    include_labels: 'which labels are taken',
+    exclude_labels: 'which labels are left out',
+  },
+  itself: Object.fromEntries(
+    [
+      ...[
+        'host',
+        'node',
+        'in_cluster',
+        'kube_config',
+        'kube_client_options',
+        'scope',
+        'namespace',
+        'matchers',
+        'indexers',
+        'default_matchers.enabled',
+        'default_indexers.enabled',
+        'cleanup_timeout',
+        'sync_period',
+      ],
+      ...[
+        'add_resource_metadata.namespace',
+        'add_resource_metadata.node',
+        'add_resource_metadata.deployment',
+        'add_resource_metadata.cronjob',
+        'use_kubelet',
+        'enabled',
+        'unique',
+        'add_resource_metadata',
+        'in_cluster.enabled',
+      ],
+      ...[
+        'add_resource_metadata.namespace.enabled',
+        'add_resource_metadata.node.enabled',
+        'add_resource_metadata.namespace.include_labels',
+        'add_resource_metadata.node.include_labels',
+      ],
+    ].map((name) => [name, own] as const),
+  ),
+  build: (part) => kubernetesLines(textsIn(part, 'include_annotations'), flagIn(part, 'labels.dedot') !== false),
+}
+
+export function kubernetesLines(annotations: readonly string[], dedots: boolean): readonly string[] {
+  return [
+    '.kubernetes = filter({',
+    '  "namespace": %orchestrator.pod_namespace,',
+    '  "pod": filter({ "name": %orchestrator.pod_name, "uid": %orchestrator.pod_uid, "ip": %orchestrator.pod_ip }) -> |_key, value| { value != null },',
+    '  "node": filter({ "name": %orchestrator.pod_node_name }) -> |_key, value| { value != null },',
+    '  "container": filter({ "name": %orchestrator.container_name }) -> |_key, value| { value != null },',
+    '  "labels": %orchestrator.pod_labels,',
+    '}) -> |_key, value| { value != null && value != {} }',
+    ...(dedots
+      ? [
+          'if is_object(.kubernetes.labels) { .kubernetes.labels = map_keys(object!(.kubernetes.labels)) -> |key| { replace(key, ".", "_") } }',
+        ]
+      : []),
+    ...annotations.map(
+      (name) =>
+        `if exists(${fieldOf2(name)}) { .kubernetes.annotations.${textLiteral(name.replaceAll('.', '_'))} = ${fieldOf2(name)} }`,
+    ),
+    '.container = { "id": replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', ""), "image": { "name": %orchestrator.container_image } }',
+  ]
+}
+
+const fieldOf2 = (name: string): string => `%orchestrator.pod_annotations.${textLiteral(name)}`
+
+const nothing = (name: string, how: string): Processor => ({
+  name,
+  becomes: how,
+  options: when,
+  itself: {
+    netinfo: how,
+    'netinfo.enabled': how,
+    cache: how,
+    'cache.ttl': how,
+    providers: how,
+    overwrite: how,
+    timeout: how,
+    host: how,
+    match_fields: how,
+    'geo.name': how,
+    match_pids: how,
+    match_source: how,
+    labels: how,
+    'labels.dedot': how,
+    replace_fields: how,
+  },
+  build: () => [],
+})
+
+export const processors: readonly Processor[] = [
+  addFields('add_fields', 'fields'),
+  addFields('add_labels', 'labels'),
+  addTags,
+  dropEvent,
+  dropFields,
+  includeFields,
+  pairs('rename'),
+  pairs('copy_fields'),
+  replace,
+  convert,
+  decodeJson,
+  dissect,
+  timestamp,
+  truncate,
+  letterCase('lowercase', 'downcase'),
+  letterCase('uppercase', 'upcase'),
+  urldecode,
+  fingerprint,
+  addId,
+  addKubernetes,
+  nothing('add_docker_metadata', 'the source has the facts of containers'),
+]
+
+const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+
+export const refusedProcessors: readonly Refusal[] = [
+  none(
+    'script',
+    'programs in JavaScript do not run here',
+    'Write the program as a remap transform; its text stands in the comment.',
+  ),
+  none(
+    'rate_limit',
+    'there is no transform that limits the rate of events',
+    'Limit requests by `request.rate_limit_num` of the sink, which makes the source wait and discards nothing.',
+  ),
+  ...[
+    'add_host_metadata',
+    'add_cloud_metadata',
+    'add_observer_metadata',
+    'add_process_metadata',
+    'add_session_metadata',
+  ].map((name) =>
+    none(
+      name,
+      'facts about the machine are not looked up',
+      'Set fields in a remap transform; the node of a pod is known.',
+    ),
+  ),
+  none('dns', 'addresses are not looked up', 'Let the destination look addresses up.'),
+  none('registered_domain', 'there is no list of domains', 'Let the destination find them.'),
+  none('decode_csv_fields', 'the processor is not converted', 'Use `parse_csv` in a remap transform.'),
+  none('decode_xml', 'the processor is not converted', 'Use `parse_xml` in a remap transform.'),
+  none('decode_base64_field', 'the processor is not converted', 'Use `decode_base64` in a remap transform.'),
+  none('extract_array', 'the processor is not converted', 'Read items by their places in a remap transform: `.a[0]`.'),
+  none('syslog', 'the processor is not converted', 'Use `parse_syslog` in a remap transform.'),
+]
+
+/** A processor with its condition as steps; undefined if it has none. */
+export function stepsOf(tree: Tree, report: Report, partNamed: (name: string, tree: Tree) => Part): readonly Step[] {
+  if (!isMap(tree)) return []
+  if (tree.value.has('if')) {
+    const test = conditionOf(tree.value.get('if'), report)
+    const branch = (name: string) => {
+      const item = tree.value.get(name)
+      const list = item === undefined ? [] : isMap(item) ? [item] : itemsOf(item)
+      return list.flatMap((each) => [...stepsOf(each, report, partNamed)])
+    }
+    const yes = branch('then')
+    const no = branch('else')
+    if (test === undefined || [...yes, ...no].some(({ type }) => type === 'filter')) {
+      report.gap(
+        tree,
+        'processor if',
+        'events cannot be left out in a branch',
+        'Write the branch as a filter transform with the condition.',
+      )
+      return []
+    }
+    const text = (steps: readonly Step[]) => indent(steps.map((step) => step.text).join('\n')) || '  null'
+    return [{ type: 'remap', text: `if ${test} {\n${text(yes)}\n}${no.length === 0 ? '' : ` else {\n${text(no)}\n}`}` }]
+  }
+  return [...tree.value].flatMap(([name, item]): Step[] => {
+    const part = partNamed(name, item)
+    const mapping = processors.find((each) => each.name === name)
+    if (mapping === undefined) {
+      report.refused(part, 'processor', refusedProcessors)
+      const source = textIn(part, 'source')
+      return [
+        {
+          type: 'remap',
+          text: '.',
+          comments: [
+            `GAP: the processor \`${name}\` (${part.file}:${part.line}) has no counterpart. Events pass unchanged.`,
+            ...(source === undefined ? [] : ['Its program:', source]),
+          ],
+        },
+      ]
+    }
+    report.options(part, mapping)
+    const condition = option(part, 'when')
+    const test = condition === undefined ? undefined : conditionOf(condition, report)
+    if (condition !== undefined && test === undefined) return []
+    if (name === 'drop_event')
+      return test === undefined ? [] : [{ type: 'filter', text: `!${test.startsWith('(') ? test : `(${test})`}` }]
+    const lines = mapping.build(part, report)
+    if (lines === undefined || lines.length === 0) return []
+    const text = lines.join('\n')
+    return [{ type: 'remap', text: test === undefined ? text : `if ${test} {\n${indent(text)}\n}` }]
+  })
+}

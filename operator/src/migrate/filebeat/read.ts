@@ -1,0 +1,98 @@
+// Where a configuration of Filebeat may stand: a file of its own, a ConfigMap, the values of its chart, or a Beat resource. Names with dots
+// and tables within tables mean the same, so both become options with dots.
+
+import type { Gap, NamedText } from '../draft.ts'
+import type { Part } from '../loki/context.ts'
+import { below, isMap, type Place, type Tree } from '../loki/tree.ts'
+import { embedded, treesOf } from '../loki/yaml.ts'
+
+/** What begins the names of a configuration's options. */
+const sections = ['filebeat', 'output', 'processors', 'setup', 'logging', 'cloud']
+
+/** A table with names without dots. */
+function expanded(tree: Tree): Tree {
+  if (!isMap(tree)) return Array.isArray(tree.value) ? { ...tree, value: tree.value.map(expanded) } : tree
+  const merged = new Map<string, Tree>()
+  for (const [name, item] of tree.value) put(merged, name.split('.'), expanded(item), item)
+  return { ...tree, value: merged }
+}
+
+function put(into: Map<string, Tree>, path: readonly string[], item: Tree, place: Place): void {
+  const [first = '', ...rest] = path
+  const known = into.get(first)
+  if (rest.length === 0) {
+    if (isMap(known) && isMap(item)) {
+      const all = new Map(known.value)
+      for (const [name, each] of item.value) put(all, [name], each, each)
+      into.set(first, { ...known, value: all })
+    } else into.set(first, item)
+    return
+  }
+  const all = new Map(isMap(known) ? known.value : [])
+  put(all, rest, item, place)
+  into.set(first, { file: place.file, line: known?.line ?? place.line, value: all })
+}
+
+/** The configurations in a text. */
+export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
+  return treesOf(given, gaps).flatMap((tree): readonly Tree[] => {
+    const kind = below(tree, 'kind')?.value
+    if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps)
+    const own = expanded(tree)
+    if (isConfig(own)) return [own]
+    if (kind === 'Beat') {
+      const config = below(own, 'spec', 'config')
+      return config === undefined ? [] : [config]
+    }
+    const chart = [
+      below(tree, 'daemonset', 'filebeatConfig'),
+      below(tree, 'filebeatConfig'),
+      below(tree, 'deployment', 'filebeatConfig'),
+    ]
+    return chart.flatMap((files) => textsBelow(files, gaps))
+  })
+}
+
+function textsBelow(files: Tree | undefined, gaps: Gap[]): readonly Tree[] {
+  if (!isMap(files)) return []
+  return [...files.value].flatMap(([name, item]) => {
+    if (!/\.ya?ml$/.test(name)) return []
+    const found = embedded(item, gaps)
+    const config = found === undefined ? undefined : expanded(found)
+    if (config === undefined) return []
+    // A file of inputs or modules holds a list, and is named by the configuration.
+    return isConfig(config) ? [config] : []
+  })
+}
+
+const isConfig = (tree: Tree): boolean =>
+  isMap(tree) &&
+  sections.some((name) => tree.value.has(name)) &&
+  (isMap(below(tree, 'filebeat')) || isMap(below(tree, 'output')))
+
+export function isFilebeat(given: NamedText): boolean {
+  if (!/\.ya?ml$/i.test(given.file) || !/^\s*(?:filebeat[.:]|"?filebeat\.yml"?:)/m.test(given.text)) {
+    if (!/kind: Beat\b/.test(given.text)) return false
+  }
+  return configsOf(given, []).length > 0
+}
+
+/** A table as a part whose options have dots in their names. */
+export function partOf(name: string, tree: Tree): Part {
+  const options = new Map<string, Tree>()
+  const walk = (prefix: string, item: Tree): void => {
+    if (!isMap(item)) return
+    for (const [key, each] of item.value) {
+      const path = prefix === '' ? key : `${prefix}.${key}`
+      if (isMap(each) && each.value.size > 0 && !isWhole(path)) walk(path, each)
+      else options.set(path, each)
+    }
+  }
+  // Labels are a table of names in one processor, and options in others.
+  const isWhole = (path: string) => whole.has(path) || (path === 'labels' && name === 'add_labels')
+  walk('', tree)
+  return { name, file: tree.file, line: tree.line, tree: { file: tree.file, line: tree.line, value: options } }
+}
+
+/** Options that are tables of names that users choose. */
+const whole = new Set(['fields', 'when', 'headers', 'parameters', 'target_fields'])
