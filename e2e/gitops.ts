@@ -37,10 +37,11 @@ export function kstatus(object: Watched): 'Current' | 'InProgress' | 'Failed' | 
   return 'Current'
 }
 
-const rule = /```lua\n(.*?)```/s.exec(readFileSync(join(root, 'operator/guide/gitops.md'), 'utf8'))?.[1]
+/** The rule that the guide prints. */
+export const guideRule = /```lua\n(.*?)```/s.exec(readFileSync(join(root, 'operator/guide/gitops.md'), 'utf8'))?.[1]
 
 /** Status and message of the Lua rule. */
-export function argoHealth(object: Watched): { readonly status: string; readonly message: string } {
+export function argoHealth(object: Watched, rule = guideRule): { readonly status: string; readonly message: string } {
   if (rule === undefined) throw new Error('The guide has no Lua rule.')
   const { lua, lauxlib, lualib, to_luastring, to_jsstring } = fengari
   const state = lauxlib.luaL_newstate()

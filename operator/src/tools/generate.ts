@@ -12,6 +12,7 @@ import { rulesPage } from '../api/rules.ts'
 import { oldAgents } from '../migrate/agents.ts'
 import { roomsPage } from '../testing/rooms.ts'
 import { chartFolders } from '../workloads/chart.ts'
+import { argoHealthFiles } from './argo-health.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -79,6 +80,11 @@ export function derivedFolders(): readonly DerivedFolder[] {
   return [
     { name: 'crds', path: join(root, 'crds'), files: crdFiles() },
     ...chartFolders(root),
+    {
+      name: 'operator/resource_customizations',
+      path: join(root, 'operator/resource_customizations'),
+      files: argoHealthFiles(readFileSync(join(root, 'operator/guide/gitops.md'), 'utf8')),
+    },
     reference(),
     architecture(),
     guide(),
