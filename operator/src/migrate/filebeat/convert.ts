@@ -3,6 +3,7 @@
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { flagIn, option, type Part, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { soundComponent } from '../sound.ts'
 import { conditionOf } from './conditions.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
@@ -102,7 +103,7 @@ class Conversion {
     }
     this.#report.options(part, mapping)
     const { component, steps } = mapping.build(part, this.#report)
-    const source = this.#draft.add('sources', name, component)
+    const source = this.#draft.add('sources', name, soundComponent('source', component, origin, this.#draft.gaps))
     const all = [...steps, ...before, ...this.#processing(option(part, 'processors'))]
     this.#heads.push(...this.#draft.append([source], all, `${name}-event`, origin))
   }
@@ -233,7 +234,8 @@ class Conversion {
       }
       this.#report.options(part, mapping)
       const { component, steps } = mapping.build(part, this.#report)
-      this.#sink(name, component, this.#draft.append(heads, heads.length === 0 ? [] : steps, `${name}-form`, origin))
+      const sound = soundComponent('sink', component, origin, this.#draft.gaps)
+      this.#sink(name, sound, this.#draft.append(heads, heads.length === 0 ? [] : steps, `${name}-form`, origin))
     }
   }
 

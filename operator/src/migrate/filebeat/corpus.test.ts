@@ -4,6 +4,7 @@
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
+import { mutated } from '../../testing/mistakes.ts'
 import { oldAgents } from '../agents.ts'
 import { convertFilebeat } from './convert.ts'
 
@@ -197,4 +198,15 @@ test.each([
     expect(gap.nearest).toMatch(/\.$/)
   }
   expect(await lint(document.toString())).toEqual([])
+})
+
+test('mistakes give an output that passes lint, and gaps with places', { timeout: 60_000 }, async () => {
+  for (let seed = 1; seed <= 150; seed++) {
+    const text = mutated(cases[seed % cases.length]?.text ?? '', seed)
+    const { document, gaps } = converted(convertFilebeat, [{ file: 'filebeat.yml', text }])
+    for (const { line, reason, nearest } of gaps) {
+      expect([line > 0, reason === '', nearest === ''], `seed ${seed}`).toEqual([true, false, false])
+    }
+    expect(await lint(document.toString()), `seed ${seed}`).toEqual([])
+  }
 })

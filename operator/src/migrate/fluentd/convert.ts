@@ -7,6 +7,7 @@ import { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import type { Described, Refusal } from '../page.ts'
+import { soundComponent } from '../sound.ts'
 import { childrenOf, type Plugged, sectionOf } from './element.ts'
 import { filters, openOptions, refusedFilters } from './filters.ts'
 import { inputs, type Joined, joinedBy, refusedInputs, replacedInputs } from './inputs.ts'
@@ -237,7 +238,9 @@ class Conversion {
         : isPodSource
           ? { ...component, multiline: joined.pods }
           : { ...component, config: { ...component.config, multiline: joined.file } }
-    const source = this.#draft.add('sources', name, whole)
+    const origin = { file: section.file, line: section.line, subject: `source ${section.type}` }
+    const sound = soundComponent('source', whole, origin, this.#gaps)
+    const source = this.#draft.add('sources', name, sound)
     const [head = source] = this.#append([source], steps, `${name}-record`, section)
     return { head, tag, label }
   }
@@ -447,7 +450,9 @@ class Conversion {
       return
     }
     const { component, steps } = plugin.build(section, this.#context, this.#gaps, tag)
-    this.#draft.add('sinks', name, { ...component, inputs: this.#append(heads, steps, `${name}-form`, section) })
+    const origin = { file: section.file, line: section.line, subject: `match ${section.type}` }
+    const sound = soundComponent('sink', component, origin, this.#gaps)
+    this.#draft.add('sinks', name, { ...sound, inputs: this.#append(heads, steps, `${name}-form`, section) })
   }
 
   #append(heads: readonly string[], steps: readonly Step[], name: string, section: Plugged): string[] {

@@ -4,6 +4,7 @@
 
 import { expect, test } from 'vitest'
 import { converted, lint } from '../../testing/conversions.ts'
+import { mutated } from '../../testing/mistakes.ts'
 import { oldAgents } from '../agents.ts'
 import { convertFluentd } from './convert.ts'
 
@@ -440,4 +441,15 @@ test.each(cases)('$name', async ({ text, whole }) => {
     expect(gap.nearest).toMatch(/\.$/)
   }
   expect(await lint(document.toString())).toEqual([])
+})
+
+test('mistakes give an output that passes lint, and gaps with places', { timeout: 60_000 }, async () => {
+  for (let seed = 1; seed <= 150; seed++) {
+    const text = mutated(cases[seed % cases.length]?.text ?? '', seed)
+    const { document, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+    for (const { line, reason, nearest } of gaps) {
+      expect([line > 0, reason === '', nearest === ''], `seed ${seed}`).toEqual([true, false, false])
+    }
+    expect(await lint(document.toString()), `seed ${seed}`).toEqual([])
+  }
 })

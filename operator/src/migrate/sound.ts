@@ -1,0 +1,44 @@
+// Components whose options the agent would refuse: mistakes of the old configuration end up in options of the new one. Such a component is
+// replaced by one that reads nothing, or discards its events, and the reason is a gap.
+
+import { findComponent, globalOptions, globalsOf, optionsOf, parseOptions } from '@penstock/agent/config'
+import type { Component, Gap, Origin } from './draft.ts'
+
+const defaults = parseOptions(globalOptions, {})
+if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
+const globals = globalsOf(defaults.value, {})
+
+/** The component itself if the agent takes it. */
+export function soundComponent(kind: 'source' | 'sink', component: Component, origin: Origin, gaps: Gap[]): Component {
+  const problem = problemOf(kind, component)
+  if (problem === undefined) return component
+  gaps.push({
+    ...origin,
+    reason: `it cannot stand as it is: ${problem.message}`,
+    nearest: problem.help ?? 'Correct it, and convert again.',
+  })
+  const isSource = kind === 'source'
+  const comments = [
+    ...(component.comments ?? []),
+    `GAP: \`${origin.subject}\` (${origin.file}:${origin.line}) made options that are not valid. This ${isSource ? 'source reads nothing' : 'sink discards its events'}.`,
+  ]
+  return isSource
+    ? { type: 'file', config: { include: ['/var/empty/nothing'] }, comments }
+    : { type: 'blackhole', comments }
+}
+
+function problemOf(kind: 'source' | 'sink', { type, config = {} }: Component) {
+  const declaration = findComponent(kind, type)
+  if (declaration === undefined) return { message: `there is no ${kind} ${type}`, help: undefined }
+  const parsed = parseOptions(optionsOf(declaration).members, withValues(config) as object)
+  if (!parsed.ok) return parsed.problems[0] ?? { message: 'its options are not valid', help: undefined }
+  return (declaration.check?.(parsed.value, globals) ?? []).find(({ severity }) => severity !== 'warning')
+}
+
+/** References to Secrets have a value once the Pipeline runs. */
+function withValues(value: unknown): unknown {
+  if (typeof value === 'string') return value.replace(/SECRET\[[^\]]*\]/g, 'secret')
+  if (Array.isArray(value)) return value.map(withValues)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withValues(item)]))
+}
