@@ -52,5 +52,5 @@ function options({ name, options: all, itself = {} }: Described, left: readonly 
   ])
   const rows = [...own, ...without].map(([option, becomes]) => `| \`${option}\` | ${becomes} |`)
   if (rows.length === 0) return []
-  return [`### Options of ${name}`, '', '| Option | Becomes |', '|---|---|', ...rows, '']
+  return [`### Options of \`${name}\``, '', '| Option | Becomes |', '|---|---|', ...rows, '']
 }
