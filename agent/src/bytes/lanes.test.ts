@@ -31,6 +31,15 @@ const chains: readonly (readonly string[])[] = [
   [`${merge}\n.file = {"z": [1, {}], "a": null}\n.message = true`],
   [merge, 'del(.message)\n.a = 1', '.a = 2\n.zz = {"k": "ü"}\ndel(.orchestrator)'],
   ['. = object!(parse_json!(.message))', 'del(.a)', '.a = "again"'],
+  // The ways in which people parse the message.
+  ['. = merge(., object(parse_json(.message) ?? {}) ?? {})', '.a = 1'],
+  ['. |= object(parse_json(.message) ?? {}) ?? {}\ndel(.message)'],
+  ['p, err = parse_json(.message)\nif err == null && is_object(p) { . = merge(., object!(p)) } else { .raw = true }'],
+  [
+    'p, e = parse_json(.message)\nif e == null { ., e = merge(., p)\nif e != null { .bad = e }\n.z = 1 } else { .raw = e }',
+  ],
+  ['s = parse_json(.message) ?? {}\nif !is_null(s) { . = merge(., object(s) ?? {}) }\nif exists(.a) { abort }'],
+  ['., err = parse_json(.message)\nif err != null { abort }\ndel(.a)'],
   // Conditions of few values, of many, of what the source knows, and of which some fail.
   [merge, 'filter: .level != "debug" && !exists(.a)', '.b = 1'],
   ['filter: .stream == "stderr" || contains(string!(.message), "a")', parse],

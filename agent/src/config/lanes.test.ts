@@ -57,6 +57,25 @@ test.each([
 test.each([
   { source: '. = parse_json!(.message)\n.a = 1\ndel(.b)', reason: undefined },
   { source: '. = merge(., object!(parse_json!(.message)))\ndel(.message)', reason: undefined },
+  { source: '. = merge(., object(parse_json(.message) ?? {}) ?? {})', reason: undefined },
+  { source: '. |= object!(parse_json!(.message))\ndel(.message)', reason: undefined },
+  { source: '., err = parse_json(.message)\nif err != null { abort }\n.a = 1', reason: undefined },
+  {
+    source:
+      'p, err = parse_json(.message)\nif err == null && is_object(p) { . = merge(., object!(p)) } else { .raw = true }',
+    reason: undefined,
+  },
+  { source: 's = parse_json(.message) ?? {}\n. = merge(., object(s) ?? {})\n.a = 1', reason: undefined },
+  {
+    source: 'p = parse_json!(.message)\n. = p\nif p.a == 1 { abort }',
+    reason: 'line 3 of its program has a condition other than',
+  },
+  {
+    source: 'p = parse_json!(.message)\n. = p\np = {}\nif !is_object(p.a) { . = p }',
+    reason: 'line 3 of its program sets a variable',
+  },
+  { source: 'p = parse_json!(.message)\n.a = 1', reason: 'line 1 of its program sets a variable' },
+  { source: '. = merge(., object!(parse_json!(.message)), deep: true)', reason: 'line 1 of its program replaces' },
   { source: '.a = 1', reason: undefined },
   { source: '. = parse_json!(.text)', reason: 'line 1 of its program parses `.text`' },
   { source: '.a = 1\n.b = .a', reason: 'line 2 of its program computes a value' },

@@ -32,6 +32,7 @@ const programs = [
   merged,
   replaced,
   '. = object!(parse_json!(.message))',
+  '. = merge(., object(parse_json(.message) ?? {}) ?? {})',
   '. = merge(., object!(parse_json!(.message)))\n.file = {"z": [1, {}], "a": null}\n.message = true',
 ]
 

@@ -8,13 +8,11 @@ import { type Deferral, DeferredEvent } from '../event/deferred.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import { getField, type Value, type ValueObject } from '../event/value.ts'
 import { isPlainKey, JsonSplicer, maxEdits, type SpliceEdits } from '../formats/json-splice.ts'
-import { type FunctionDeclaration, isFailure } from './function.ts'
-import { merge } from './functions/merge.ts'
-import { objectGuard } from './functions/object.ts'
-import { parseJsonFunction } from './functions/parse_json.ts'
+import { isFailure } from './function.ts'
+import { fieldOf, onlyName, unfold } from './parsed-message.ts'
 import type { Program } from './program.ts'
 import { readsOf } from './reads.ts'
-import { type Typed, visit } from './typed.ts'
+import { type Slot, type Typed, visit } from './typed.ts'
 
 /** After so many events it is seen whether it was worth it to defer them, and if not, so many events are not deferred. */
 const looked = 1024
@@ -42,13 +40,12 @@ export interface Guard {
 /** What a program does to the members of a text, or to those of the event; undefined if it does anything else. */
 export function splicedProgram(program: Program): SplicedProgram | undefined {
   if (program.isMetered) return undefined // a run may end because it used too much
-  const parsing = parsingOf(program.statements[0])
-  const rest = parsing === undefined ? program.statements : program.statements.slice(1)
+  const { parsing, rest, variables } = unfold(program.statements)
   if (rest.length > maxEdits) return undefined
   const members = new Map<string, Value | undefined>()
   const guards: Guard[] = []
   for (const statement of rest) {
-    const fields = guardFields(statement)
+    const fields = guardFields(statement, variables)
     if (fields !== undefined) {
       // What the program has set itself, the guard would not see.
       if (fields.some((field) => members.has(field))) return undefined
@@ -63,17 +60,19 @@ export function splicedProgram(program: Program): SplicedProgram | undefined {
 }
 
 /** The fields that decide whether a statement aborts the program, which is all it does; undefined if it does anything else. */
-function guardFields(statement: Typed): readonly string[] | undefined {
+function guardFields(statement: Typed, variables: ReadonlySet<Slot>): readonly string[] | undefined {
   if (statement.op !== 'if' || statement.alternative !== undefined) return undefined
   const { consequent } = statement
   const [only, ...more] = consequent.op === 'block' ? consequent.body : [consequent]
   if (only?.op !== 'abort' || more.length > 0) return undefined
-  let changes = false
-  visit(statement, ({ op }) => {
-    if (op === 'assign' || op === 'assign-or-error' || op === 'del' || op === 'unnest') changes = true
+  let isMore = false
+  visit(statement, (typed) => {
+    const { op } = typed
+    if (op === 'assign' || op === 'assign-or-error' || op === 'del' || op === 'unnest') isMore = true
+    if (op === 'read' && typed.place.root === 'variable' && variables.has(typed.place.slot)) isMore = true
   })
   const reads = readsOf({ statements: [statement], isMetered: false, usesNetwork: false })
-  return reads.ok && !changes ? reads.fields : undefined
+  return reads.ok && !isMore ? reads.fields : undefined
 }
 
 /** What keeps events of a program objects: where it stands in the source, and what it is, as the predicate of a sentence. */
@@ -84,22 +83,22 @@ export interface Obstacle {
 
 /** The first statement by which the result of a program is not known without a run; undefined if there is none. */
 export function obstacleOf(program: Program): Obstacle | undefined {
-  if (splicedProgram(program) !== undefined) {
-    const field = parsingOf(program.statements[0])?.field ?? 'message'
+  const spliced = splicedProgram(program)
+  if (spliced !== undefined) {
+    const { field = 'message' } = spliced
     return field === 'message' ? undefined : { at: 0, text: `parses \`.${field}\`, and not \`.message\`` }
   }
   if (program.isMetered) return { at: 0, text: 'may need more than the budget of a program' }
-  const [first, ...rest] = program.statements
-  const edits = first === undefined || parsingOf(first) === undefined ? program.statements : rest
+  const { rest, variables } = unfold(program.statements)
   const changed = new Set<string>()
-  for (const [index, statement] of edits.entries()) {
+  for (const [index, statement] of rest.entries()) {
     const at = statement.span[0]
     const edit = editOf(statement)
     if (edit !== undefined && isPlainKey(edit.name) && index < maxEdits) {
       changed.add(edit.name)
       continue
     }
-    const fields = guardFields(statement)
+    const fields = guardFields(statement, variables)
     if (fields !== undefined && !fields.some((field) => changed.has(field)) && index < maxEdits) continue
     if (edit !== undefined)
       return { at, text: `has more than ${maxEdits} changes, or a name with other characters than ASCII` }
@@ -115,41 +114,6 @@ function textOf(statement: Typed): string {
   if (statement.to.root !== 'event') return 'sets a variable or metadata'
   if (statement.to.segments.length === 0) return 'replaces the event by something other than the parsed message'
   return statement.value.constant === undefined ? 'computes a value' : 'sets a field below the root'
-}
-
-/** The field that a statement parses, to put its members in place of the event or into it. */
-function parsingOf(first: Typed | undefined): { readonly field: string; readonly merges: boolean } | undefined {
-  if (first?.op !== 'assign' || first.to.root !== 'event' || first.to.segments.length > 0) return undefined
-  const merged = argumentsOf(merge, first.value)
-  const isWhole = merged !== undefined && merged.length >= 2 && isRoot(merged[0]) && merged[2] === undefined
-  if (merged !== undefined && !isWhole) return undefined
-  const field = parsedField(merged === undefined ? first.value : merged[1])
-  return field === undefined ? undefined : { field, merges: merged !== undefined }
-}
-
-/** The arguments of a call of this function. */
-function argumentsOf(declaration: FunctionDeclaration, typed: Typed | undefined) {
-  return typed?.op === 'call' && typed.declaration === declaration ? typed.args : undefined
-}
-
-function isRoot(typed: Typed | undefined): boolean {
-  return typed?.op === 'read' && typed.place.root === 'event' && typed.place.segments.length === 0
-}
-
-/** The field that is parsed as JSON, with or without a test that it is an object. */
-function parsedField(typed: Typed | undefined): string | undefined {
-  const args = argumentsOf(parseJsonFunction, argumentsOf(objectGuard, typed)?.[0] ?? typed)
-  if (args === undefined || args[0] === undefined || args.slice(1).some((arg) => arg !== undefined)) return undefined
-  return fieldOf(args[0])
-}
-
-function fieldOf(typed: Typed): string | undefined {
-  return typed.op === 'read' && typed.place.root === 'event' ? onlyName(typed.place.segments) : undefined
-}
-
-function onlyName(segments: readonly unknown[]): string | undefined {
-  const [name] = segments
-  return segments.length === 1 && typeof name === 'string' ? name : undefined
 }
 
 interface Edit {

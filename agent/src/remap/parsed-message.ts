@@ -1,0 +1,185 @@
+// How a program begins that puts the members of a JSON text into the event, in the ways in which people write it. All that is said here
+// holds for events whose text is a JSON object: it parses without an error, so branches and defaults for other texts never count.
+
+import type { FunctionDeclaration } from './function.ts'
+import { isNull } from './functions/is_null.ts'
+import { isObject } from './functions/is_object.ts'
+import { merge } from './functions/merge.ts'
+import { objectGuard } from './functions/object.ts'
+import { parseJsonFunction } from './functions/parse_json.ts'
+import { type Place, type Slot, type Typed, visit } from './typed.ts'
+
+export interface Parsing {
+  /** The field with the text. */
+  readonly field: string
+  /** Whether the fields from before stay, where the text has no member of that name. */
+  readonly merges: boolean
+}
+
+/** A program as it is for events whose text is an object. */
+export interface Unfolded {
+  /** Undefined if no text is parsed into the event. */
+  readonly parsing: Parsing | undefined
+  /** What it then does. */
+  readonly rest: readonly Typed[]
+  /** Variables that are set before that. */
+  readonly variables: ReadonlySet<Slot>
+}
+
+/** Takes the parsing from the beginning of a program, together with the variables and branches that it needs. */
+export function unfold(statements: readonly Typed[]): Unfolded {
+  return new Unfolding().of(statements)
+}
+
+class Unfolding {
+  #field: string | undefined
+  #parsing: Parsing | undefined
+  /** Variables that hold the object, and those that hold null because it was parsed without an error. */
+  readonly #objects = new Set<Slot>()
+  readonly #nulls = new Set<Slot>()
+  readonly #variables = new Set<Slot>()
+  readonly #rest: Typed[] = []
+
+  of(statements: readonly Typed[]): Unfolded {
+    for (const statement of statements) this.#add(statement)
+    if (this.#parsing === undefined) return { parsing: undefined, rest: statements, variables: new Set() }
+    return { parsing: this.#parsing, rest: this.#rest, variables: this.#variables }
+  }
+
+  #add(statement: Typed): void {
+    if (this.#rest.length === 0 && this.#parsing === undefined && this.#parse(statement)) return
+    const branch = this.#branchOf(statement)
+    if (branch !== undefined) for (const inner of branch) this.#add(inner)
+    else {
+      this.#rest.push(statement)
+      this.#forgetChanged(statement)
+    }
+  }
+
+  /** From here on, variables that a statement may change hold something else. */
+  #forgetChanged(statement: Typed): void {
+    visit(statement, (typed) => {
+      const places: Place[] = []
+      if (typed.op === 'assign' || typed.op === 'assign-or-error') places.push(typed.to)
+      if (typed.op === 'assign-or-error') places.push(typed.error)
+      if (typed.op === 'del' && typed.at.op === 'read') places.push(typed.at.place)
+      for (const place of places) {
+        if (place.root !== 'variable') continue
+        this.#objects.delete(place.slot)
+        this.#nulls.delete(place.slot)
+      }
+    })
+  }
+
+  /** Whether a statement only takes the object into a variable or into the event. */
+  #parse(statement: Typed): boolean {
+    if (statement.op !== 'assign' && statement.op !== 'assign-or-error') return false
+    const { to, value } = statement
+    if (to.segments.length > 0) return false
+    const error = statement.op === 'assign-or-error' ? statement.error : undefined
+    if (error !== undefined && !isVariable(error) && error.root !== 'none') return false
+    if (to.root === 'variable') {
+      if (!this.#isObject(value)) return false
+      this.#nulls.delete(to.slot)
+      this.#objects.add(to.slot)
+      this.#variables.add(to.slot)
+    } else if (to.root === 'event') {
+      const merged = this.#mergedInto(value)
+      if (!this.#isObject(merged ?? value)) return false
+      this.#parsing = { field: this.#field as string, merges: merged !== undefined }
+    } else return false
+    if (error?.root === 'variable') {
+      this.#objects.delete(error.slot)
+      this.#nulls.add(error.slot)
+      this.#variables.add(error.slot)
+    }
+    return true
+  }
+
+  /** What is merged into the event: `merge(., …)` or `. | …`. */
+  #mergedInto(typed: Typed): Typed | undefined {
+    if (typed.op === 'binary' && typed.operator === '|') return isRoot(typed.left) ? typed.right : undefined
+    const args = argumentsOf(merge, typed)
+    return args !== undefined && isRoot(args[0]) && args[2] === undefined ? args[1] : undefined
+  }
+
+  /** Whether it gives the object of the text. */
+  #isObject(typed: Typed): boolean {
+    if (typed.op === 'read') return isVariable(typed.place) && this.#objects.has(typed.place.slot)
+    if (typed.op === 'binary') return typed.operator === '??' && this.#isObject(typed.left)
+    const guarded = argumentsOf(objectGuard, typed)?.[0]
+    if (guarded !== undefined) return this.#isObject(guarded)
+    const args = argumentsOf(parseJsonFunction, typed)
+    if (args?.[0] === undefined || args.slice(1).some((arg) => arg !== undefined)) return false
+    const field = fieldOf(args[0])
+    if (field === undefined || (this.#field !== undefined && field !== this.#field)) return false
+    this.#field = field
+    return true
+  }
+
+  /** The statements that an `if` comes down to; undefined if that depends on the event. */
+  #branchOf(statement: Typed): readonly Typed[] | undefined {
+    if (statement.op !== 'if') return undefined
+    const holds = this.#holds(statement.predicate)
+    if (holds === undefined) return undefined
+    const branch = holds ? statement.consequent : statement.alternative
+    if (branch === undefined) return []
+    return branch.op === 'block' ? branch.body : [branch]
+  }
+
+  /** Whether a condition holds; undefined if that depends on the event. */
+  #holds(typed: Typed): boolean | undefined {
+    if (typed.op === 'not') return negated(this.#holds(typed.operand))
+    if (typed.op === 'call') {
+      const object = argumentsOf(isObject, typed)?.[0]
+      if (object !== undefined) return this.#isObjectOrNull(object)
+      const none = argumentsOf(isNull, typed)?.[0]
+      return none === undefined ? undefined : negated(this.#isObjectOrNull(none))
+    }
+    if (typed.op !== 'binary') return undefined
+    const { operator, left, right } = typed
+    if (operator === '&&' || operator === '||') {
+      const [one, other] = [this.#holds(left), this.#holds(right)]
+      if (one === undefined || other === undefined) return undefined
+      return operator === '&&' ? one && other : one || other
+    }
+    if ((operator !== '==' && operator !== '!=') || right.constant !== null) return undefined
+    const object = this.#isObjectOrNull(left)
+    return operator === '==' ? negated(object) : object
+  }
+
+  /** Whether a variable holds the object, or null; undefined if it is another one. */
+  #isObjectOrNull(typed: Typed): boolean | undefined {
+    if (typed.op !== 'read' || !isVariable(typed.place)) return undefined
+    const { slot } = typed.place
+    return this.#objects.has(slot) ? true : this.#nulls.has(slot) ? false : undefined
+  }
+}
+
+function negated(truth: boolean | undefined): boolean | undefined {
+  return truth === undefined ? undefined : !truth
+}
+
+/** The arguments of a call of this function. */
+function argumentsOf(declaration: FunctionDeclaration, typed: Typed | undefined) {
+  return typed?.op === 'call' && typed.declaration === declaration ? typed.args : undefined
+}
+
+function isVariable(place: Place): place is Extract<Place, { root: 'variable' }> {
+  return place.root === 'variable' && place.segments.length === 0
+}
+
+function isRoot(typed: Typed | undefined): boolean {
+  return typed?.op === 'read' && typed.place.root === 'event' && typed.place.segments.length === 0
+}
+
+/** The field of the root that an expression is. */
+export function fieldOf(typed: Typed): string | undefined {
+  return typed.op === 'read' && typed.place.root === 'event' ? onlyName(typed.place.segments) : undefined
+}
+
+/** The name of a field of the root. */
+export function onlyName(segments: readonly unknown[]): string | undefined {
+  const [name] = segments
+  return segments.length === 1 && typeof name === 'string' ? name : undefined
+}
