@@ -6,6 +6,7 @@ import type { EventMetadata, LogEvent } from '../event/log.ts'
 import { memberSize } from '../event/size.ts'
 import { getField, type Value } from '../event/value.ts'
 import { isFailedJson, jsonFloat, parseJson, writeJson } from '../formats/json.ts'
+import { BlockPool } from './blocks.ts'
 import type { Form } from './form.ts'
 import { type Kernel, theKernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
@@ -56,12 +57,8 @@ export class LineOrigin {
   }
 }
 
-/** Copies of chunks that nobody needs any more. */
-const freeBlocks: Buffer[] = []
-const maxFreeBlocks = 16
-const blockBytes = 64 * 1024
-/** Fewer bytes get a copy of their size: batches of a few lines may wait by the thousand. */
-const minBlockBytes = 32 * 1024
+/** Of all lines in the thread. */
+const blocks = new BlockPool()
 
 /** Members of one name. */
 interface NamedValues {
@@ -297,7 +294,7 @@ export class ByteLines {
     this.#bytes = undefined
     const { content } = theKernel()
     if (content.lines === this) content.lines = undefined
-    if (this.#isKept && bytes?.length === blockBytes && freeBlocks.length < maxFreeBlocks) freeBlocks.push(bytes)
+    if (this.#isKept && bytes !== undefined) blocks.give(bytes)
   }
 
   #isKept = false
@@ -326,8 +323,7 @@ export class ByteLines {
     const { count } = this
     const from = this.#starts[0] as number
     const length = (this.#ends[count - 1] as number) - from
-    const isBlock = length > minBlockBytes && length <= blockBytes
-    const block = (isBlock ? freeBlocks.pop() : undefined) ?? Buffer.allocUnsafeSlow(isBlock ? blockBytes : length)
+    const block = blocks.take(length)
     block.set(bytes.subarray(from, from + length))
     this.#starts = this.#starts.slice(0, count)
     this.#ends = this.#ends.slice(0, count)
