@@ -20,7 +20,7 @@ import {
   recodes,
 } from './layout.as'
 import { isAscii, memberCount, nextStamp, recodedLength, setMemberCount, setRecodedLength } from './state.as'
-import { isShortEscape, nextSpecial, unitsOf, writeCharacter } from './text.as'
+import { isShortEscape, nextSpecial, specialsIn, unitsOf, writeCharacter } from './text.as'
 
 /** Deepest value that is read here. */
 const maxDepth: i32 = 64
@@ -172,9 +172,20 @@ function afterScalar(from: i32, first: u8): i32 {
 /** The end of the string that begins here; negative if it has none. Sets `size` and `isPlain`. */
 function afterString(from: i32): i32 {
   let escapes: i32 = 0
+  let wide: i32 = 0
   let at = from + 1
   while (true) {
-    at = nextSpecial(at)
+    const bytes = v128.load(at)
+    const mask = specialsIn(bytes)
+    const high = v128.bitmask<u8>(bytes)
+    if (mask === 0) {
+      wide |= high
+      at += 16
+      continue
+    }
+    const place = ctz(mask)
+    wide |= high & ((1 << place) - 1)
+    at += place
     const byte = load<u8>(at)
     if (byte === 0x22) break
     if (byte !== 0x5c) return -1
@@ -185,7 +196,7 @@ function afterString(from: i32): i32 {
     at += 2
   }
   at++
-  size = (isAscii ? at - from : unitsOf(from, at)) - escapes
+  size = (wide === 0 ? at - from : unitsOf(from, at)) - escapes
   return at
 }
 

@@ -10,22 +10,27 @@ export const noRoom: i32 = -2
 /** Places that are looked at for a name before it is given up. */
 const maxProbes: u32 = 32
 
+/** The key that was the first of an object last. */
+let firstKey: i32 = 0
+
 /** The key whose opening quote is here; negative if it is not a plain one, or one too many. */
 export function keyAt(from: i32, lastKey: i32): i32 {
   // Often it is the one that came after the last one before.
-  if (lastKey >= 0) {
-    const guess = <i32>load<u16>(keys + lastKey * keyStride + 8)
-    if (guess < keyCount) {
-      const entry = keys + guess * keyStride
-      if (isEqual(from, entry + 17, <i32>load<u16>(entry) + 2)) return guess
-    }
+  const guess = lastKey >= 0 ? <i32>load<u16>(keys + lastKey * keyStride + 8) : firstKey
+  if (guess < keyCount) {
+    const entry = keys + guess * keyStride
+    if (isEqual(from, entry + 17, <i32>load<u16>(entry) + 2)) return guess
   }
   const key = findKey(from)
-  if (key >= 0 && lastKey >= 0) store<u16>(keys + lastKey * keyStride + 8, <u16>key)
+  if (key >= 0) {
+    if (lastKey >= 0) store<u16>(keys + lastKey * keyStride + 8, <u16>key)
+    else firstKey = key
+  }
   return key
 }
 
-function isEqual(left: i32, right: i32, length: i32): bool {
+/** Whether so many bytes are equal. */
+export function isEqual(left: i32, right: i32, length: i32): bool {
   let at: i32 = 0
   for (; at + 16 <= length; at += 16) {
     if (!v128.all_true<u8>(v128.eq<u8>(v128.load(left + at), v128.load(right + at)))) return false

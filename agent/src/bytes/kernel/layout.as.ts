@@ -58,7 +58,9 @@ export const input: i32 = order + maxLineMembers * 4 + room
 /** Strings and values that were put into the form in which they are written. */
 export const recoded: i32 = input + maxInput + room
 export const output: i32 = recoded + maxInput + room
-export const memoryEnd: i32 = output + maxOutput + room
+/** By eight bits: where sixteen bytes come from. It is made once, and is nobody's. */
+export const shuffles: i32 = output + maxOutput + room
+export const memoryEnd: i32 = shuffles + 4096 + room
 
 // Bits of `flags`.
 export const isError: i32 = 1

@@ -33,12 +33,13 @@ import {
   weak,
   writtenEnds,
 } from './layout.as'
-import { isAscii, nextStamp, stamp } from './state.as'
-import { nextSpecial, unitsOf, writeControl } from './text.as'
+import { isAscii, nextStamp, recodedLength, stamp } from './state.as'
+import { escapeText, unitsOf } from './text.as'
 
 /** Estimates the sizes of the events of lines `[from, to)`; gives their sum. `parses` says whether the members of the message count. */
 export function measure(from: i32, to: i32, outsideCount: i32, parses: bool): f64 {
   let sum: f64 = 0
+  noteWeak(outsideCount, parses)
   for (let line = from; line < to; line++) {
     const bits = load<i32>(flags + line * 4)
     if ((bits & isUnusual) !== 0 || (parses && (bits & isOdd) !== 0)) continue
@@ -52,18 +53,15 @@ export function measure(from: i32, to: i32, outsideCount: i32, parses: bool): f6
 function sizeOf(line: i32, outsideCount: i32, parses: bool): i32 {
   let total: i32 = 2
   if (parses) {
-    nextStamp()
-    const count = load<i32>(counts + line * 4)
-    let member = members + load<i32>(firsts + line * 4) * 16
-    for (let index: i32 = 0; index < count; index++, member += 16) {
+    const first = members + load<i32>(firsts + line * 4) * 16
+    const end = first + load<i32>(counts + line * 4) * 16
+    if (hasWeak) stampKeys(first, end)
+    for (let member = first; member < end; member += 16) {
       const key = load<i32>(member)
-      if (key < 0) {
-        total += lengthOf(key) + 4 + load<i32>(member + 12)
-        continue
+      if (key < 0) total += lengthOf(key) + 4 + load<i32>(member + 12)
+      else if (load<u8>(edited + key) === 0) {
+        total += <i32>load<u16>(keys + key * keyStride) + 4 + load<i32>(member + 12)
       }
-      const entry = keys + key * keyStride
-      store<u32>(entry + 4, stamp)
-      if (load<u8>(edited + key) === 0) total += <i32>load<u16>(entry) + 4 + load<i32>(member + 12)
     }
   }
   let entry = outside
@@ -80,6 +78,26 @@ function sizeOf(line: i32, outsideCount: i32, parses: bool): i32 {
   return total
 }
 
+/** Whether some members that do not come from the message stay only where the message has none of their name. */
+let hasWeak: bool = false
+
+function noteWeak(outsideCount: i32, parses: bool): void {
+  hasWeak = false
+  if (!parses) return
+  for (let entry = outside; entry < outside + outsideCount * outsideStride; entry += outsideStride) {
+    if ((load<i32>(entry + 4) & weak) !== 0) hasWeak = true
+  }
+}
+
+/** Notes which names the members of an event have. */
+function stampKeys(first: i32, end: i32): void {
+  nextStamp()
+  for (let member = first; member < end; member += 16) {
+    const key = load<i32>(member)
+    if (key >= 0) store<u32>(keys + key * keyStride + 4, stamp)
+  }
+}
+
 /** Whether what is written is to stand in a JSON string. */
 let isQuoted: bool = false
 
@@ -94,7 +112,7 @@ let sortedFirst: i32 = 0
 export function write(from: i32, to: i32, outsideCount: i32, parses: bool, prefixLength: i32, suffix: u8): i32 {
   let at = output
   const limit = output + maxOutput - prefixLength
-  const outsideBytes = bytesOutside(outsideCount)
+  const outsideBytes = bytesOutside(outsideCount, parses)
   for (let line = from; line < to; line++) {
     const end = writeLine(line, at + prefixLength, limit, outsideBytes, outsideCount, parses)
     if (end === 0) return line - from
@@ -110,7 +128,7 @@ export function write(from: i32, to: i32, outsideCount: i32, parses: bool, prefi
  * Writes the event of a line as a JSON string that holds its JSON; gives its end in `output`, 0 if it is too long.
  */
 export function writeQuoted(line: i32, outsideCount: i32, parses: bool): i32 {
-  return quoteLine(line, output, output + maxOutput, bytesOutside(outsideCount), outsideCount, parses)
+  return quoteLine(line, output, output + maxOutput, bytesOutside(outsideCount, parses), outsideCount, parses)
 }
 
 function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, parses: bool): i32 {
@@ -130,7 +148,7 @@ function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outside
  */
 export function writeEntries(from: i32, to: i32, outsideCount: i32, parses: bool, tailLength: i32): i32 {
   const limit = output + maxOutput - tailLength
-  const outsideBytes = bytesOutside(outsideCount)
+  const outsideBytes = bytesOutside(outsideCount, parses)
   let at = output
   for (let line = from; line < to; line++) {
     const end = quoteLine(line, at + 24, limit, outsideBytes, outsideCount, parses)
@@ -156,8 +174,9 @@ function writeNanoseconds(to: i32, ms: f64, ns: i32): void {
 }
 
 /** What the members that do not come from the message may take at most, but for the message itself. Begins a call that writes. */
-function bytesOutside(outsideCount: i32): i32 {
+function bytesOutside(outsideCount: i32, parses: bool): i32 {
   sortedCount = -1
+  noteWeak(outsideCount, parses)
   let bytes: i32 = 0
   for (let index: i32 = 0; index < outsideCount; index++) {
     bytes += maxName + 64 + load<i32>(outside + index * outsideStride + 12)
@@ -172,28 +191,42 @@ function writeLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outside
   if ((load<i32>(flags + line * 4) & refused) !== 0) return 0
   let count: i32 = 0
   let first: i32 = 0
-  let hasPlaces = false
-  let bytes = outsideBytes + 6 * (load<i32>(ends + line * 4) - load<i32>(messages + line * 4)) + 64
   if (parses) {
     count = load<i32>(counts + line * 4)
     first = members + load<i32>(firsts + line * 4) * 16
-    for (let member = first; member < first + count * 16; member += 16) {
-      bytes += load<i32>(member + 8) - load<i32>(member + 4) + maxName + 32
-      if (load<i32>(member) < 0) hasPlaces = true
-    }
   }
+  const length = load<i32>(ends + line * 4) - load<i32>(messages + line * 4)
+  const bytes = outsideBytes + 6 * length + 64 + count * (maxName + 32)
   // Nothing in an event is below 0x20, so a string that holds it is at most twice as long.
-  if (place + (isQuoted ? 2 * bytes : bytes) > limit) return 0
-  if (hasPlaces) {
-    sortByName(first, count)
-    sortedCount = -1
-  } else if (parses) {
-    // The members of one event after the other often have the same names.
-    if (count !== sortedCount || !hasSameKeys(first, sortedFirst, count)) sortMembers(first, count)
-    sortedCount = count
+  const factor = isQuoted ? 2 : 1
+  // Values stand in the message, or where they were put into form.
+  if (place + factor * (bytes + length + recodedLength) > limit) {
+    if (place + factor * (bytes + bytesOfValues(first, count)) > limit) return 0
+  }
+  let byName = false
+  // The members of one event after the other often have the same names.
+  if (parses && (count !== sortedCount || !hasSameKeys(first, sortedFirst, count))) {
+    byName = hasPlaces(first, count)
+    if (byName) sortByName(first, count)
+    else sortMembers(first, count)
+    sortedCount = byName ? -1 : count
     sortedFirst = first
   }
-  return writeEvent(line, place, first, count, outsideCount, parses, hasPlaces)
+  return writeEvent(line, place, first, count, outsideCount, parses, byName)
+}
+
+function bytesOfValues(first: i32, count: i32): i32 {
+  let bytes: i32 = 0
+  for (let member = first; member < first + count * 16; member += 16) {
+    bytes += load<i32>(member + 8) - load<i32>(member + 4)
+  }
+  return bytes
+}
+
+/** Whether a name is known by its place. */
+function hasPlaces(first: i32, count: i32): bool {
+  for (let member = first; member < first + count * 16; member += 16) if (load<i32>(member) < 0) return true
+  return false
 }
 
 function hasSameKeys(left: i32, right: i32, count: i32): bool {
@@ -233,13 +266,7 @@ function writeEvent(line: i32, from: i32, first: i32, count: i32, outsideCount: 
   let at = from
   let other = outside
   const otherEnd = outside + outsideCount * outsideStride
-  if (parses) {
-    nextStamp()
-    for (let member = first; member < first + count * 16; member += 16) {
-      const key = load<i32>(member)
-      if (key >= 0) store<u32>(keys + key * keyStride + 4, stamp)
-    }
-  }
+  if (hasWeak) stampKeys(first, first + count * 16)
   for (let place: i32 = 0; place < count; place++) {
     const word = load<u32>(order + place * 4)
     const rank = word >>> 16
@@ -348,25 +375,6 @@ function writeText(to: i32, from: i32, end: i32): i32 {
   const out = escapeText(to + 1, from, end)
   store<u8>(out, 0x22)
   return out + 1
-}
-
-/** The same without quotes around it. The text may stand behind its place, as far as it becomes longer. */
-function escapeText(to: i32, from: i32, end: i32): i32 {
-  let out = to
-  let at = from
-  while (at < end) {
-    const next = min(nextSpecial(at), end)
-    out = copy(out, at, next - at)
-    if (next === end) break
-    const byte = load<u8>(next)
-    if (byte >= 0x20) {
-      store<u8>(out, 0x5c)
-      store<u8>(out + 1, byte)
-      out += 2
-    } else out = writeControl(out, byte)
-    at = next + 1
-  }
-  return out
 }
 
 /** Writes a time as the line has it, with 0, 3, 6 or 9 digits of a fraction. */

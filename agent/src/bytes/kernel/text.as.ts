@@ -1,35 +1,96 @@
 // Text as bytes of UTF-8, and as it stands in JSON.
 
+import { shuffles } from './layout.as'
+
 /** Next byte from here that is a quote, a backslash or below 0x20. */
 export function nextSpecial(from: i32): i32 {
   let at = from
   while (true) {
-    const bytes = v128.load(at)
-    const quotes = v128.or(v128.eq<u8>(bytes, v128.splat<u8>(0x22)), v128.eq<u8>(bytes, v128.splat<u8>(0x5c)))
-    const mask = v128.bitmask<u8>(v128.or(quotes, v128.lt<u8>(bytes, v128.splat<u8>(0x20))))
+    const mask = specialsIn(v128.load(at))
     if (mask !== 0) return at + ctz(mask)
     at += 16
   }
 }
 
-/** UTF-16 units of valid UTF-8. */
+/** A bit for each of sixteen bytes that is one of those. */
+export function specialsIn(bytes: v128): i32 {
+  const quotes = v128.or(v128.eq<u8>(bytes, v128.splat<u8>(0x22)), v128.eq<u8>(bytes, v128.splat<u8>(0x5c)))
+  return v128.bitmask<u8>(v128.or(quotes, v128.lt<u8>(bytes, v128.splat<u8>(0x20))))
+}
+
+/** UTF-16 units of valid UTF-8. Looks at bytes behind it, and counts none of them. */
 export function unitsOf(from: i32, to: i32): i32 {
   let units: i32 = 0
-  let at = from
-  while (at + 16 <= to) {
+  for (let at = from; at < to; at += 16) {
     const bytes = v128.load(at)
     // All but the bytes that go on with a character; and one more where it takes four.
-    const going = v128.bitmask<u8>(v128.eq<u8>(v128.and(bytes, v128.splat<u8>(0xc0)), v128.splat<u8>(0x80)))
-    const wide = v128.bitmask<u8>(v128.ge<u8>(bytes, v128.splat<u8>(0xf0)))
-    units += 16 - popcnt(going) + popcnt(wide)
-    at += 16
-  }
-  for (; at < to; at++) {
-    const byte = load<u8>(at)
-    if ((byte & 0xc0) !== 0x80) units++
-    if (byte >= 0xf0) units++
+    let going = v128.bitmask<u8>(v128.eq<u8>(v128.and(bytes, v128.splat<u8>(0xc0)), v128.splat<u8>(0x80)))
+    let wide = v128.bitmask<u8>(v128.ge<u8>(bytes, v128.splat<u8>(0xf0)))
+    const left = to - at
+    if (left < 16) {
+      const counted = (1 << left) - 1
+      going &= counted
+      wide &= counted
+    }
+    units += min(left, 16) - popcnt(going) + popcnt(wide)
   }
   return units
+}
+
+/** By the bits of eight bytes that get a backslash before them: where the bytes then come from. The backslash is the fifteenth. */
+function fillShuffles(): void {
+  for (let bits: i32 = 0; bits < 256; bits++) {
+    const first = shuffles + bits * 16
+    let at = first
+    for (let byte: i32 = 0; byte < 8; byte++) {
+      if ((bits & (1 << byte)) !== 0) store<u8>(at++, 15)
+      store<u8>(at++, <u8>byte)
+    }
+    while (at < first + 16) store<u8>(at++, 0)
+  }
+}
+
+fillShuffles()
+
+/**
+ * Writes text as it stands in a JSON string. Bytes behind the end of what is written are overwritten. The text may stand behind its
+ * place, 64 bytes further than it becomes longer.
+ */
+export function escapeText(to: i32, from: i32, end: i32): i32 {
+  let out = to
+  let at = from
+  while (at < end) {
+    const bytes = v128.load(at)
+    const controls = v128.bitmask<u8>(v128.lt<u8>(bytes, v128.splat<u8>(0x20)))
+    const quotes = v128.or(v128.eq<u8>(bytes, v128.splat<u8>(0x22)), v128.eq<u8>(bytes, v128.splat<u8>(0x5c)))
+    const marked = v128.bitmask<u8>(quotes)
+    let taken = min(end - at, 16)
+    if (controls !== 0) {
+      taken = min(taken, ctz(controls))
+      if (taken === 0) {
+        out = writeControl(out, load<u8>(at++))
+        continue
+      }
+    }
+    const bits = marked & ((1 << taken) - 1)
+    if (bits === 0) {
+      v128.store(out, bytes)
+      out += taken
+      at += taken
+      continue
+    }
+    const low = bits & 255
+    v128.store(out, v128.swizzle(v128.replace_lane<u8>(bytes, 15, 0x5c), v128.load(shuffles + low * 16)))
+    out += min(taken, 8) + popcnt(low)
+    if (taken > 8) {
+      const high = bits >>> 8
+      const others = v128.replace_lane<u8>(v128.load64_zero(at + 8), 15, 0x5c)
+      v128.store(out, v128.swizzle(others, v128.load(shuffles + high * 16)))
+      out += taken - 8 + popcnt(high)
+    }
+    at += taken
+  }
+  return out
 }
 
 /** Whether `writeJson` writes this letter behind a backslash. */
