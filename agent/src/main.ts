@@ -1,12 +1,13 @@
 #!/usr/bin/env -S node --conditions=source
+
 // The process: finds the sub-command, runs it and exits with its code. Commands are loaded when they are called, so that a
 // running agent holds nothing but what it needs.
 
-import { commandNamed, faultText, firstWords } from './cli/command-line.ts'
 import { type Command, commands as described } from './cli/commands.ts'
 import { keepCompiled } from './cli/compiled.ts'
 import { leaveMemoryOutOfDumps } from './cli/core-dump.ts'
-import { exitCodeOf, exitCodes } from './cli/exit-codes.ts'
+import { exitCodeOf, exitCodes } from './command-line/exit-codes.ts'
+import { commandNamed, faultText, firstWords } from './command-line/program.ts'
 import { errorText, PenstockError } from './errors.ts'
 import { printable, printOnlyPrintable } from './printable.ts'
 import { readColor } from './terminal.ts'

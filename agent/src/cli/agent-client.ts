@@ -2,8 +2,8 @@
 
 import { type IncomingMessage, request } from 'node:http'
 import { createInterface } from 'node:readline'
+import type { Flags } from '../command-line/flags.ts'
 import { errorText, PenstockError } from '../errors.ts'
-import type { Flags } from './args.ts'
 
 const defaultUrl = 'http://127.0.0.1:8686'
 

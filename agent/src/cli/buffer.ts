@@ -3,9 +3,9 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type InspectedBuffer, inspectBuffer, isBuffer } from '../buffers/disk/inspect.ts'
+import { exitCodes } from '../command-line/exit-codes.ts'
+import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
 import { errorText, PenstockError } from '../errors.ts'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
-import { exitCodes } from './exit-codes.ts'
 
 export const flags = {
   format: { type: 'string', oneOf: ['text', 'json'], help: 'Form of the output (text); json prints an object a line.' },

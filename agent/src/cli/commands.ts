@@ -1,7 +1,7 @@
 // The sub-commands but `completion`, which describes them. Each is loaded when it is called: a running agent holds nothing but
 // what it needs.
 
-import type { Flags } from './args.ts'
+import type { Flags } from '../command-line/flags.ts'
 
 export interface Command {
   readonly load: () => Promise<CommandModule>

@@ -1,18 +1,18 @@
 // `completion SHELL`: prints a completion script. Flags come from the commands themselves, names from the registry.
 
-import { PenstockError } from '../errors.ts'
-import { components } from '../registry.ts'
 import {
   type CompletionCommand,
   type CompletionFlag,
   completionScript,
   type Shell,
   shells,
-} from '../schema/completion.ts'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
-import { completionFlags } from './command-line.ts'
+} from '../command-line/completion.ts'
+import { exitCodes } from '../command-line/exit-codes.ts'
+import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { completionFlags } from '../command-line/program.ts'
+import { PenstockError } from '../errors.ts'
+import { components } from '../registry.ts'
 import { type Command, commands } from './commands.ts'
-import { exitCodes } from './exit-codes.ts'
 import { referencePages } from './pages.ts'
 
 export const flags = {

@@ -1,10 +1,10 @@
 // `explain NAME`: prints the reference page of a component, function, metric or error code.
 
+import { exitCodes } from '../command-line/exit-codes.ts'
+import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
 import type { Page } from '../schema/reference.ts'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
-import { exitCodes } from './exit-codes.ts'
 import { referencePages } from './pages.ts'
 
 export const flags = {

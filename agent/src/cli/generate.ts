@@ -4,6 +4,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { stringify as stringifyToml } from 'smol-toml'
 import { stringify as stringifyYaml } from 'yaml'
+import { exitCodes } from '../command-line/exit-codes.ts'
+import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
 import type { AnyDeclaration, ComponentKind } from '../component.ts'
 import { exampleOptions } from '../config/example.ts'
 import { defaultDataDir, globalOptions } from '../config/globals.ts'
@@ -14,8 +16,6 @@ import { errorText, PenstockError } from '../errors.ts'
 import { components, findComponent } from '../registry.ts'
 import { configurationSchema } from '../schema/json-schema.ts'
 import { closest } from '../schema/problems.ts'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
-import { exitCodes } from './exit-codes.ts'
 import { describedComponents } from './pages.ts'
 
 export const flags = {

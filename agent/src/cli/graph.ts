@@ -1,10 +1,10 @@
 // `graph`: the topology of a configuration as a picture, in the language of Graphviz or Mermaid.
 
+import { exitCodes } from '../command-line/exit-codes.ts'
+import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
 import type { Config } from '../config/config.ts'
 import { ownerOf } from '../config/graph.ts'
 import { type Lane, lanesOf } from '../config/lanes.ts'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
-import { exitCodes } from './exit-codes.ts'
 import { loadedConfig } from './loaded-config.ts'
 import { configFlags } from './run.ts'
 

@@ -1,9 +1,9 @@
 // `list`: the types of components, by kind.
 
+import { exitCodes } from '../command-line/exit-codes.ts'
+import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
-import { exitCodes } from './exit-codes.ts'
 import { type Field, outputFormats, rowFormats, rowsText } from './rows.ts'
 
 export const flags = {

@@ -2,7 +2,7 @@
 
 import { expect, expectTypeOf, test } from 'vitest'
 import type { BundleFlags } from '../bundle/mode.ts'
-import { type Flag, parseArgs } from './args.ts'
+import { type Flag, parseArgs } from '../command-line/flags.ts'
 import { flagTable } from './run.ts'
 
 type Table = typeof flagTable

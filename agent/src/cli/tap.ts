@@ -1,11 +1,11 @@
 // `tap`: shows a sample of the events that pass through a running agent.
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import { exitCodes } from '../command-line/exit-codes.ts'
+import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 import { interrupted } from '../timing/wait.ts'
 import { agentUrl, clientFlags, getLines, parsed } from './agent-client.ts'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
-import { exitCodes } from './exit-codes.ts'
 import { defaultTapForm, type TapLine, tapFormatter, tapForms } from './tap-format.ts'
 
 export const flagTable = {

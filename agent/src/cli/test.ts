@@ -1,8 +1,8 @@
 // `test`: runs the unit tests of a configuration. Only its transforms run.
 
+import { exitCodes } from '../command-line/exit-codes.ts'
+import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
 import { runUnitTests } from '../config/unit-tests.ts'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
-import { exitCodes } from './exit-codes.ts'
 import { loadedConfig } from './loaded-config.ts'
 import { configFlags } from './run.ts'
 

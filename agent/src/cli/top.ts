@@ -4,13 +4,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ComponentView } from '../api/components.ts'
 import { globTest } from '../api/tap.ts'
+import { exitCodes } from '../command-line/exit-codes.ts'
+import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 import { styled } from '../formats/pretty.ts'
 import { type Sheet, sheetOf } from '../terminal.ts'
 import { interrupted } from '../timing/wait.ts'
 import { agentUrl, clientFlags, getJson } from './agent-client.ts'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
-import { exitCodes } from './exit-codes.ts'
 
 export const flagTable = {
   interval: { type: 'number', short: 'i', value: 'MS', minimum: 100, help: 'Milliseconds between two looks (1000).' },

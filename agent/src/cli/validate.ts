@@ -4,6 +4,8 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { exitCodes } from '../command-line/exit-codes.ts'
+import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { defaultPath } from '../config/read.ts'
@@ -22,8 +24,6 @@ import {
   surroundings,
 } from '../topology/build.ts'
 import { checkHealth } from '../topology/healthchecks.ts'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
-import { exitCodes } from './exit-codes.ts'
 import { type ConfigFlagValues, loadOptions } from './loaded-config.ts'
 import { configFlags } from './run.ts'
 

@@ -1,8 +1,8 @@
 // What a command prints or watches besides events: tables, pages, completion scripts.
 
 export { type Field, outputFormats, rowsText, rowText } from '../cli/rows.ts'
+export { type CompletionCommand, completionScript, shells } from '../command-line/completion.ts'
 export { prettyLog, type Screen, type Style, styled } from '../formats/pretty.ts'
-export { type CompletionCommand, completionScript, shells } from '../schema/completion.ts'
 export { watchFiles } from '../topology/watch.ts'
 
 /** Prints the page of a component, function, metric or error. Loaded late, because it reads every component. */

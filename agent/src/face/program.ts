@@ -1,10 +1,10 @@
 // What every program starts with: version, compile cache, printable output, colours of the terminal, waits. Light: `penstock --version`
 // loads it.
 
-export { commandNamed, completionFlags, faultText, firstWords } from '../cli/command-line.ts'
 export { keepCompiled, threadEnvironment } from '../cli/compiled.ts'
 export { leaveMemoryOutOfDumps } from '../cli/core-dump.ts'
 export { pause } from '../clock.ts'
+export { commandNamed, completionFlags, faultText, firstWords } from '../command-line/program.ts'
 export { printable, printableWithColours, printOnlyPrintable } from '../printable.ts'
 export { fileBeside } from '../remap/worker-file.ts'
 export {

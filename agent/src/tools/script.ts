@@ -1,7 +1,7 @@
 // What the scripts of this repository that people run have in common: their flags are declared in a table, as those of the agent's
 // commands. `--help` prints what there is; what is not understood ends the script with what is wrong, the usage, and exit code 2.
 
-import { type Flags, flagHelp, type ParsedArgs, parseArgs } from '../cli/args.ts'
+import { type Flags, flagHelp, type ParsedArgs, parseArgs } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 
 export interface Script<F extends Flags> {

@@ -6,9 +6,9 @@
 // a flag, as `node:util` does, because `lint -f --recursive` is a mistake.
 
 import { errorText, PenstockError } from '../errors.ts'
-import type { CompletionFlag } from '../schema/completion.ts'
 import { closest } from '../schema/problems.ts'
 import { colorChoices } from '../terminal.ts'
+import type { CompletionFlag } from './completion.ts'
 
 export interface FirstWords {
   /** Errors have a stack. */

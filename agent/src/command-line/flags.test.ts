@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import { type Flags, flagHelp, parseArgs } from './args.ts'
+import { type Flags, flagHelp, parseArgs } from './flags.ts'
 
 const table = {
   config: { type: 'list', short: 'c', env: 'PENSTOCK_TEST_CONFIG', value: 'PATH', help: 'Where it is.' },
