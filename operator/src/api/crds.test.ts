@@ -17,6 +17,20 @@ test.each(customResourceDefinitions().map((crd) => [crd.metadata.name, crd]))(
   },
 )
 
+test.each(customResourceDefinitions().map((crd) => [crd.metadata.name, crd.spec]))(
+  '%s serves two versions that differ in their names alone, and stores the one of the release before',
+  (_, spec) => {
+    const versions = spec['versions'] as readonly { name: string; storage: boolean; served: boolean }[]
+    expect(spec['conversion']).toEqual({ strategy: 'None' })
+    expect(versions.map(({ name, served, storage }) => ({ name, served, storage }))).toEqual([
+      { name: 'v1beta1', served: true, storage: false },
+      { name: 'v1alpha1', served: true, storage: true },
+    ])
+    const [beta, alpha] = versions.map(({ name: _, storage: __, ...rest }) => rest)
+    expect(beta).toEqual(alpha)
+  },
+)
+
 test('kinds, plurals and short names are each used once', () => {
   for (const member of ['kind', 'plural', 'shortName'] as const) {
     expect(new Set(kinds.map((kind) => kind[member])).size).toBe(kinds.length)

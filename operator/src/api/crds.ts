@@ -1,7 +1,7 @@
 // The kinds as CustomResourceDefinitions. They are written to crds/ and into the charts by `npm run generate`; nobody edits them.
 
 import { type Kind, kinds } from './kinds.ts'
-import { group, version } from './object.ts'
+import { group, version, versions } from './object.ts'
 
 /** Names of ours that a schema may not hold. */
 export const ownKeywords: ReadonlySet<string> = new Set([
@@ -44,16 +44,14 @@ function definitionOf(kind: Kind, metadata: object): CustomResourceDefinition {
         categories: ['penstock'],
       },
       conversion: { strategy: 'None' },
-      versions: [
-        {
-          name: version,
-          served: true,
-          storage: true,
-          schema: { openAPIV3Schema: rootSchema(kind) },
-          subresources: { status: {}, ...(kind.scale === undefined ? {} : { scale: kind.scale }) },
-          additionalPrinterColumns: kind.columns,
-        },
-      ],
+      versions: versions.map((name) => ({
+        name,
+        served: true,
+        storage: name === version,
+        schema: { openAPIV3Schema: rootSchema(kind) },
+        subresources: { status: {}, ...(kind.scale === undefined ? {} : { scale: kind.scale }) },
+        additionalPrinterColumns: kind.columns,
+      })),
     },
   }
 }

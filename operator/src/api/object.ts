@@ -47,8 +47,16 @@ export interface ResourceType {
 }
 
 export const group = 'penstock.dev'
-export const version = 'v1alpha1'
+/** The served versions, the newest first. All have one schema, so the API server converts an object by replacing its `apiVersion`. */
+export const versions = ['v1beta1', 'v1alpha1'] as const
+/**
+ * The version in which objects are stored, and in which every part of Penstock reads and writes them. The release before this one has no
+ * other: an object in another version would be unreadable, and its CRDs refused, if a user went back to it.
+ */
+export const version = 'v1alpha1' satisfies (typeof versions)[number]
 export const apiVersion = `${group}/${version}`
+/** `penstock.dev/v1beta1`, `penstock.dev/v1alpha1` */
+export const apiVersions: readonly string[] = versions.map((name) => `${group}/${name}`)
 
 /** `penstock.dev/v1alpha1`, `v1` */
 export function apiVersionOf(type: ResourceType): string {

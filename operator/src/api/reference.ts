@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 import { ownKeywords, rootSchema } from './crds.ts'
 import { exampleOf, examples } from './examples.ts'
 import { type Kind, kinds } from './kinds.ts'
-import { apiVersion } from './object.ts'
+import { apiVersion, apiVersions } from './object.ts'
 
 type Node = Readonly<Record<string, unknown>>
 
@@ -27,7 +27,8 @@ export function kindPage(kind: Kind): string {
   const scope = kind.namespaced ? 'Namespaced.' : 'Of the whole cluster.'
   const section = (name: string, node: Node | undefined) =>
     node === undefined ? [] : [`## ${name}`, lines(kind, node, name).join('\n')]
-  const head = `${kind.about} ${scope} \`apiVersion: ${apiVersion}\`, short name \`${kind.shortName}\`.`
+  const served = apiVersions.map((name) => `\`${name}\``).join(' or ')
+  const head = `${kind.about} ${scope} \`apiVersion\`: ${served}; short name \`${kind.shortName}\`.`
   const all = `\`penstock explain ${kind.kind}.spec\` prints a part of this page.`
   const shown = [
     '## Examples',
@@ -88,7 +89,7 @@ export function resourcesSchema(): object {
         type: 'object',
         description: kind.about,
         required: ['apiVersion', 'kind', 'metadata', 'spec'],
-        properties: { ...closed, apiVersion: { const: apiVersion }, kind: { const: kind.kind } },
+        properties: { ...closed, apiVersion: { enum: apiVersions }, kind: { const: kind.kind } },
         additionalProperties: false,
       }
     }),

@@ -103,6 +103,43 @@ test.each([
   rmSync(file)
 })
 
+test.each(['v1alpha1', 'v1beta1'])('lint, test and render read %s as the other version', async (name) => {
+  const file = join(folder, 'served.yaml')
+  const text = (version: string) => `apiVersion: penstock.dev/${version}
+kind: Pipeline
+metadata: { name: served, namespace: shop }
+spec:
+  sources: [{ name: app, ref: { kind: Source, name: app } }]
+  transforms: [{ name: known, type: filter, config: { condition: exists(.id) } }]
+  sinks: [{ name: out, type: blackhole }]
+  tests: [{ name: dropped, insertAt: known, input: { raw: x }, expect: [{ at: known, count: 0 }] }]
+---
+apiVersion: penstock.dev/v1alpha1
+kind: Source
+metadata: { name: app, namespace: shop }
+spec: { type: orchestrator_logs }
+`
+  writeFileSync(file, text('v1alpha1'))
+  const rendered = await penstock(`render -f ${file}`)
+  writeFileSync(file, text(name))
+  expect(await penstock(`lint -f ${file}`)).toMatchObject({ code: 0, out: expect.stringContaining('no problems') })
+  expect(await penstock(`test -f ${file}`)).toMatchObject({ code: 0, out: expect.stringContaining('... passed') })
+  expect(await penstock(`render -f ${file}`)).toEqual(rendered)
+  rmSync(file)
+})
+
+test('lint names the versions that it accepts', async () => {
+  const file = join(folder, 'served.yaml')
+  writeFileSync(file, 'apiVersion: penstock.dev/v1\nkind: Sink\nmetadata: { name: a }\nspec: { type: blackhole }\n')
+  expect(await penstock(`lint -f ${file}`)).toMatchObject({
+    code: 78,
+    err: expect.stringContaining(
+      '`apiVersion` of a Sink must be `penstock.dev/v1beta1` or `penstock.dev/v1alpha1`; found "penstock.dev/v1"',
+    ),
+  })
+  rmSync(file)
+})
+
 test('tests run without the Secret that holds the address of a source', async () => {
   const file = join(folder, 'queue.yaml')
   const url = '{ valueFrom: { secretKeyRef: { namespace: shop, name: rabbitmq, key: url } } }'

@@ -7,7 +7,7 @@ import { positionAt, readYamlDocuments } from '@penstock/agent/config'
 import { closest, errorText, type Problem } from '@penstock/agent/errors'
 import { type Document, isMap, isNode, isScalar, type LineCounter, Scalar, type YAMLMap } from 'yaml'
 import { kindOf, kinds } from '../api/kinds.ts'
-import { apiVersion, type KubeObject } from '../api/object.ts'
+import { apiVersion, apiVersions, type KubeObject } from '../api/object.ts'
 import { namePattern } from '../api/pipeline.ts'
 import { labelOf } from '../api/shape.ts'
 
@@ -179,11 +179,12 @@ function documentOf(
       meant === undefined ? undefined : `Did you mean \`${meant}\`?`,
     )
   }
-  const version = isOurs ? apiVersion : 'v1'
-  if (content['apiVersion'] !== version) {
+  const accepted = isOurs ? apiVersions : ['v1']
+  if (!accepted.includes(content['apiVersion'] as string)) {
+    const expected = accepted.map((name) => `\`${name}\``).join(' or ')
     return report(
       ['apiVersion'],
-      `\`apiVersion\` of a ${kind} must be \`${version}\`; found ${JSON.stringify(content['apiVersion']) ?? 'none'}`,
+      `\`apiVersion\` of a ${kind} must be ${expected}; found ${JSON.stringify(content['apiVersion']) ?? 'none'}`,
     )
   }
   const metadata = content['metadata'] as Record<string, unknown> | undefined
@@ -199,7 +200,8 @@ function documentOf(
   const namespaced = kind !== 'Namespace' && kindOf(kind as string)?.namespaced !== false
   const namespace = namespaced ? (metadata?.['namespace'] ?? defaultNamespace) : ''
   if (typeof namespace !== 'string') return report(['metadata', 'namespace'], '`metadata.namespace` must be a string')
-  return { kind: kind as string, namespace, name, content, locate }
+  // The served versions are one shape, so everything beyond this place knows one version, as with objects of the API server.
+  return { kind: kind as string, namespace, name, content: isOurs ? { ...content, apiVersion } : content, locate }
 }
 
 const objectNamePattern = '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$'

@@ -20,6 +20,13 @@ export const serviceType = define('', 'v1', 'Service', 'services')
 export const serviceAccountType = define('', 'v1', 'ServiceAccount', 'serviceaccounts')
 export const persistentVolumeClaimType = define('', 'v1', 'PersistentVolumeClaim', 'persistentvolumeclaims')
 export const eventType = define('events.k8s.io', 'v1', 'Event', 'events')
+export const customResourceDefinitionType = define(
+  'apiextensions.k8s.io',
+  'v1',
+  'CustomResourceDefinition',
+  'customresourcedefinitions',
+  false,
+)
 export const leaseType = define('coordination.k8s.io', 'v1', 'Lease', 'leases')
 export const daemonSetType = define('apps', 'v1', 'DaemonSet', 'daemonsets')
 export const deploymentType = define('apps', 'v1', 'Deployment', 'deployments')

@@ -36,6 +36,8 @@ export class Webhooks extends Construct {
           // The author of a ClusterPipeline may be recorded.
           sideEffects: 'NoneOnDryRun',
           failurePolicy: 'Ignore',
+          // An object that is written in another served version is sent in this one.
+          matchPolicy: 'Equivalent',
           rules: [
             {
               apiGroups: [group],
