@@ -1,5 +1,6 @@
 // Finds lines whose members of one name have the same value, so that the value is made for one of them only.
 
+import { isEqual } from './keys.as'
 import {
   byMember,
   byStream,
@@ -16,7 +17,6 @@ import {
   output,
   starts,
 } from './layout.as'
-import { isEqual } from './keys.as'
 import { isSameSecond } from './lines.as'
 
 /** Places of a table of lines or pairs, which lies where events are written. */
