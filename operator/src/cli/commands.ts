@@ -18,6 +18,10 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   init: { about: 'write a first Pipeline with comments', load: () => import('./init.ts') },
   lint: { about: 'check resources: shape, references, options, programs', load: () => import('./lint.ts') },
+  migrate: {
+    about: 'rewrite stored objects, or files, in the version that is current',
+    load: () => import('./migrate.ts'),
+  },
   operator: { about: 'reconcile the resources of a cluster (in its image)', load: () => import('./operator.ts') },
   render: { about: 'print the agent configuration of resources', load: () => import('./render.ts') },
   rollout: {

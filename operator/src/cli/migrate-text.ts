@@ -1,0 +1,52 @@
+// The `apiVersion` of Penstock's resources in a text, replaced by the newest one. Only these characters change: comments, order and
+// layout of a file that people have written stay.
+
+import { positionAt, readYamlDocuments } from '@penstock/agent/config'
+import type { Problem } from '@penstock/agent/errors'
+import { isMap, isScalar, isSeq } from 'yaml'
+import { kindOf } from '../api/kinds.ts'
+import { apiVersions } from '../api/object.ts'
+
+const [newest = ''] = apiVersions
+
+/** @param file names the text in problems */
+export function migrateText(
+  file: string,
+  text: string,
+): { readonly text: string; readonly count: number; readonly problems: readonly Problem[] } {
+  const { documents, lines, problem } = readYamlDocuments(text)
+  const problems: Problem[] = []
+  const report = (line: number, column: number, message: string) => {
+    problems.push({ severity: 'error', path: '', file, line, column, message })
+  }
+  if (problem !== undefined) {
+    const { line, column } = positionAt(text, problem.offset)
+    report(line, column, problem.message)
+  }
+  const places: (readonly [start: number, end: number])[] = []
+  for (const { document, problems: found } of documents) {
+    for (const { offset, message } of found) {
+      const { line, col } = lines.linePos(offset)
+      report(line, col, message)
+    }
+    if (found.length > 0) continue
+    // A `List` has resources as its items.
+    const items = isMap(document.contents) ? document.contents.get('items', true) : undefined
+    for (const node of [document.contents, ...(isSeq(items) ? items.items : [])]) {
+      if (!isMap(node) || kindOf(String(node.get('kind'))) === undefined) continue
+      const version = node.get('apiVersion', true)
+      if (!isScalar(version) || version.value === newest || !apiVersions.includes(String(version.value))) continue
+      const [start, end] = version.range ?? [0, 0]
+      places.push([start, end])
+    }
+  }
+  let migrated = ''
+  let from = 0
+  for (const [start, end] of places) {
+    // The text of the value may have quotes around it.
+    const value = text.slice(start, end).replace(/penstock\.dev\/\w+/, newest)
+    migrated += text.slice(from, start) + value
+    from = end
+  }
+  return { text: migrated + text.slice(from), count: places.length, problems }
+}
