@@ -4,6 +4,7 @@
 import { joinedKey } from '../event/joined-key.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import { memberSize } from '../event/size.ts'
+import { Timestamp } from '../event/timestamp.ts'
 import { getField, type Value } from '../event/value.ts'
 import { isFailedJson, jsonFloat, parseJson, writeJson } from '../formats/json.ts'
 import { BlockPool } from './blocks.ts'
@@ -268,7 +269,10 @@ export class ByteLines {
     for (let index = 0; index < fields.length; index++) {
       const field = fields[index] as OriginField
       if (field.name !== name) continue
-      return 'value' in field ? field.value : getField(this.event(line).fields, name)
+      if ('value' in field) return field.value
+      if (field.part !== 'time') return getField(this.event(line).fields, name)
+      const { ms, ns } = this.times()
+      return new Timestamp(ms[line] as number, ns[line] as number)
     }
     return undefined
   }

@@ -8,6 +8,7 @@ import { buildTransform, parsed, startSink, testGlobals } from '../testing/harne
 const json = { encoding: { codec: 'json' } }
 const http = { uri: 'http://127.0.0.1:1', healthcheck: false, ...json }
 const aggregator = { endpoint: 'http://127.0.0.1:1', labels: { a: '{{ a }}' }, healthcheck: false, ...json }
+const broker = { endpoint: 'pulsar://127.0.0.1:1', topic: '{{ a }}', healthcheck: false, ...json }
 const search = { endpoints: ['http://127.0.0.1:1'], api_version: 'v8', healthcheck: false }
 
 test.each([
@@ -42,7 +43,22 @@ test.each([
   { type: 'search_engine', options: { ...search, id_key: 'id' }, reason: '`id_key` removes' },
   { type: 'search_engine', options: { ...search, mode: 'data_stream' }, reason: 'data streams add' },
   { type: 'search_engine', options: { ...search, encoding: { only_fields: ['a'] } }, reason: '`encoding` changes' },
-  { type: 'blackhole', options: {}, reason: '' },
+  { type: 'blackhole', options: {}, reason: undefined },
+  { type: 'console', options: json, reason: undefined },
+  { type: 'console', options: { encoding: { codec: 'pretty' } }, reason: 'codec is `pretty`' },
+  { type: 'file', options: { ...json, path: '/tmp/{{ a }}' }, reason: undefined },
+  {
+    type: 'file',
+    options: { ...json, path: '/tmp/a', framing: { method: 'octet_counting' } },
+    reason: 'framing is `octet_counting`',
+  },
+  { type: 'message_broker', options: broker, reason: undefined },
+  {
+    type: 'message_broker',
+    options: { ...broker, encoding: { codec: 'csv', csv: { fields: ['a'] } } },
+    reason: 'codec',
+  },
+  { type: 'monitor_a_logs', options: { default_api_key: 'x', healthcheck: false }, reason: '' },
 ])('sink $type, $reason', async ({ type, options, reason }) => {
   const declaration = findComponent('sink', type) as SinkDeclaration
   const given = parsed(declaration, options) as never

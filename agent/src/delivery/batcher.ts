@@ -109,10 +109,14 @@ export class Batcher {
   add(batch: Batch, from: number, pause: () => boolean): number {
     const { finalizer } = batch
     const count = batch.count
-    if (this.#writer.partition !== undefined) return this.#addPartitioned(batch.events, from, finalizer)
-    const lines = batch instanceof ByteBatch && this.#writer.encodeLines !== undefined ? batch : undefined
+    const lines = batch instanceof ByteBatch ? batch : undefined
+    if (this.#writer.partition !== undefined) {
+      const taken = this.#addPartitioned(batch.events, from, finalizer)
+      lines?.done()
+      return taken
+    }
     const taken = this.#addSingle(
-      lines === undefined ? this.#objects(batch.events) : this.#lines(lines),
+      lines === undefined || this.#writer.encodeLines === undefined ? this.#objects(batch.events) : this.#lines(lines),
       batch,
       from,
       pause,

@@ -209,7 +209,8 @@ export function languagePages(): LanguagePage[] {
         '- [orchestrator_logs](../sources/orchestrator_logs.md) without `multiline`. Lines that the runtime has cut, and lines that are not UTF-8, become objects among the others.',
         '- [remap](../transforms/remap.md) with a program that parses the message as JSON or leaves it, and then sets fields of the root to constants or removes them. It may end for some events, by `if … { abort }` on fields that it has not set itself. All usual ways to parse count: `parse_json!`, a default (`parse_json(.message) ?? {}`), and an error that is checked (`parsed, err = parse_json(.message)`); `merge`, `|=` and `. =`; by a variable or without. A message that is not a JSON object becomes an object, and the program runs.',
         '- [filter](../transforms/filter.md) with a condition that names the fields it reads. It is asked once for lines whose values of those fields are the same.',
-        '- [http](../sinks/http.md), [search_engine](../sinks/search_engine.md) and [log_aggregator](../sinks/log_aggregator.md) with codec `json` and a buffer in memory. Labels, the name of an index and the like may contain fields.',
+        '- [http](../sinks/http.md), [search_engine](../sinks/search_engine.md), [log_aggregator](../sinks/log_aggregator.md), [file](../sinks/file.md), [console](../sinks/console.md) and [message_broker](../sinks/message_broker.md) with codec `json` and a buffer in memory. Labels, the name of an index or a file and the like may contain fields.',
+        '- [blackhole](../sinks/blackhole.md) with a buffer in memory.',
       ].join('\n'),
       example(
         '# Stands for the line of a pod.\n.message = s\'{"level":"info"}\'\n. = merge(., object!(parse_json!(.message)))\ndel(.message)\n.level',

@@ -2,6 +2,7 @@
 // It looks at the counts of a batch only, so events that still are bytes stay bytes.
 
 import { setTimeout as wait } from 'node:timers/promises'
+import { ByteBatch } from '../bytes/byte-batch.ts'
 import { timerMs } from '../clock.ts'
 import { defineSink } from '../component.ts'
 import type { Batch } from '../event/batch.ts'
@@ -19,6 +20,8 @@ export const blackhole = defineSink({
     rate: optional(uint('Most events taken in a second. Unlimited if not given.', { minimum: 1 })),
   },
 
+  objectsBecause: () => undefined,
+
   build(options, context) {
     let events = 0
     let bytes = 0
@@ -31,11 +34,13 @@ export const blackhole = defineSink({
     let dueMs = 0
 
     return {
+      takesBytes: true,
       write(batch: Batch) {
         const count = batch.count
         events += count
         bytes += batch.bytes
         context.events.sent(count, batch.bytes)
+        if (batch instanceof ByteBatch) batch.done()
         batch.finalizer.release(1, 'delivered')
         if (options.rate === undefined) return undefined
         const now = performance.now()

@@ -1,7 +1,8 @@
 // Console sink: prints events to standard output or standard error, for local runs and for looking at a pipeline.
 // A batch is one write; the next one waits until it has been taken.
 
-import { compileStreamEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
+import { ByteBatch } from '../bytes/byte-batch.ts'
+import { compileStreamEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSink } from '../component.ts'
 import type { Batch } from '../event/batch.ts'
@@ -11,6 +12,7 @@ import type { MetricEvent } from '../event/metric.ts'
 import { encoding, outgoingFraming, screenCodecs } from '../schema/groups.ts'
 import { oneOf } from '../schema/options.ts'
 import { takesColors } from '../terminal.ts'
+import { LineStream } from './stream/line-stream.ts'
 import { Unencoded } from './stream/unencoded.ts'
 
 const protocol = { protocol: 'console' }
@@ -26,6 +28,7 @@ export const consoleSink = defineSink({
     framing: outgoingFraming(),
   },
   check: (options) => [...encodingProblems(options.encoding), ...framingProblems(options.framing)],
+  objectsBecause: (options) => linesReason(options.encoding, options.framing),
 
   build(options, context) {
     const bodies = new BodyPool(64 << 10, 2)
@@ -39,23 +42,33 @@ export const consoleSink = defineSink({
       },
     }
     const encoder = compileStreamEncoder(options.encoding, options.framing, messageKey, screen)
+    let unencoded = new Unencoded()
+    const failed = (event: LogEvent | MetricEvent, problem: string) => {
+      unencoded.encoding++
+      unencoded.problem = problem
+      unencoded.bytes += event.size
+    }
+    const lines = LineStream.of(encoder, failed)
     // The callback of each write reports a reader that went away; without a listener, the event would end the process.
     const unheard = () => {}
     target.on('error', unheard)
     let writing: Promise<void> | undefined
 
     return {
+      takesBytes: lines !== undefined,
       write(batch: Batch) {
         const body = bodies.take()
-        const unencoded = new Unencoded()
-        const events: readonly (LogEvent | MetricEvent)[] = batch.events
-        for (let index = 0; index < events.length; index++) {
-          const event = events[index] as LogEvent | MetricEvent
-          const problem = encoder.encode(event, body)
-          if (problem === undefined) continue
-          unencoded.encoding++
-          unencoded.problem = problem
-          unencoded.bytes += event.size
+        unencoded = new Unencoded()
+        if (lines !== undefined && batch instanceof ByteBatch) {
+          lines.write(batch, 0, batch.count, body)
+          batch.done()
+        } else {
+          const events: readonly (LogEvent | MetricEvent)[] = batch.events
+          for (let index = 0; index < events.length; index++) {
+            const event = events[index] as LogEvent | MetricEvent
+            const problem = encoder.encode(event, body)
+            if (problem !== undefined) failed(event, problem)
+          }
         }
         unencoded.reject(batch, context.events)
         const count = batch.count - unencoded.count

@@ -6,21 +6,17 @@ import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { compileStreamEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
+import { compileStreamEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSink, type Sink, type SinkContext } from '../component.ts'
 import type { Batch } from '../event/batch.ts'
-import { Body, BodyPool } from '../event/body.ts'
 import type { Finalizer } from '../event/finalizer.ts'
-import type { LogEvent } from '../event/log.ts'
-import type { MetricEvent } from '../event/metric.ts'
 import { zoneOrUtc } from '../formats/timezone.ts'
 import { type Compression, compileCompression } from '../http/compression.ts'
 import { compression, encoding, outgoingFraming } from '../schema/groups.ts'
 import { bool, type Parsed, seconds, template } from '../schema/options.ts'
 import { compileTemplate, type Template } from '../template.ts'
-import { unreadableEventTimes } from '../time-field.ts'
-import { Unencoded } from './stream/unencoded.ts'
+import { type Part, Parts } from './file/parts.ts'
 
 const protocol = { protocol: 'file' }
 const initialRetryMs = 1000
@@ -29,9 +25,6 @@ const maxRetryMs = 30_000
 const maxOpenFiles = 500
 /** Files that the sink remembers to have emptied, by 22 characters each. */
 const maxEmptied = 100_000
-/** Bodies in reserve, and the size of those that a batch with more files takes. */
-const keptBodies = 16
-const smallBody = 4096
 /** Errors of names, not of disks. */
 const impossible = new Set(['EISDIR', 'ENAMETOOLONG', 'ENOTDIR', 'EEXIST', 'ELOOP', 'EINVAL', 'ERR_INVALID_ARG_VALUE'])
 
@@ -66,6 +59,7 @@ export const fileSink = defineSink({
   accepts: ['log', 'metric'],
   options: fileOptions,
   check: (options) => [...encodingProblems(options.encoding), ...framingProblems(options.framing)],
+  objectsBecause: (options) => linesReason(options.encoding, options.framing),
   build: (options, context) => new FileSink(options, context),
 })
 
@@ -74,22 +68,13 @@ const newFileMode = 0o600
 
 type FileOptions = Parsed<typeof fileOptions>
 
-/** What one batch brings to one file. */
-interface Part {
-  readonly path: string
-  readonly body: Body
-  count: number
-  bytes: number
-}
-
 class FileSink implements Sink {
   readonly #context: SinkContext
   readonly #path: Template
-  readonly #reportUnreadableTimes: (count: number) => void
-  readonly #encoder: ReturnType<typeof compileStreamEncoder>
+  readonly #parts: Parts
+  readonly takesBytes: boolean
   readonly #compression: Compression
   readonly #truncate: boolean
-  readonly #bodies = new BodyPool(64 << 10, keptBodies)
   /** The one that was used longest ago first. */
   readonly #files = new Map<string, OpenFile>()
   readonly #emptied = new Set<string>()
@@ -106,8 +91,9 @@ class FileSink implements Sink {
       context.globals.logSchema.timestampKey,
       zoneOrUtc(context.globals.timezone),
     )
-    this.#reportUnreadableTimes = unreadableEventTimes(context)
-    this.#encoder = compileStreamEncoder(options.encoding, options.framing, context.globals.logSchema.messageKey)
+    const encoder = compileStreamEncoder(options.encoding, options.framing, context.globals.logSchema.messageKey)
+    this.#parts = new Parts(this.#path, encoder, context)
+    this.takesBytes = this.#parts.takesBytes
     this.#compression = compileCompression(options.compression)
     this.#truncate = options.truncate
     const idleMs = options.idle_timeout_secs * 1000
@@ -115,59 +101,11 @@ class FileSink implements Sink {
   }
 
   write(batch: Batch): Promise<void> | undefined {
-    const parts = this.#encode(batch)
+    const parts = this.#parts.encode(batch)
     if (parts.length === 0) return undefined
     batch.finalizer.retain(parts.length - 1)
     this.#writing = this.#writeParts(parts, batch.finalizer)
     return this.#writing
-  }
-
-  /** The bodies of the files; events that cannot be written have ended. */
-  #encode(batch: Batch): Part[] {
-    const parts = new Map<string, Part>()
-    const unencoded = new Unencoded()
-    const events: readonly (LogEvent | MetricEvent)[] = batch.events
-    let part: Part | undefined
-    for (let index = 0; index < events.length; index++) {
-      const event = events[index] as LogEvent | MetricEvent
-      const path = this.#path.render(event)
-      if (path === undefined || path === '' || this.#leadsOut(path)) {
-        unencoded.rendering++
-        unencoded.missing = this.#path.missing(event)
-        unencoded.bytes += event.size
-        continue
-      }
-      if (part?.path !== path) {
-        part = parts.get(path)
-        if (part === undefined) {
-          const body = parts.size < keptBodies ? this.#bodies.take() : new Body(smallBody)
-          part = { path, body, count: 0, bytes: 0 }
-          parts.set(path, part)
-        }
-      }
-      const problem = this.#encoder.encode(event, part.body)
-      if (problem === undefined) {
-        part.count++
-        part.bytes += event.size
-      } else {
-        unencoded.encoding++
-        unencoded.problem = problem
-        unencoded.bytes += event.size
-      }
-    }
-    unencoded.reject(batch, this.#context.events)
-    this.#reportUnreadableTimes(this.#path.takeUnreadableTimes())
-    const full: Part[] = []
-    for (const candidate of parts.values()) {
-      if (candidate.count > 0) full.push(candidate)
-      else this.#bodies.give(candidate.body)
-    }
-    return full
-  }
-
-  /** True if fields of the event would lead to a folder above the one that the user wrote. */
-  #leadsOut(path: string): boolean {
-    return !this.#path.isStatic && path.includes('..') && steps(path, '..') > steps(this.#path.source, '..')
   }
 
   async #writeParts(parts: readonly Part[], finalizer: Finalizer): Promise<void> {
@@ -182,7 +120,7 @@ class FileSink implements Sink {
         this.#context.events.discarded(part.count, false, 'The file could not be written.')
       }
       finalizer.release(1, status)
-      this.#bodies.give(part.body)
+      this.#parts.free(part)
     }
     this.#active--
   }
@@ -290,10 +228,6 @@ class FileSink implements Sink {
 interface OpenFile {
   readonly handle: FileHandle
   lastUsedMs: number
-}
-
-function steps(path: string, step: string): number {
-  return path.split('/').filter((candidate) => candidate === step).length
 }
 
 /** Makes a folder and those above it, one by one: asked for all at once, Node tries for ever where one can never exist. */

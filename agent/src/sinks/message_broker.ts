@@ -2,7 +2,7 @@
 // Messages leave in batches, in order within a partition; an event is delivered when the broker has confirmed its batch.
 
 import { systemClock } from '../clock.ts'
-import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
+import { compileEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'
 import { RateLimit } from '../delivery/rate-limit.ts'
 import { PenstockError } from '../errors.ts'
@@ -154,6 +154,8 @@ export const messageBroker = defineSink({
     return problems
   },
 
+  objectsBecause: (options) => linesReason(options.encoding),
+
   build(options, context) {
     const { timestampKey, messageKey } = context.globals.logSchema
     const addresses = parseServiceAddress(options.endpoint)
@@ -210,6 +212,7 @@ export const messageBroker = defineSink({
         uri === undefined ? checkTopic(connect(), topic, signal) : checkUri(client, uri, signal),
     })
     return {
+      takesBytes: sink.takesBytes,
       write: (events) => sink.write(events),
       healthcheck: sink.healthcheck,
       async close() {

@@ -69,6 +69,7 @@ interface Topic {
 const separator = '\n'
 
 export class BrokerSink implements Sink {
+  readonly takesBytes: boolean
   readonly healthcheck: (signal: AbortSignal) => Promise<void>
   readonly #context: SinkContext
   readonly #spec: BrokerSinkSpec
@@ -93,6 +94,7 @@ export class BrokerSink implements Sink {
     this.#context = context
     this.#spec = spec
     this.healthcheck = spec.healthcheck
+    this.takesBytes = spec.encoder.isPlainJson
     this.#reportUnusableKeys = warnedOnce(context.events, {
       type: 'conversion_failed',
       stage: 'processing',
@@ -321,7 +323,7 @@ export class BrokerSink implements Sink {
         if (value !== undefined && value !== null) properties.push([name, valueText(value)])
       }
     }
-    const time = event instanceof LogEvent ? this.#time.of(event.fields) : event.timestamp
+    const time = event instanceof LogEvent ? this.#time.ofEvent(event) : event.timestamp
     // The broker takes no times before 1970.
     const eventTimeMs = time !== undefined && time.ms > 0 ? Math.floor(time.ms) : undefined
     const value = this.#keyValue(event)

@@ -1,0 +1,148 @@
+// What a batch brings to each of its files. Events that are lines still, and follow each other in one file, are written at once.
+
+import { ByteBatch } from '../../bytes/byte-batch.ts'
+import type { StreamEncoder } from '../../codecs/encoding/encoder.ts'
+import type { SinkContext } from '../../component.ts'
+import type { Batch } from '../../event/batch.ts'
+import { Body, BodyPool } from '../../event/body.ts'
+import type { LogEvent } from '../../event/log.ts'
+import type { MetricEvent } from '../../event/metric.ts'
+import type { Template } from '../../template.ts'
+import { unreadableEventTimes } from '../../time-field.ts'
+import { LineStream } from '../stream/line-stream.ts'
+import { Unencoded } from '../stream/unencoded.ts'
+
+/** Bodies in reserve, and the size of those that a batch with more files takes. */
+const keptBodies = 16
+const smallBody = 4096
+
+/** What one batch brings to one file. */
+export interface Part {
+  readonly path: string
+  readonly body: Body
+  count: number
+  bytes: number
+}
+
+export class Parts {
+  /** Whether no objects are needed of events that are lines still. */
+  readonly takesBytes: boolean
+  readonly #context: SinkContext
+  readonly #path: Template
+  readonly #encoder: StreamEncoder
+  readonly #lines: LineStream | undefined
+  readonly #reportUnreadableTimes: (count: number) => void
+  readonly #bodies = new BodyPool(64 << 10, keptBodies)
+  /** Of the batch at hand. */
+  #parts = new Map<string, Part>()
+  #unencoded = new Unencoded()
+  /** The one of them that was used last. */
+  #part: Part | undefined
+
+  constructor(path: Template, encoder: StreamEncoder, context: SinkContext) {
+    this.#context = context
+    this.#path = path
+    this.#encoder = encoder
+    this.#lines = LineStream.of(encoder, (event, problem) => this.#failed(event, problem))
+    this.takesBytes = this.#lines !== undefined
+    this.#reportUnreadableTimes = unreadableEventTimes(context)
+  }
+
+  /** The bodies of the files; events that cannot be written have ended. */
+  encode(batch: Batch): Part[] {
+    this.#parts = new Map()
+    this.#part = undefined
+    this.#unencoded = new Unencoded()
+    const lines = batch instanceof ByteBatch ? batch : undefined
+    const groups = lines === undefined ? undefined : this.#groupsOf(lines)
+    if (lines !== undefined && groups !== undefined) this.#encodeLines(lines, groups)
+    else this.#encodeEvents(batch.events)
+    lines?.done()
+    this.#unencoded.reject(batch, this.#context.events)
+    this.#reportUnreadableTimes(this.#path.takeUnreadableTimes())
+    const full: Part[] = []
+    for (const part of this.#parts.values()) {
+      if (part.count > 0) full.push(part)
+      else this.free(part)
+    }
+    return full
+  }
+
+  /** Takes back the body of a part that is written. */
+  free(part: Part): void {
+    this.#bodies.give(part.body)
+  }
+
+  #encodeEvents(events: readonly (LogEvent | MetricEvent)[]): void {
+    for (let index = 0; index < events.length; index++) {
+      const event = events[index] as LogEvent | MetricEvent
+      const part = this.#partOf(event, this.#path.render(event), 1, event.size)
+      if (part === undefined) continue
+      const problem = this.#encoder.encode(event, part.body)
+      if (problem !== undefined) this.#failed(event, problem)
+    }
+  }
+
+  /** By event, those that have the same path; undefined if that is not known. */
+  #groupsOf(batch: ByteBatch): Int32Array | undefined {
+    const { likeness } = this.#path
+    if (this.#lines === undefined || likeness === undefined) return undefined
+    return batch.groups(likeness.fields, likeness.second)
+  }
+
+  #encodeLines(batch: ByteBatch, groups: Int32Array): void {
+    const { count } = batch
+    for (let from = 0, to = 0; from < count; from = to) {
+      const group = groups[from] as number
+      const event = batch.eventAt(from)
+      const before = this.#path.unreadableTimes
+      const path = this.#path.render(event)
+      let bytes = batch.size(from)
+      to = from + 1
+      // A time that cannot be read is counted for each event.
+      const isAlike = group >= 0 && this.#path.unreadableTimes === before
+      while (isAlike && to < count && groups[to] === group) bytes += batch.size(to++)
+      const part = this.#partOf(event, path, to - from, bytes)
+      if (part !== undefined) this.#lines?.write(batch, from, to, part.body)
+    }
+  }
+
+  /** The part to which events go, which counts them; undefined if there is no file for them, which is noted. */
+  #partOf(event: LogEvent | MetricEvent, path: string | undefined, count: number, bytes: number): Part | undefined {
+    if (path === undefined || path === '' || this.#leadsOut(path)) {
+      this.#unencoded.rendering += count
+      this.#unencoded.missing = this.#path.missing(event)
+      this.#unencoded.bytes += bytes
+      return undefined
+    }
+    let part = this.#part?.path === path ? this.#part : this.#parts.get(path)
+    if (part === undefined) {
+      const body = this.#parts.size < keptBodies ? this.#bodies.take() : new Body(smallBody)
+      part = { path, body, count: 0, bytes: 0 }
+      this.#parts.set(path, part)
+    }
+    part.count += count
+    part.bytes += bytes
+    this.#part = part
+    return part
+  }
+
+  /** An event of the last part could not be encoded. */
+  #failed(event: LogEvent | MetricEvent, problem: string): void {
+    const part = this.#part as Part
+    part.count--
+    part.bytes -= event.size
+    this.#unencoded.encoding++
+    this.#unencoded.problem = problem
+    this.#unencoded.bytes += event.size
+  }
+
+  /** True if fields of the event would lead to a folder above the one that the user wrote. */
+  #leadsOut(path: string): boolean {
+    return !this.#path.isStatic && path.includes('..') && steps(path, '..') > steps(this.#path.source, '..')
+  }
+}
+
+function steps(path: string, step: string): number {
+  return path.split('/').filter((candidate) => candidate === step).length
+}

@@ -1,0 +1,46 @@
+// Writes events that are lines still into the bodies of streams, whose sinks need no place of a single event.
+
+import type { ByteBatch, ByteTarget } from '../../bytes/byte-batch.ts'
+import type { StreamEncoder } from '../../codecs/encoding/encoder.ts'
+import { Body } from '../../event/body.ts'
+import type { LogEvent } from '../../event/log.ts'
+
+export class LineStream implements ByteTarget {
+  readonly prefix = undefined
+  readonly suffix: number
+  body = noBody
+  readonly #encoder: StreamEncoder
+  readonly #failed: (event: LogEvent, problem: string) => void
+
+  /** @param failed takes note of an event that cannot be encoded */
+  private constructor(encoder: StreamEncoder, delimiter: Buffer, failed: (event: LogEvent, problem: string) => void) {
+    this.#encoder = encoder
+    this.suffix = delimiter[0] ?? 0
+    this.#failed = failed
+  }
+
+  /** Undefined if events are not plain JSON there, or stand in other frames than lines do. */
+  static of(encoder: StreamEncoder, failed: (event: LogEvent, problem: string) => void): LineStream | undefined {
+    const { delimiter } = encoder.framing
+    const isByte = delimiter !== undefined && delimiter.length < 2 && delimiter[0] !== 0
+    return encoder.isPlainJson && isByte ? new LineStream(encoder, delimiter, failed) : undefined
+  }
+
+  /** Appends events `[from, to)` of a batch to a body. */
+  write(batch: ByteBatch, from: number, to: number, body: Body): void {
+    this.body = body
+    batch.write(from, to, this)
+    this.body = noBody
+  }
+
+  begin(): void {}
+
+  written(): void {}
+
+  object(event: LogEvent): void {
+    const problem = this.#encoder.encode(event, this.body)
+    if (problem !== undefined) this.#failed(event, problem)
+  }
+}
+
+const noBody = new Body(0)
