@@ -8,8 +8,9 @@ const ssr = { resolve }
 /** A test that ends is not judged by its time: machines are slow at times. */
 const patience = { testTimeout: 60_000, hookTimeout: 120_000 }
 
-/** Tests that start whole processes of the agent or of the command: each start costs a second of CPU time. */
+/** Tests that start whole processes of the agent or of the command, or load every module of it: each start costs a second of CPU time. */
 const processes = '**/*.process.test.ts'
+const startsPatience = { testTimeout: 300_000, hookTimeout: 300_000 }
 const exclude = [...configDefaults.exclude, processes]
 
 export default defineConfig({
@@ -23,7 +24,7 @@ export default defineConfig({
         test: { name: 'agent', include: ['agent/src/**/*.test.ts'], exclude, maxConcurrency: 20, ...patience },
       },
       { resolve, ssr, test: { name: 'operator', include: ['operator/src/**/*.test.ts'], exclude, ...patience } },
-      { resolve, ssr, test: { name: 'processes', include: [`{agent,operator}/src/${processes}`], ...patience } },
+      { resolve, ssr, test: { name: 'processes', include: [`{agent,operator}/src/${processes}`], ...startsPatience } },
       {
         resolve,
         ssr,

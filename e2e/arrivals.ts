@@ -4,7 +4,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { RunningAgent } from './agent.ts'
-import { until } from './command.ts'
+import { patience, until } from './command.ts'
 
 /** The text of a message, some hundred bytes with its number. */
 export function numbered(n: number): string {
@@ -83,8 +83,8 @@ export async function startArrivals(count: number): Promise<Arrivals> {
       new Promise((resolve, reject) => {
         if (state.distinct >= wanted) return resolve()
         const limit = setTimeout(
-          () => reject(new Error(`Only ${state.distinct} of ${wanted} messages came within ${timeoutMs} ms.`)),
-          timeoutMs,
+          () => reject(new Error(`Only ${state.distinct} of ${wanted} messages came within ${patience * timeoutMs} ms.`)),
+          patience * timeoutMs,
         )
         waiting.push({
           count: wanted,

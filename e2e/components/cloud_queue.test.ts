@@ -88,7 +88,9 @@ describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}
   })
   afterAll(() => server?.[Symbol.asyncDispose]())
 
-  test('100,000 messages survive a failing sink and two kills, and none is deleted before it is delivered', async () => {
+  test('100,000 messages survive a failing sink and two kills, and none is deleted before it is delivered', {
+    timeout: 1_500_000,
+  }, async () => {
     const count = 100_000
     await using arrivals = await startArrivals(count)
     const queue = await queueOf(client)
