@@ -83,7 +83,8 @@ export async function startArrivals(count: number): Promise<Arrivals> {
       new Promise((resolve, reject) => {
         if (state.distinct >= wanted) return resolve()
         const limit = setTimeout(
-          () => reject(new Error(`Only ${state.distinct} of ${wanted} messages came within ${patience * timeoutMs} ms.`)),
+          () =>
+            reject(new Error(`Only ${state.distinct} of ${wanted} messages came within ${patience * timeoutMs} ms.`)),
           patience * timeoutMs,
         )
         waiting.push({
