@@ -91,6 +91,8 @@ const others: Readonly<Record<string, unknown>> = {
   logLevel: 'debug',
   heartbeatPeriod: '10s',
   'webhook.failurePolicy': 'Fail',
+  'metrics.prometheusRule.metricPrefix': 'other_',
+  'metrics.dashboards.metricPrefix': 'other_',
   imagePullSecrets: [{ name: 'other' }],
   tolerations: [{ operator: 'Exists' }],
   topologySpreadConstraints: [{ maxSkew: 2 }],
@@ -286,6 +288,42 @@ describe.skipIf(missing !== undefined)(`the charts${missing === undefined ? '' :
       const { panels } = JSON.parse(data[`penstock-${name}.json`] ?? '')
       for (const { targets } of panels) expect(targets[0].expr).toContain(`job=~"${jobs}"`)
     }
+  })
+
+  test('alerts and dashboards name the metrics of agents by their prefix, and those of the operator bare', async () => {
+    const metricPrefix = 'penstock_'
+    const metrics = { prometheusRule: { enabled: true, metricPrefix }, dashboards: { enabled: true, metricPrefix } }
+    const exprsOf = (objects: RenderedObject[]) => {
+      const { groups } = find(objects, 'PrometheusRule', 'penstock')['spec'] as {
+        groups: { rules: { alert: string; expr: string }[] }[]
+      }
+      const rules = groups.flatMap((group) => group.rules.map(({ alert, expr }) => [alert, expr]))
+      const panels = ['agents', 'operator'].flatMap((name) => {
+        const data = find(objects, 'ConfigMap', `penstock-${name}-dashboard`)['data'] as Record<string, string>
+        const board = JSON.parse(data[`penstock-${name}.json`] ?? '')
+        const titled = (board.panels as { title: string; targets: { expr: string }[] }[]).map(({ title, targets }) => [
+          `${name} / ${title}`,
+          targets[0]?.expr,
+        ])
+        const variables = (board.templating.list as { name: string; query: { query?: string } }[]).map((each) => [
+          `${name} $${each.name}`,
+          each.query.query,
+        ])
+        return [...titled, ...variables]
+      })
+      return new Map([...rules, ...panels].map(([key = '', expr = '']) => [key, expr] as const))
+    }
+    const exprs = exprsOf(objectsOf(await helmTemplate({ metrics })))
+    expect(exprs.get('PenstockReloadFailed')).toBe(
+      'count by (job) (penstock_config_last_reload_success{job=~".*penstock.*"} == 0) > 0',
+    )
+    expect(exprs.get('PenstockAgentDown')).toBe('sum by (job) (up{job=~".*penstock.*"} == bool 0) > 0')
+    expect(exprs.get('PenstockReconcileErrors')).toContain('(controller_runtime_reconcile_total{')
+    expect(exprs.get('agents / Delay of what is read, p99')).toContain('(penstock_source_lag_time_seconds_bucket{')
+    expect(exprs.get('agents / CPU of agents')).toContain('(penstock_process_cpu_seconds_total{')
+    expect(exprs.get('operator / CPU of operators')).toContain('(process_cpu_seconds_total{')
+    expect(exprs.get('agents $node')).toContain('label_values(penstock_build_info{')
+    for (const expr of exprs.values()) expect(expr).not.toContain('penstock_penstock_')
   })
 
   test('no role can make roles, and only the roles of agents may be bound', async () => {

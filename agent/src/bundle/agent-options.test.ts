@@ -46,8 +46,15 @@ async function globalsWith(flags: object, env: Readonly<Record<string, string>> 
 
 test('flags and variables that decide in place of an option are obeyed', async () => {
   expect((await globalsWith({ 'data-dir': '/some/where' })).dataDir).toBe('/some/where')
-  expect((await globalsWith({ 'api-address': '127.0.0.1:9' })).api).toEqual({ enabled: true, address: '127.0.0.1:9' })
+  expect((await globalsWith({ 'api-address': '127.0.0.1:9' })).api).toMatchObject({
+    enabled: true,
+    address: '127.0.0.1:9',
+  })
   expect((await globalsWith({ 'api-address': '' })).api.enabled).toBe(false)
+  expect((await globalsWith({ 'metric-prefix': 'penstock_' })).api.metric_prefix).toBe('penstock_')
+  await expect(globalsWith({ 'metric-prefix': '7-' })).rejects.toThrow(
+    '`metric_prefix` must be a start of metric names',
+  )
   expect((await globalsWith({}, { TZ: 'Asia/Tokyo' })).timezone).toBe('Asia/Tokyo')
 })
 

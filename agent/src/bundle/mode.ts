@@ -36,6 +36,7 @@ export interface BundleFlags {
   readonly 'logs-dir': string | undefined
   readonly 'kube-config': string | undefined
   readonly 'api-address': string | undefined
+  readonly 'metric-prefix': string | undefined
   readonly 'log-volume': string | undefined
   readonly 'log-paths': string | undefined
   readonly pipelines: string | undefined
@@ -78,7 +79,7 @@ export class BundleMode {
     const loaded = loadConfigObject(
       {
         data_dir: flags['data-dir'] ?? '/var/lib/penstock',
-        api: address === '' ? { enabled: false } : { enabled: true, address },
+        api: { metric_prefix: flags['metric-prefix'] ?? '', ...(address === '' ? {} : { enabled: true, address }) },
       },
       { env: process.env, allowEmpty: true },
     )

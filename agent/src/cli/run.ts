@@ -171,6 +171,12 @@ export const flagTable = {
     oneOf: details,
     help: 'How fine `/metrics` is: a series for each pipeline of a bundle, each component, or each component and where its events come from (container).',
   },
+  'metric-prefix': {
+    type: 'string',
+    value: 'TEXT',
+    help: 'With --bundle: text before every name on `/metrics`. A configuration has `api.metric_prefix`.',
+    needs: 'bundle',
+  },
   'require-healthy': {
     type: 'boolean',
     short: 'r',
@@ -306,7 +312,7 @@ class Agent {
     let api: ApiServer | undefined
     let topology: Topology
     try {
-      if (globals.api.enabled) api = await this.#serve(globals.api.address, bundle)
+      if (globals.api.enabled) api = await this.#serve(globals.api, bundle)
       topology = await Topology.start(config, {
         logger: this.#logger,
         metrics: this.#metrics,
@@ -374,11 +380,11 @@ class Agent {
     return await BundleMode.open({ ...this.#flags, bundle }, this.#logger, this.#metrics)
   }
 
-  async #serve(address: string, bundle: BundleMode | undefined): Promise<ApiServer> {
+  async #serve({ address, metric_prefix: prefix }: Config['globals']['api'], bundle: BundleMode | undefined) {
     const { ApiServer } = await import('../api/server.ts')
     const detail = details.find((one) => one === this.#flags['metrics-detail'])
     const constant = { host: hostname(), pid: String(process.pid) }
-    const exposition = new Exposition(this.#metrics, constant, detail)
+    const exposition = new Exposition(this.#metrics, constant, { detail, prefix })
     const api = await ApiServer.start({
       address,
       logger: this.#logger,

@@ -125,11 +125,18 @@ function globalFindings(settings: GlobalOptions): (Finding & { readonly segments
       help: zoneHelp(zone),
     })
   }
-  const { address } = settings.api
+  const { address, metric_prefix: prefix } = settings.api
   if (!/^(?:\[[0-9a-fA-F:.]+\]|[^:\s]+):\d{1,5}$/.test(address)) {
     findings.push({
       segments: ['api', 'address'],
       message: `\`address\` must be a host and a port, such as \`127.0.0.1:8686\`, found ${JSON.stringify(address)}`,
+    })
+  }
+  if (!/^(?:[a-zA-Z_:][a-zA-Z0-9_:]*)?$/.test(prefix)) {
+    findings.push({
+      segments: ['api', 'metric_prefix'],
+      message: `\`metric_prefix\` must be a start of metric names, such as \`penstock_\`, found ${JSON.stringify(prefix)}`,
+      help: 'Names of metrics consist of letters, digits, `_` and `:`, and do not begin with a digit.',
     })
   }
   for (const [name, path] of Object.entries(settings.log_schema)) {

@@ -20,7 +20,7 @@ export interface ConfigGlobals extends Globals {
   /** Default of the sinks' `acknowledgements.enabled`. */
   readonly acknowledgements: boolean
   readonly healthchecks: { readonly enabled: boolean; readonly requireHealthy: boolean }
-  readonly api: { readonly enabled: boolean; readonly address: string }
+  readonly api: { readonly enabled: boolean; readonly address: string; readonly metric_prefix: string }
   /** Seconds after which an idle series of the agent's own metrics is forgotten; undefined: never. */
   readonly expireMetricsSecs: number | undefined
   /** Whether remap programs may call functions that need the network, and may leave texts as bytes. */

@@ -58,6 +58,10 @@ export const globalOptions = {
     {
       enabled: bool('Whether the observation server runs.', { default: false }),
       address: text('Address that it listens on.', { default: '127.0.0.1:8686' }),
+      metric_prefix: text('Text before every name on `/metrics`, for names that no other program has.', {
+        default: '',
+        examples: ['penstock_'],
+      }),
     },
     'The observation server: `/health`, `/ready`, `/metrics`, and what `top` and `tap` read.',
   ),
@@ -92,7 +96,7 @@ export const underOperator: Readonly<Record<keyof typeof globalOptions, string>>
   acknowledgements: 'The option `acknowledgements` of each sink.',
   healthchecks: 'The option `healthcheck` of each sink, and the flag `--require-healthy`.',
   expire_metrics_secs: 'The agent removes the series of a Pipeline with the Pipeline.',
-  api: 'The flag `--api-address` says where the server listens.',
+  api: 'The flag `--api-address` says where the server listens, and `--metric-prefix` what precedes the names of metrics; `spec.monitoring.metricPrefix` of the Agent sets that.',
   remap: 'Programs never use the network.',
   enrichment_tables: 'Pipelines have no tables.',
   secret: 'Pipelines refer to Secrets by `valueFrom` and `secrets`.',

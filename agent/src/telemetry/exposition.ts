@@ -8,16 +8,24 @@ import type { Labels, MetricSnapshot, Metrics, Sample } from './metrics.ts'
 export const details = ['pipeline', 'component', 'container'] as const
 export type Detail = (typeof details)[number]
 
+export interface ExpositionOptions {
+  readonly detail?: Detail | undefined
+  /** Precedes the name of every metric. */
+  readonly prefix?: string
+}
+
 /** Writes `/metrics`; every series gets the constant labels, such as `host` and `pid`. */
 export class Exposition {
   readonly #metrics: Metrics
   readonly #constant: Labels
   readonly #detail: Detail
+  readonly #prefix: string
 
-  constructor(metrics: Metrics, constant: Labels, detail: Detail = 'container') {
+  constructor(metrics: Metrics, constant: Labels, { detail, prefix }: ExpositionOptions = {}) {
     this.#metrics = metrics
     this.#constant = constant
-    this.#detail = detail
+    this.#detail = detail ?? 'container'
+    this.#prefix = prefix ?? ''
   }
 
   async render(): Promise<{ readonly contentType: string; readonly text: string }> {
@@ -25,7 +33,8 @@ export class Exposition {
     const registry = new Registry()
     registry.setDefaultLabels(this.#constant)
     for (const whole of this.#metrics.snapshot()) {
-      const snapshot = coarser(whole, this.#detail)
+      const kept = coarser(whole, this.#detail)
+      const snapshot = { ...kept, name: `${this.#prefix}${kept.name}` }
       // prom-client asks a metric for its values and nothing else: ours live in our own store.
       registry.registerMetric({
         name: snapshot.name,

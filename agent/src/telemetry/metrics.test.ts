@@ -85,7 +85,7 @@ test.each([
       metrics.histogram('source_lag_time_seconds', labels).observe(count)
     }
     metrics.counter('started_total').add(1)
-    const { text } = await new Exposition(metrics, {}, detail).render()
+    const { text } = await new Exposition(metrics, {}, { detail }).render()
     const series = (name: string) =>
       text.split('\n').flatMap((line) => {
         const [, labels = '', value] = new RegExp(`^${name}\\{(.*)\\} (\\S+)$`).exec(line) ?? []
@@ -104,6 +104,17 @@ test.each([
     expect(text).toContain('started_total 1')
   },
 )
+
+test('a prefix is before the name of each metric, and before nothing else', async () => {
+  const metrics = new Metrics()
+  counted(metrics).received(3, 90)
+  metrics.histogram('source_lag_time_seconds').observe(1)
+  const bare = await new Exposition(metrics, {}).render()
+  const { text } = await new Exposition(metrics, {}, { prefix: 'penstock_' }).render()
+  const expected = bare.text.replace(/^(# (?:HELP|TYPE) )?(?=[a-z])/gm, '$1penstock_')
+  expect(text).toBe(expected)
+  expect(text).toContain('penstock_source_lag_time_seconds_bucket{le="+Inf"} 1\n')
+})
 
 test('an idle series is forgotten and counts on when it changes again', () => {
   const metrics = new Metrics()

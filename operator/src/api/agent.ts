@@ -287,6 +287,10 @@ export const agentSpec = object(
             'How fine the metrics are: one series a Pipeline, a component, or a component and file, container and address (the default).',
           ),
         ),
+        metricPrefix: text(
+          'Text before the names of the metrics of its agents, such as `penstock_`. Set it in the values of the chart for alerts and dashboards, too.',
+          { pattern: '^[a-zA-Z_:][a-zA-Z0-9_:]*$', maxLength: 63 },
+        ),
       },
       'Metrics.',
     ),

@@ -185,6 +185,7 @@ const ofAgent = {
   monitoring: {
     podMonitor: { enabled: true, labels: { release: 'prometheus' }, interval: '30s' },
     detail: 'Container',
+    metricPrefix: 'penstock_',
   },
   networkPolicy: { mode: 'Generated' },
   podTemplate: { metadata: { labels: { team: 'platform' } } },

@@ -142,7 +142,7 @@ export class Aggregator extends Construct {
                 {
                   type: 'Pods',
                   pods: {
-                    metric: { name: 'buffer_utilization' },
+                    metric: { name: `${this.#agent.spec.monitoring?.metricPrefix ?? ''}buffer_utilization` },
                     target: { type: 'AverageValue', averageValue: `${targetBufferUtilization * 10}m` },
                   },
                 },

@@ -29,6 +29,7 @@ const open: Form = { type: 'object', additionalProperties: true }
 const texts: Form = { type: 'object', additionalProperties: { type: 'string' } }
 const names: Form = { type: 'array', items: { type: 'string' } }
 const objects: Form = { type: 'array', items: { type: 'object', additionalProperties: true } }
+const metricPrefix: Form = { type: 'string', pattern: '^([a-zA-Z_:][a-zA-Z0-9_:]*)?$' }
 const digest: Form = { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' }
 const choice = (...values: string[]): Form => ({ type: 'string', enum: values })
 const dnsName = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$'
@@ -160,6 +161,12 @@ const chartValues: readonly ChartValue[] = [
     'Expression for the label `job` of the series of operator and agents; the default matches the monitors that are made for them.',
   ),
   value(
+    'metrics.prometheusRule.metricPrefix',
+    '',
+    metricPrefix,
+    'Text before the names of the metrics of agents: `spec.monitoring.metricPrefix` of the Agents, if they have one.',
+  ),
+  value(
     'metrics.prometheusRule.runbooks',
     '',
     text,
@@ -167,6 +174,7 @@ const chartValues: readonly ChartValue[] = [
   ),
   value('metrics.dashboards.enabled', false, flag, 'Dashboards, each in a ConfigMap.'),
   value('metrics.dashboards.jobs', ownJobs, text, 'As `metrics.prometheusRule.jobs`.'),
+  value('metrics.dashboards.metricPrefix', '', metricPrefix, 'As `metrics.prometheusRule.metricPrefix`.'),
   value('metrics.dashboards.labels', { grafana_dashboard: '1' }, texts, 'Labels by which the dashboards are found.'),
   value('webhook.enabled', true, flag, 'Validation when resources are applied, and sidecars. All else works without.'),
   value('webhook.replicas', 0, count, 'Pods of a Deployment of their own for webhooks; 0: the operators answer them.'),

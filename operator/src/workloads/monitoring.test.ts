@@ -96,6 +96,19 @@ test('every dashboard is one that loads: panels with ids and places of their own
   }
 })
 
+test('the metrics that get the prefix are those of agents, and no operator has them', () => {
+  const prefixed: string[] = JSON.parse(monitoringFiles().get('agent-metrics.json') ?? '')
+  const ofAgents = (name: string) => Object.hasOwn(metricTable, name.replace(/_bucket$/, ''))
+  expect(prefixed.filter((name) => !ofAgents(name))).toEqual([])
+  const named = [...alerts, ...(dashboards[0]?.panels ?? [])].flatMap(({ expr }) => [
+    ...expr.matchAll(/\b(\w+)\{/g).map(([, name = '']) => name),
+  ])
+  expect(new Set(prefixed)).toEqual(new Set(['build_info', ...named.filter(ofAgents)]))
+  // Alerts are for both: a name that an operator has, too, would be lost for one of them.
+  const ofBoth = alerts.filter(({ expr }) => /\b(?:process|nodejs)_\w+\{/.test(expr))
+  expect(ofBoth).toEqual([])
+})
+
 test('every alert says what to do, and its text names labels that its expression keeps', () => {
   for (const { name, expr, summary, action, for: wait } of alerts) {
     expect(action, name).toMatch(/\.$/)

@@ -10,7 +10,20 @@ export function monitoringFiles(): Map<string, string> {
     dashboards.map((dashboard) => [`dashboards/${dashboard.uid}.json`, json(dashboardModel(dashboard))]),
   )
   files.set('alerts.json', json({ groups: [{ name: 'penstock', rules: alerts.map(ruleOf) }] }))
+  files.set('agent-metrics.json', json(agentMetrics()))
   return files
+}
+
+/** Metrics that alerts and the dashboard of agents name and that only agents have: the template puts the prefix before them. */
+function agentMetrics(): string[] {
+  const agents = dashboards.find(({ uid }) => uid === 'penstock-agents')
+  const exprs = [
+    ...alerts.map(({ expr }) => expr),
+    ...(agents?.panels.map(({ expr }) => expr) ?? []),
+    ...(agents?.variables.map(({ query }) => query) ?? []),
+  ]
+  const named = exprs.flatMap((expr) => [...expr.matchAll(/\b([a-z_]+)\{/g)].map(([, name = '']) => name))
+  return [...new Set(named)].filter((name) => !/^(?:up$|penstock_|controller_runtime_)/.test(name)).sort()
 }
 
 /** The page of the guide; the template of the chart puts `metrics.prometheusRule.runbooks` in front of it. */

@@ -81,12 +81,13 @@ export const environment = [
 
 export const bundleArguments = (agent: Agent, input: WorkloadInput) => {
   const { drainSeconds, monitoring } = agent.spec
-  const { detail } = monitoring ?? {}
+  const { detail, metricPrefix } = monitoring ?? {}
   return [
     ...['--bundle', paths.bundle, '--secrets', paths.secrets, '--operator', input.operatorUrl],
     ...['--data-dir', paths.data],
     ...(drainSeconds === undefined ? [] : ['--removed-drain-seconds', String(drainSeconds)]),
     ...(detail === undefined ? [] : ['--metrics-detail', detail.toLowerCase()]),
+    ...(metricPrefix === undefined ? [] : ['--metric-prefix', metricPrefix]),
   ]
 }
 

@@ -439,6 +439,11 @@ test('with autoscaling nobody writes replicas', () => {
   expect(scaler).toMatchObject({ minReplicas: 3, maxReplicas: 12 })
   expect(scaler['scaleTargetRef']).toEqual({ apiVersion: 'apps/v1', kind: 'Deployment', name: 'penstock-hub' })
   expect(scaler['metrics']?.[1]?.['pods']?.['target']).toEqual({ type: 'AverageValue', averageValue: '600m' })
+  const metricOf = (list: readonly Manifest[]) =>
+    of(list, 'HorizontalPodAutoscaler')['spec']?.['metrics']?.[1]?.['pods']?.['metric']?.['name']
+  expect(metricOf(manifests)).toBe('buffer_utilization')
+  const prefixed = renderWorkloads(hub({ autoscaling }, { monitoring: { metricPrefix: 'penstock_' } }), input)
+  expect(metricOf(prefixed)).toBe('penstock_buffer_utilization')
   expect(of(manifests, 'PodDisruptionBudget')['spec']?.['maxUnavailable']).toBe(1)
 })
 
@@ -724,17 +729,19 @@ test.each([
   expect(strategicMerge(base, patch)).toEqual(result)
 })
 
-test('each mode passes on how fine the metrics are', () => {
-  const monitoring = { detail: 'Pipeline' } as const
+test('each mode passes on how fine the metrics are, and what precedes their names', () => {
+  const monitoring = { detail: 'Pipeline', metricPrefix: 'penstock_' } as const
   const argumentsOf = (manifests: readonly Manifest[], kind: string) =>
     of(manifests, kind)['spec']?.['template']?.['spec']?.['containers']?.[0]?.['args']
   for (const [given, kind] of [
     [node({ monitoring }), 'DaemonSet'],
     [hub({}, { monitoring }), 'Deployment'],
   ] as const) {
-    expect(JSON.stringify(argumentsOf(renderWorkloads(given, input), kind))).toContain('"--metrics-detail","pipeline"')
+    expect(JSON.stringify(argumentsOf(renderWorkloads(given, input), kind))).toContain(
+      '"--metrics-detail","pipeline","--metric-prefix","penstock_"',
+    )
     const plain = renderWorkloads({ ...given, spec: { ...given.spec, monitoring: {} } }, input)
-    expect(JSON.stringify(argumentsOf(plain, kind))).not.toContain('metrics-detail')
+    expect(JSON.stringify(argumentsOf(plain, kind))).not.toMatch(/metrics-detail|metric-prefix/)
   }
 })
 
