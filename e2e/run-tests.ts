@@ -295,6 +295,14 @@ async function runFuzz(): Promise<Score> {
 await runScript({
   call: 'npm test --',
   about: 'Everything that this machine can run. The last line is `N passed, N failed, N skipped`.',
-  flags: { only: { type: 'list', oneOf: stages, value: 'STAGE', help: `Of ${stages.join(', ')}; may be repeated.` } },
+  flags: {
+    only: {
+      type: 'string',
+      multiple: true,
+      oneOf: stages,
+      value: 'STAGE',
+      help: `Of ${stages.join(', ')}; may be repeated.`,
+    },
+  },
   run: ({ flags: { only } }) => main(only.length > 0 ? only : stages),
 })

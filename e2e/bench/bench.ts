@@ -170,17 +170,23 @@ ${shown.join('\n')}
   ${'all'.padEnd(18)} all of them but those that take minutes`,
   flags: {
     json: { type: 'boolean', help: 'Print an object a line.' },
-    for: { type: 'number', minimum: 1, value: 'SECONDS', help: 'How long to measure, where time ends it.' },
+    for: {
+      type: 'string',
+      number: 'any',
+      minimum: 1,
+      value: 'SECONDS',
+      help: 'How long to measure, where time ends it.',
+    },
     events: {
-      type: 'number',
-      whole: true,
+      type: 'string',
+      number: 'whole',
       minimum: 1,
       value: 'N',
       help: 'How many events, where a count ends it (2000000; of peak 1000000).',
     },
     runs: {
-      type: 'number',
-      whole: true,
+      type: 'string',
+      number: 'whole',
       minimum: 1,
       value: 'N',
       help: 'How many runs (3). The best counts; with peers, the median.',
@@ -197,7 +203,7 @@ ${shown.join('\n')}
       value: 'FORMAT',
       help: 'With steady and peak: json (the agent parses the lines) or raw (it leaves them as they are).',
     },
-    rate: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'With steady: lines a second (10000).' },
+    rate: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'With steady: lines a second (10000).' },
   },
   words: true,
   async run({ flags, words }) {

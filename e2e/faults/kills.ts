@@ -300,8 +300,8 @@ if (import.meta.main) {
     about:
       'Kills an agent under load, with power cuts, and compares what went in with what came out. Exit code 1 if lines are missing.',
     flags: {
-      kills: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'How many (200).' },
-      seed: { type: 'number', whole: true, value: 'N', help: 'Of what happens; another each time if not given.' },
+      kills: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many (200).' },
+      seed: { type: 'string', number: 'whole', value: 'N', help: 'Of what happens; another each time if not given.' },
     },
     async run({ flags: { kills = 200, seed = Date.now() % 1_000_000 } }) {
       console.log(`seed ${seed}`)

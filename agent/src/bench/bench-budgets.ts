@@ -144,10 +144,10 @@ await runScript({
     'Prints, for each program, its processor time for an event without and with a budget, and what the budget costs.',
   flags: {
     rounds: {
-      type: 'number',
+      type: 'string',
+      number: 'whole',
       value: 'N',
       minimum: 1,
-      whole: true,
       help: 'Turns of each pair of programs; 11 by default.',
     },
     only: { type: 'string', value: 'TEXT', help: 'Only programs whose name holds this text.' },

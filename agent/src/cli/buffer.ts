@@ -4,7 +4,7 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type InspectedBuffer, inspectBuffer, isBuffer } from '../buffers/disk/inspect.ts'
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { errorText, PenstockError } from '../errors.ts'
 
 export const flags = {
@@ -19,7 +19,7 @@ read and nothing is changed, also while an agent runs. Exit code 74 if something
 `
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags: given, words } = parseArgs(argv, flags)
+  const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(`${usage}\n${flagHelp(flags)}\n`)
     return exitCodes.ok

@@ -8,7 +8,7 @@ import {
   shells,
 } from '../command-line/completion.ts'
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { completionFlags } from '../command-line/program.ts'
 import { PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
@@ -23,7 +23,7 @@ export const flags = {
 const self: Command = { load: async () => ({ run, flags }), help: 'Print a completion script for a shell.' }
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags: given, words } = parseArgs(argv, flags)
+  const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(`Usage: penstock-agent completion ${shells.join('|')}\n\n${flagHelp(flags)}\n`)
     return exitCodes.ok

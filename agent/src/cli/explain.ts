@@ -1,7 +1,7 @@
 // `explain NAME`: prints the reference page of a component, function, metric or error code.
 
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
 import type { Page } from '../schema/reference.ts'
@@ -12,7 +12,7 @@ export const flags = {
 } as const satisfies Flags
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags: given, words } = parseArgs(argv, flags)
+  const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(`Usage: penstock-agent explain NAME\n\n${flagHelp(flags)}\n`)
     return exitCodes.ok

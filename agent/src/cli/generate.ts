@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { stringify as stringifyToml } from 'smol-toml'
 import { stringify as stringifyYaml } from 'yaml'
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import type { AnyDeclaration, ComponentKind } from '../component.ts'
 import { exampleOptions } from '../config/example.ts'
 import { defaultDataDir, globalOptions } from '../config/globals.ts'
@@ -40,7 +40,7 @@ Types are separated by commas and may have ids: demo_logs/parse:remap,filter/con
 `
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags: given, words } = parseArgs(argv, flags)
+  const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(`${usage}${flagHelp(flags)}\n`)
     return exitCodes.ok

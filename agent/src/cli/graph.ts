@@ -1,7 +1,7 @@
 // `graph`: the topology of a configuration as a picture, in the language of Graphviz or Mermaid.
 
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import type { Config } from '../config/config.ts'
 import { ownerOf } from '../config/graph.ts'
 import { type Lane, lanesOf } from '../config/lanes.ts'
@@ -15,7 +15,7 @@ export const flags = {
 } as const satisfies Flags
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags: given, words } = parseArgs(argv, flags)
+  const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(`Usage: penstock-agent graph [PATH…] [FLAGS]\n\n${flagHelp(flags)}\n`)
     return exitCodes.ok

@@ -1,7 +1,7 @@
 // `list`: the types of components, by kind.
 
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
 import { type Field, outputFormats, rowFormats, rowsText } from './rows.ts'
@@ -32,7 +32,7 @@ const fields: readonly Field<(typeof components)[number]>[] = [
 ]
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags: given, words } = parseArgs(argv, flags)
+  const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(`Usage: penstock-agent list [FLAGS]\n\n${flagHelp(flags)}\n`)
     return exitCodes.ok

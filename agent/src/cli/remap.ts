@@ -6,7 +6,7 @@ import { stdin, stdout } from 'node:process'
 import { createInterface, type Interface } from 'node:readline/promises'
 import type { Readable } from 'node:stream'
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { noMetadata } from '../event/log.ts'
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
@@ -38,7 +38,7 @@ export const flags = {
 } as const satisfies Flags
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags: given, words } = parseArgs(argv, flags)
+  const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     const usage = [
       'Usage: penstock-agent remap [PROGRAM] [FLAGS]',

@@ -2,7 +2,7 @@
 
 import { expect, expectTypeOf, test } from 'vitest'
 import type { BundleFlags } from '../bundle/mode.ts'
-import { type Flag, parseArgs } from '../command-line/flags.ts'
+import { type Flag, parseFlags } from '../command-line/flags.ts'
 import { flagTable } from './run.ts'
 
 type Table = typeof flagTable
@@ -12,8 +12,8 @@ type OfBundles = { [K in keyof Table]: Table[K] extends { needs: string } ? K : 
 const all = Object.entries<Flag>(flagTable).filter(([name]) => name !== 'bundle')
 
 function given(name: string, flag: Flag): string[] {
-  if (flag.type === 'boolean' || flag.type === 'count') return [`--${name}`]
-  return [`--${name}`, flag.oneOf?.[0] ?? (flag.type === 'number' ? String(flag.minimum ?? 0) : 'text')]
+  if (flag.type === 'boolean') return [`--${name}`]
+  return [`--${name}`, flag.oneOf?.[0] ?? (flag.number !== undefined ? String(flag.minimum ?? 0) : 'text')]
 }
 
 /** A flag with all that it needs. */
@@ -30,9 +30,9 @@ test('the flags that the mode of a bundle reads are those that need one', () => 
 })
 
 test.each(all)('--%s is obeyed, or refused with the reason', (name, flag) => {
-  const alone = () => parseArgs(given(name, flag), flagTable)
-  const withBundle = () => parseArgs(['--bundle', 'folder', ...given(name, flag)], flagTable)
-  const complete = () => parseArgs(chainOf(name, flag), flagTable).flags
+  const alone = () => parseFlags(given(name, flag), flagTable)
+  const withBundle = () => parseFlags(['--bundle', 'folder', ...given(name, flag)], flagTable)
+  const complete = () => parseFlags(chainOf(name, flag), flagTable).flags
   if (flag.needs !== undefined) expect(alone).toThrow(`--${name} needs --${flag.needs}; without it, it has no effect.`)
   else expect(alone).not.toThrow()
   if (flag.replacedBy !== undefined) expect(withBundle).toThrow(`--${name} has no effect with --bundle.`)
@@ -42,10 +42,10 @@ test.each(all)('--%s is obeyed, or refused with the reason', (name, flag) => {
 test('a variable of the environment is refused as its flag is, by its own name', () => {
   for (const [name, flag] of all) {
     if (flag.env === undefined || (flag.needs === undefined && flag.replacedBy === undefined)) continue
-    process.env[flag.env] = flag.oneOf?.[0] ?? (flag.type === 'number' ? '1' : 'true')
+    process.env[flag.env] = flag.oneOf?.[0] ?? (flag.number !== undefined ? '1' : 'true')
     try {
       const argv = flag.replacedBy === undefined ? [] : [`--${flag.replacedBy}`, 'folder']
-      expect(() => parseArgs(argv, flagTable), name).toThrow(flag.env)
+      expect(() => parseFlags(argv, flagTable), name).toThrow(flag.env)
     } finally {
       delete process.env[flag.env]
     }
@@ -53,5 +53,5 @@ test('a variable of the environment is refused as its flag is, by its own name',
 })
 
 test('an empty text is no value, as a template may leave it', () => {
-  expect(parseArgs(['--lease', '', '--api-address='], flagTable).flags.bundle).toBeUndefined()
+  expect(parseFlags(['--lease', '', '--api-address='], flagTable).flags.bundle).toBeUndefined()
 })

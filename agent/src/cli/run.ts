@@ -5,7 +5,7 @@ import type { ApiServer } from '../api/server.ts'
 import type { BundleMode } from '../bundle/mode.ts'
 import { timerMs } from '../clock.ts'
 import { exitCodeOf, exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, type ParsedArgs, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, type ParsedArgs, parseFlags } from '../command-line/flags.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { renderProblems } from '../config/render.ts'
@@ -25,7 +25,8 @@ import { giveBackWhenSettled } from './memory.ts'
 /** Flags that say where the configuration is. */
 export const configFlags = {
   config: {
-    type: 'list',
+    type: 'string',
+    multiple: true,
     short: 'c',
     value: 'PATH',
     env: 'PENSTOCK_CONFIG',
@@ -33,16 +34,35 @@ export const configFlags = {
     replacedBy: 'bundle',
   },
   'config-dir': {
-    type: 'list',
+    type: 'string',
+    multiple: true,
     short: 'C',
     value: 'DIR',
     env: 'PENSTOCK_CONFIG_DIR',
     help: 'Directory with whole configurations and folders of single components. May be repeated.',
     replacedBy: 'bundle',
   },
-  'config-toml': { type: 'list', value: 'PATH', help: 'File in TOML, whatever its name.', replacedBy: 'bundle' },
-  'config-yaml': { type: 'list', value: 'PATH', help: 'File in YAML, whatever its name.', replacedBy: 'bundle' },
-  'config-json': { type: 'list', value: 'PATH', help: 'File in JSON, whatever its name.', replacedBy: 'bundle' },
+  'config-toml': {
+    type: 'string',
+    multiple: true,
+    value: 'PATH',
+    help: 'File in TOML, whatever its name.',
+    replacedBy: 'bundle',
+  },
+  'config-yaml': {
+    type: 'string',
+    multiple: true,
+    value: 'PATH',
+    help: 'File in YAML, whatever its name.',
+    replacedBy: 'bundle',
+  },
+  'config-json': {
+    type: 'string',
+    multiple: true,
+    value: 'PATH',
+    help: 'File in JSON, whatever its name.',
+    replacedBy: 'bundle',
+  },
 } as const satisfies Flags
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
@@ -124,17 +144,20 @@ export const flagTable = {
     needs: 'log-volume',
   },
   'drain-seconds': {
-    type: 'number',
+    type: 'string',
+    number: 'any',
     help: 'With --log-volume: how long a stop may wait for lines that are still to come (20).',
     needs: 'log-volume',
   },
   'removed-drain-seconds': {
-    type: 'number',
+    type: 'string',
+    number: 'any',
     help: 'With --bundle: how long sinks of removed Pipelines may deliver pending events (60). After that, events on disk stay there.',
     needs: 'bundle',
   },
   'leftover-seconds': {
-    type: 'number',
+    type: 'string',
+    number: 'any',
     help: 'With --bundle: how long the operator must say that nothing needs the buffers and positions of removed Pipelines any more before they are removed, too (600).',
     needs: 'bundle',
   },
@@ -156,7 +179,8 @@ export const flagTable = {
     needs: 'bundle',
   },
   'max-rotated-files': {
-    type: 'number',
+    type: 'string',
+    number: 'any',
     help: 'With --bundle: how many rotated files of a container may wait to be read; of more, the oldest is given up. All if not given.',
     needs: 'bundle',
   },
@@ -204,14 +228,16 @@ export const flagTable = {
     replacedBy: 'bundle',
   },
   'watch-config-poll-interval-seconds': {
-    type: 'number',
+    type: 'string',
+    number: 'any',
     minimum: 1,
     env: 'PENSTOCK_WATCH_CONFIG_POLL_INTERVAL_SECONDS',
     help: 'Seconds between two looks (30).',
     replacedBy: 'bundle',
   },
   'graceful-shutdown-limit-secs': {
-    type: 'number',
+    type: 'string',
+    number: 'any',
     env: 'PENSTOCK_GRACEFUL_SHUTDOWN_LIMIT_SECS',
     help: 'Seconds that a stop may take to deliver what is on the way (60).',
   },
@@ -221,20 +247,22 @@ export const flagTable = {
     help: 'Let a stop take as long as it needs.',
   },
   'internal-log-rate-limit': {
-    type: 'number',
+    type: 'string',
+    number: 'any',
     short: 'i',
     env: 'PENSTOCK_INTERNAL_LOG_RATE_LIMIT',
     help: 'Seconds for which equal messages of a component are held back (10); 0: never.',
   },
   threads: {
-    type: 'number',
+    type: 'string',
+    number: 'any',
     short: 't',
     minimum: 1,
     env: 'PENSTOCK_THREADS',
     help: 'Most threads for events; this version uses one.',
   },
-  verbose: { type: 'count', short: 'v', help: 'Log more; twice: all.' },
-  quiet: { type: 'count', short: 'q', help: 'Log warnings and errors only; twice: errors only.' },
+  verbose: { type: 'boolean', multiple: true, short: 'v', help: 'Log more; twice: all.' },
+  quiet: { type: 'boolean', multiple: true, short: 'q', help: 'Log warnings and errors only; twice: errors only.' },
   'log-format': {
     type: 'string',
     oneOf: ['text', 'json'],
@@ -253,7 +281,7 @@ export const flagTable = {
 type RunFlags = ParsedArgs<typeof flagTable>['flags']
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags, words } = parseArgs(argv, flagTable)
+  const { flags, words } = parseFlags(argv, flagTable)
   if (flags.help) {
     process.stdout.write(`Usage: penstock-agent [run] [FLAGS]\n\nFlags:\n${flagHelp(flagTable)}\n`)
     return exitCodes.ok

@@ -2,17 +2,29 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 import { interrupted } from '../timing/wait.ts'
 import { agentUrl, clientFlags, getLines, parsed } from './agent-client.ts'
 import { defaultTapForm, type TapLine, tapFormatter, tapForms } from './tap-format.ts'
 
 export const flagTable = {
-  'outputs-of': { type: 'list', value: 'PATTERN', help: 'Components whose outputs are shown; same as PATTERN.' },
-  'inputs-of': { type: 'list', value: 'PATTERN', help: 'Components whose inputs are shown.' },
-  interval: { type: 'number', short: 'i', value: 'MS', minimum: 10, help: 'Milliseconds of a sample (500).' },
-  limit: { type: 'number', short: 'l', value: 'N', minimum: 1, help: 'Most events in a sample (100).' },
+  'outputs-of': {
+    type: 'string',
+    multiple: true,
+    value: 'PATTERN',
+    help: 'Components whose outputs are shown; same as PATTERN.',
+  },
+  'inputs-of': { type: 'string', multiple: true, value: 'PATTERN', help: 'Components whose inputs are shown.' },
+  interval: {
+    type: 'string',
+    number: 'any',
+    short: 'i',
+    value: 'MS',
+    minimum: 10,
+    help: 'Milliseconds of a sample (500).',
+  },
+  limit: { type: 'string', number: 'any', short: 'l', value: 'N', minimum: 1, help: 'Most events in a sample (100).' },
   format: {
     type: 'string',
     short: 'f',
@@ -21,7 +33,7 @@ export const flagTable = {
   },
   meta: { type: 'boolean', short: 'm', help: 'Show with each event which component it comes from.' },
   quiet: { type: 'boolean', short: 'q', help: 'Show events only, no notices.' },
-  'duration-ms': { type: 'number', short: 'd', value: 'MS', help: 'End after so many milliseconds.' },
+  'duration-ms': { type: 'string', number: 'any', short: 'd', value: 'MS', help: 'End after so many milliseconds.' },
   ...clientFlags,
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
@@ -29,7 +41,7 @@ export const flagTable = {
 const reconnectMs = 1000
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags, words } = parseArgs(argv, flagTable)
+  const { flags, words } = parseFlags(argv, flagTable)
   if (flags.help) {
     const usage = 'Usage: penstock-agent tap [PATTERN…] [FLAGS]\n\nA PATTERN names outputs of components; * by default.'
     process.stdout.write(`${usage}\n\nFlags:\n${flagHelp(flagTable)}\n`)

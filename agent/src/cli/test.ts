@@ -1,7 +1,7 @@
 // `test`: runs the unit tests of a configuration. Only its transforms run.
 
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { runUnitTests } from '../config/unit-tests.ts'
 import { loadedConfig } from './loaded-config.ts'
 import { configFlags } from './run.ts'
@@ -12,7 +12,7 @@ export const flags = {
 } as const satisfies Flags
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags: given, words } = parseArgs(argv, flags)
+  const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(`Usage: penstock-agent test [PATH…] [FLAGS]\n\n${flagHelp(flags)}\n`)
     return exitCodes.ok

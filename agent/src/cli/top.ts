@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ComponentView } from '../api/components.ts'
 import { globTest } from '../api/tap.ts'
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 import { styled } from '../formats/pretty.ts'
 import { type Sheet, sheetOf } from '../terminal.ts'
@@ -13,9 +13,22 @@ import { interrupted } from '../timing/wait.ts'
 import { agentUrl, clientFlags, getJson } from './agent-client.ts'
 
 export const flagTable = {
-  interval: { type: 'number', short: 'i', value: 'MS', minimum: 100, help: 'Milliseconds between two looks (1000).' },
+  interval: {
+    type: 'string',
+    number: 'any',
+    short: 'i',
+    value: 'MS',
+    minimum: 100,
+    help: 'Milliseconds between two looks (1000).',
+  },
   'human-metrics': { type: 'boolean', short: 'H', help: 'Short numbers: 12.3k, 4.5 MB.' },
-  components: { type: 'list', short: 'c', value: 'PATTERN', help: 'Components to show. May be repeated.' },
+  components: {
+    type: 'string',
+    multiple: true,
+    short: 'c',
+    value: 'PATTERN',
+    help: 'Components to show. May be repeated.',
+  },
   ...clientFlags,
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
@@ -28,7 +41,7 @@ interface Look {
 }
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags, words } = parseArgs(argv, flagTable)
+  const { flags, words } = parseFlags(argv, flagTable)
   if (flags.help) {
     process.stdout.write(`Usage: penstock-agent top [FLAGS]\n\nFlags:\n${flagHelp(flagTable)}\n`)
     return exitCodes.ok

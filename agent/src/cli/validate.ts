@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { exitCodes } from '../command-line/exit-codes.ts'
-import { type Flags, flagHelp, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { defaultPath } from '../config/read.ts'
@@ -45,7 +45,7 @@ export const flags = {
 } as const satisfies Flags
 
 export async function run(argv: readonly string[]): Promise<number> {
-  const { flags: given, words } = parseArgs(argv, flags)
+  const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(`Usage: penstock-agent validate [PATH…] [FLAGS]\n\n${flagHelp(flags)}\n`)
     return exitCodes.ok

@@ -1,15 +1,22 @@
 import { afterEach, expect, test } from 'vitest'
-import { type Flags, flagHelp, parseArgs } from './flags.ts'
+import { type Dialect, type Flags, flagHelp, parseFlags } from './flags.ts'
 
 const table = {
-  config: { type: 'list', short: 'c', env: 'PENSTOCK_TEST_CONFIG', value: 'PATH', help: 'Where it is.' },
-  limit: { type: 'number', short: 'l', minimum: 1, env: 'PENSTOCK_TEST_LIMIT', help: 'How many.' },
+  config: {
+    type: 'string',
+    multiple: true,
+    short: 'c',
+    env: 'PENSTOCK_TEST_CONFIG',
+    value: 'PATH',
+    help: 'Where it is.',
+  },
+  limit: { type: 'string', number: 'any', short: 'l', minimum: 1, env: 'PENSTOCK_TEST_LIMIT', help: 'How many.' },
   format: { type: 'string', short: 'f', oneOf: ['json', 'yaml'], help: 'Which form.' },
   meta: { type: 'boolean', short: 'm', env: 'PENSTOCK_TEST_META', help: 'Whether more.' },
-  verbose: { type: 'count', short: 'v', help: 'More words.' },
+  verbose: { type: 'boolean', multiple: true, short: 'v', help: 'More words.' },
   timezone: { type: 'string', short: 'tz', help: 'Where the clock is.' },
-  runs: { type: 'number', whole: true, help: 'How often.' },
-  only: { type: 'list', oneOf: ['unit', 'fuzz'], help: 'Only these stages.' },
+  runs: { type: 'string', number: 'whole', help: 'How often.' },
+  only: { type: 'string', multiple: true, oneOf: ['unit', 'fuzz'], help: 'Only these stages.' },
 } as const satisfies Flags
 
 afterEach(() => {
@@ -25,7 +32,7 @@ test.each([
   { argv: ['--', '--meta', '-'], flags: { meta: false }, words: ['--meta', '-'] },
   { argv: [], flags: { config: [], limit: undefined, meta: false, verbose: 0 }, words: [] },
 ])('$argv', ({ argv, flags, words }) => {
-  const parsed = parseArgs(argv, table)
+  const parsed = parseFlags(argv, table)
   expect(parsed.flags).toMatchObject(flags)
   expect(parsed.words).toEqual(words)
 })
@@ -33,7 +40,7 @@ test.each([
 test.each([
   { argv: ['--confg', 'x'], says: 'Did you mean --config?' },
   { argv: ['--config'], says: '--config needs a value' },
-  { argv: ['-l', 'many'], says: 'from 1' },
+  { argv: ['-l', 'many'], says: '--limit is "many"; it must be a number from 1.' },
   { argv: ['-l', '0'], says: 'from 1' },
   { argv: ['-f', 'xml'], says: 'json, yaml' },
   { argv: ['--runs', '1.5'], says: 'a whole number from 0' },
@@ -42,16 +49,49 @@ test.each([
   { argv: ['-x'], says: '-x' },
   { argv: ['--constructor'], says: '--constructor' },
 ])('$argv is refused', ({ argv, says }) => {
-  expect(() => parseArgs(argv, table)).toThrow(expect.objectContaining({ code: 'PEN_USAGE' }))
-  expect(() => parseArgs(argv, table)).toThrow(says)
+  expect(() => parseFlags(argv, table)).toThrow(expect.objectContaining({ code: 'PEN_USAGE' }))
+  expect(() => parseFlags(argv, table)).toThrow(says)
 })
 
 test('the environment gives what the command line does not', () => {
   process.env['PENSTOCK_TEST_CONFIG'] = 'a, b'
   process.env['PENSTOCK_TEST_LIMIT'] = '7'
   process.env['PENSTOCK_TEST_META'] = 'true'
-  expect(parseArgs([], table).flags).toMatchObject({ config: ['a', 'b'], limit: 7, meta: true })
-  expect(parseArgs(['-c', 'x', '-l', '1'], table).flags).toMatchObject({ config: ['x'], limit: 1 })
+  expect(parseFlags([], table).flags).toMatchObject({ config: ['a', 'b'], limit: 7, meta: true })
+  expect(parseFlags(['-c', 'x', '-l', '1'], table).flags).toMatchObject({ config: ['x'], limit: 1 })
+})
+
+const strict: Dialect = {
+  refusesFlagsAsValues: true,
+  unknownFlag: (shown) => `no ${shown}`,
+  notOneOf: (shown, found, allowed) => `${shown}: ${found}, not ${allowed}`,
+}
+
+test.each([
+  { argv: ['--config', '--meta'], says: '--config' },
+  { argv: ['-c', '-m'], says: 'ambiguous' },
+  { argv: ['--nothing'], says: 'no --nothing' },
+  { argv: ['-f', 'xml'], says: '--format: xml, not json,yaml' },
+])('a dialect may refuse $argv, in its own words', ({ argv, says }) => {
+  expect(() => parseFlags(argv, table, strict)).toThrow(expect.objectContaining({ code: 'PEN_USAGE' }))
+  expect(() => parseFlags(argv, table, strict)).toThrow(says)
+})
+
+test('without such a dialect a value may look like a flag, and a default stands for what is not given', () => {
+  expect(parseFlags(['-c', '-m'], table).flags).toMatchObject({ config: ['-m'], meta: false })
+  const withDefault = { to: { type: 'string', default: 'there', help: 'Where to.' } } as const satisfies Flags
+  expect(parseFlags([], withDefault).flags.to).toBe('there')
+  expect(parseFlags(['--to='], withDefault).flags.to).toBe('')
+})
+
+test('descriptions begin at a column, and go on there in the next line', () => {
+  const table = {
+    all: { type: 'boolean', help: 'everything' },
+    file: { type: 'string', short: 'f', value: 'PATH', help: 'the first\nand the rest' },
+  } as const satisfies Flags
+  expect(flagHelp(table, 20)).toBe(
+    ['  --all             everything', '  -f, --file PATH   the first', '                    and the rest'].join('\n'),
+  )
 })
 
 test('the help names every flag once', () => {

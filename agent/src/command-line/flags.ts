@@ -1,23 +1,29 @@
-// Flags of the command line: declared in a table, from which parsing, the environment names and the help text follow.
+// Flags of a command, declared in a table. Parsing, the environment variables, the help text and completion follow from it, for both
+// programs. `node:util` splits the command line; this file adds lists from the environment, numbers, counted flags, short names of two
+// letters, and refuses flags that have no effect.
 
-import { PenstockError } from '../errors.ts'
+import { type ParseArgsOptionDescriptor, parseArgs } from 'node:util'
+import { errorText, PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
 
 export interface Flag {
-  /** `list` takes a value and may be repeated; `count` takes none and may be repeated. */
-  readonly type: 'boolean' | 'count' | 'string' | 'number' | 'list'
+  readonly type: 'boolean' | 'string'
+  /** May be repeated: the value is a list, or the number of times that a flag without a value is given. */
+  readonly multiple?: boolean
   readonly short?: string
+  readonly default?: string | boolean
   /** Environment variable that gives the value if the command line does not. A list is separated by commas. */
   readonly env?: string
   /** Word for the value in the help text. */
   readonly value?: string
+  /** For the help text; it may have several lines. */
   readonly help: string
   /** The only values, if there are few; of a list, those of each item. */
   readonly oneOf?: readonly string[]
+  /** The value is a number; `whole`: one without a fraction. */
+  readonly number?: 'any' | 'whole'
   /** Smallest number. */
   readonly minimum?: number
-  /** A number without fraction. */
-  readonly whole?: boolean
   /** The flag without which this one has no effect, so that it is refused. */
   readonly needs?: string
   /** The flag beside which this one has no effect, so that it is refused. */
@@ -26,89 +32,115 @@ export interface Flag {
 
 export type Flags = Readonly<Record<string, Flag>>
 
-type FlagValue<F extends Flag> = F['type'] extends 'boolean'
-  ? boolean
-  : F['type'] extends 'count'
+type TextValue<F extends Flag> = F['oneOf'] extends readonly (infer V)[] ? V : string
+
+type FlagValue<F extends Flag> = F extends { type: 'boolean' }
+  ? F extends { multiple: true }
     ? number
-    : F['type'] extends 'list'
-      ? string[]
-      : F['type'] extends 'number'
-        ? number | undefined
-        : string | undefined
+    : boolean
+  : F extends { multiple: true }
+    ? TextValue<F>[]
+    : F extends { number: string }
+      ? number | undefined
+      : F extends { default: string }
+        ? TextValue<F>
+        : TextValue<F> | undefined
 
 export interface ParsedArgs<F extends Flags> {
   readonly flags: { readonly [K in keyof F]: FlagValue<F[K]> }
   readonly words: readonly string[]
 }
 
-/** Reads a command line; `words` are what is not a flag. Throws PEN_USAGE for what is not understood. */
-export function parseArgs<const F extends Flags>(argv: readonly string[], table: F): ParsedArgs<F> {
+/** How a program reads a command line where the two differ, and the words of its messages. */
+export interface Dialect {
+  /** Refuses a value that looks like a flag, because `lint -f --recursive` is a mistake. */
+  readonly refusesFlagsAsValues: boolean
+  /** @param near the name that may have been meant */
+  unknownFlag(shown: string, near: string | undefined): string
+  /** @param shown the flag with its long name, or the environment variable */
+  notOneOf(shown: string, found: string, allowed: readonly string[]): string
+}
+
+export const agentDialect: Dialect = {
+  // Agents before this one took such values.
+  refusesFlagsAsValues: false,
+  unknownFlag: (shown, near) =>
+    `There is no flag ${shown}. ${near === undefined ? 'See --help.' : `Did you mean ${near}?`}`,
+  notOneOf: (shown, found, allowed) => `${shown} is "${found}"; it must be one of ${allowed.join(', ')}.`,
+}
+
+/** Reads a command line; `words` are the arguments that are not flags. Throws PEN_USAGE for the first mistake. */
+export function parseFlags<const F extends Flags>(
+  argv: readonly string[],
+  table: F,
+  dialect: Dialect = agentDialect,
+): ParsedArgs<F> {
+  const args = withLongNames(argv, table)
+  const options = nodeOptions(table)
+  const { tokens } = parseArgs({ args, options, strict: false, allowPositionals: true, tokens: true })
+  const given = tokens.filter((token) => token.kind === 'option')
+  const stray = given.find(({ name }) => !Object.hasOwn(table, name))
+  if (stray !== undefined) throw misuse(dialect.unknownFlag(stray.rawName, nearestFlag(stray.rawName, table)))
+  if (dialect.refusesFlagsAsValues) refuseFlagsAsValues(args, options)
+
   const values: Record<string, unknown> = {}
-  const words: string[] = []
-  const shorts = new Map(Object.entries(table).map(([name, flag]) => [flag.short, name]))
-  let at = 0
-
-  const take = (name: string, shown: string, attached: string | undefined) => {
+  for (const { name, rawName, value, inlineValue } of given) {
     const flag = table[name] as Flag
-    if (flag.type === 'boolean' || flag.type === 'count') {
-      if (attached !== undefined) throw new PenstockError('PEN_USAGE', `${shown} takes no value.`)
-      values[name] = flag.type === 'count' ? ((values[name] as number | undefined) ?? 0) + 1 : true
-      return
+    if (flag.type === 'boolean') {
+      if (value !== undefined) throw misuse(`${rawName} takes no value.`)
+      values[name] = flag.multiple === true ? ((values[name] as number | undefined) ?? 0) + 1 : true
+      continue
     }
-    const text = attached ?? argv[at++]
-    if (text === undefined) throw new PenstockError('PEN_USAGE', `${shown} needs a value.`)
-    const value = flagValue(flag, shown, text)
-    values[name] = flag.type === 'list' ? [...((values[name] as string[] | undefined) ?? []), value] : value
-  }
-
-  while (at < argv.length) {
-    const word = argv[at++] as string
-    if (word === '--') {
-      words.push(...argv.slice(at))
-      break
-    }
-    if (word.startsWith('--')) {
-      const equals = word.indexOf('=')
-      const name = equals < 0 ? word.slice(2) : word.slice(2, equals)
-      if (!Object.hasOwn(table, name))
-        throw unknownFlag(
-          `--${name}`,
-          Object.keys(table).map((known) => `--${known}`),
-        )
-      take(name, `--${name}`, equals < 0 ? undefined : word.slice(equals + 1))
-    } else if (word.length > 1 && word.startsWith('-')) {
-      shortFlags(word.slice(1))
-    } else {
-      words.push(word)
-    }
-  }
-
-  function shortFlags(letters: string): void {
-    // `-tz` and the like: a short name may have more than one letter.
-    const whole = shorts.get(letters)
-    if (whole !== undefined) {
-      take(whole, `-${letters}`, undefined)
-      return
-    }
-    for (let index = 0; index < letters.length; index++) {
-      const letter = letters[index] as string
-      const name = shorts.get(letter)
-      if (name === undefined) throw unknownFlag(`-${letter}`, [])
-      const flag = table[name] as Flag
-      if (flag.type === 'boolean' || flag.type === 'count') {
-        take(name, `-${letter}`, undefined)
-      } else {
-        const rest = letters.slice(index + 1).replace(/^=/, '')
-        take(name, `-${letter}`, rest === '' ? undefined : rest)
-        return
-      }
-    }
+    if (value === undefined) throw misuse(`${rawName} needs a value.`)
+    // `-f=yaml`: node:util counts the equals sign of a short name to the value.
+    const text = inlineValue === true && !rawName.startsWith('--') ? value.replace(/^=/, '') : value
+    const read = flagValue(flag, `--${name}`, text, dialect)
+    values[name] = flag.multiple === true ? [...((values[name] as unknown[] | undefined) ?? []), read] : read
   }
 
   const fromLine = new Set(Object.keys(values))
-  for (const [name, flag] of Object.entries(table)) values[name] ??= fromEnvironment(flag)
+  for (const [name, flag] of Object.entries(table)) values[name] ??= fromEnvironment(flag, dialect) ?? unset(flag)
   refuseUseless(table, values, fromLine)
+  const words = tokens.filter((token) => token.kind === 'positional').map(({ value }) => value)
   return { flags: values, words } as unknown as ParsedArgs<F>
+}
+
+function misuse(problem: string): PenstockError {
+  return new PenstockError('PEN_USAGE', problem)
+}
+
+/** The table as `node:util` takes it, which knows short names of one letter only. */
+function nodeOptions(table: Flags): Record<string, ParseArgsOptionDescriptor> {
+  return Object.fromEntries(
+    Object.entries(table).map(([name, { type, short, multiple = false }]) => [
+      name,
+      { type, multiple, ...(short?.length === 1 ? { short } : {}) },
+    ]),
+  )
+}
+
+/** A command line with `--timezone` for `-tz`. */
+function withLongNames(argv: readonly string[], table: Flags): string[] {
+  const long = new Map(
+    Object.entries(table).flatMap(([name, { short = '' }]) => (short.length > 1 ? [[`-${short}`, `--${name}`]] : [])),
+  )
+  const end = argv.indexOf('--')
+  return argv.map((word, at) => (end >= 0 && at > end ? word : (long.get(word) ?? word)))
+}
+
+function refuseFlagsAsValues(args: string[], options: Record<string, ParseArgsOptionDescriptor>): void {
+  try {
+    parseArgs({ args, options, allowPositionals: true })
+  } catch (error) {
+    throw misuse(errorText(error))
+  }
+}
+
+function nearestFlag(shown: string, table: Flags): string | undefined {
+  return closest(
+    shown,
+    Object.keys(table).map((name) => `--${name}`),
+  )
 }
 
 /** Nobody should believe that a flag has an effect that it cannot have beside the others. */
@@ -117,10 +149,9 @@ function refuseUseless(table: Flags, values: Readonly<Record<string, unknown>>, 
   for (const [name, { needs, replacedBy, env }] of Object.entries(table)) {
     if (!isGiven(name)) continue
     const shown = fromLine.has(name) || env === undefined ? `--${name}` : env
-    if (needs !== undefined && !isGiven(needs))
-      throw new PenstockError('PEN_USAGE', `${shown} needs --${needs}; without it, it has no effect.`)
+    if (needs !== undefined && !isGiven(needs)) throw misuse(`${shown} needs --${needs}; without it, it has no effect.`)
     if (replacedBy !== undefined && isGiven(replacedBy))
-      throw new PenstockError('PEN_USAGE', `${shown} has no effect with --${replacedBy}. Leave one of them out.`)
+      throw misuse(`${shown} has no effect with --${replacedBy}. Leave one of them out.`)
   }
 }
 
@@ -130,49 +161,46 @@ function isValue(value: unknown): boolean {
   return value !== undefined && value !== false && value !== ''
 }
 
-function fromEnvironment(flag: Flag): unknown {
-  const text = flag.env === undefined ? undefined : process.env[flag.env]
-  const given = text !== undefined && text !== ''
-  switch (flag.type) {
-    case 'boolean':
-      return given && !['0', 'false', 'no'].includes(text.toLowerCase())
-    case 'count':
-      return 0
-    case 'list':
-      return given ? text.split(',').map((part) => part.trim()) : []
-    default:
-      return given ? flagValue(flag, flag.env as string, text) : undefined
-  }
+/** The value of a flag that neither the command line nor the environment gives. */
+function unset(flag: Flag): unknown {
+  if (flag.type === 'boolean') return flag.multiple === true ? 0 : (flag.default ?? false)
+  return flag.multiple === true ? [] : flag.default
 }
 
-function flagValue(flag: Flag, shown: string, text: string): string | number {
-  if (flag.oneOf !== undefined && !flag.oneOf.includes(text)) {
-    throw new PenstockError('PEN_USAGE', `${shown} is "${text}"; it must be one of ${flag.oneOf.join(', ')}.`)
-  }
-  if (flag.type !== 'number') return text
+function fromEnvironment(flag: Flag, dialect: Dialect): unknown {
+  const text = flag.env === undefined ? undefined : process.env[flag.env]
+  if (text === undefined || text === '') return undefined
+  if (flag.type === 'boolean') return !['0', 'false', 'no'].includes(text.toLowerCase())
+  if (flag.multiple === true) return text.split(',').map((part) => part.trim())
+  return flagValue(flag, flag.env as string, text, dialect)
+}
+
+function flagValue(flag: Flag, shown: string, text: string, dialect: Dialect): string | number {
+  if (flag.oneOf !== undefined && !flag.oneOf.includes(text)) throw misuse(dialect.notOneOf(shown, text, flag.oneOf))
+  if (flag.number === undefined) return text
   const number = Number(text)
-  const isOne = flag.whole === true ? Number.isSafeInteger(number) : Number.isFinite(number)
+  const isOne = flag.number === 'whole' ? Number.isSafeInteger(number) : Number.isFinite(number)
   if (text.trim() === '' || !isOne || number < (flag.minimum ?? 0)) {
-    const expected = `a ${flag.whole === true ? 'whole ' : ''}number from ${flag.minimum ?? 0}`
-    throw new PenstockError('PEN_USAGE', `${shown} is "${text}"; it must be ${expected}.`)
+    const expected = `a ${flag.number === 'whole' ? 'whole ' : ''}number from ${flag.minimum ?? 0}`
+    throw misuse(`${shown} is "${text}"; it must be ${expected}.`)
   }
   return number
 }
 
-function unknownFlag(shown: string, known: readonly string[]): PenstockError {
-  const near = closest(shown, known)
-  const hint = near === undefined ? 'See --help.' : `Did you mean ${near}?`
-  return new PenstockError('PEN_USAGE', `There is no flag ${shown}. ${hint}`)
-}
-
-/** The lines of a help text that describe the flags. */
-export function flagHelp(table: Flags): string {
+/**
+ * The lines of a help text that describe the flags.
+ * @param column where the descriptions begin; then a flag without a short name stands at the left, too
+ */
+export function flagHelp(table: Flags, column?: number): string {
   const rows = Object.entries(table).map(([name, flag]) => {
-    const short = flag.short === undefined ? '    ' : `-${flag.short}, `
-    const value = flag.type === 'boolean' || flag.type === 'count' ? '' : ` ${flag.value ?? 'VALUE'}`
+    const short = flag.short !== undefined ? `-${flag.short}, ` : column === undefined ? '    ' : ''
+    const value = flag.type === 'boolean' ? '' : ` ${flag.value ?? 'VALUE'}`
     const env = flag.env === undefined ? '' : ` [${flag.env}]`
     return [`  ${short}--${name}${value}`, `${flag.help}${env}`] as const
   })
-  const width = Math.max(...rows.map(([left]) => left.length)) + 2
-  return rows.map(([left, right]) => `${left.padEnd(width)}${right}`).join('\n')
+  const width = column ?? Math.max(...rows.map(([left]) => left.length)) + 2
+  const indent = `\n${' '.repeat(width)}`
+  return rows
+    .map(([left, right]) => `${left.padEnd(width - 1).padEnd(width)}${right.replaceAll('\n', indent)}`)
+    .join('\n')
 }

@@ -1,14 +1,11 @@
 // What the command lines of both programs share, `penstock-agent` and `penstock`: the first words, the search for a command, flags that
-// every command takes, and the text of a fault. Loaded by `--version`, so it imports little.
-//
-// Each program reads the flags of its commands by its own parser. The agent's (args.ts) takes values from the environment, repeated flags
-// and short names of two letters, as agents before it did; `node:util` has none of these. That of `penstock` refuses a value that looks like
-// a flag, as `node:util` does, because `lint -f --recursive` is a mistake.
+// every command takes, and the text of a fault. Loaded by `--version`, so it imports little. flags.ts reads the flags of a command.
 
 import { errorText, PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
 import { colorChoices } from '../terminal.ts'
 import type { CompletionFlag } from './completion.ts'
+import type { Flags } from './flags.ts'
 
 export interface FirstWords {
   /** Errors have a stack. */
@@ -50,28 +47,20 @@ export function faultText(error: unknown): string {
   return `A fault of Penstock itself: ${errorText(error)}\nWith --debug it shows where.`
 }
 
-/** A flag as the tables of either program have it. */
-interface DeclaredFlag {
-  readonly type: string
-  readonly short?: string | undefined
-  readonly help?: string | undefined
-  readonly oneOf?: readonly string[] | undefined
-}
-
 /** Flags that every command takes. */
-const ofEveryCommand: Readonly<Record<string, DeclaredFlag>> = {
+const ofEveryCommand: Flags = {
   help: { type: 'boolean', help: 'Print this text.' },
   color: { type: 'string', oneOf: colorChoices, help: 'Whether to colour (auto).' },
   debug: { type: 'boolean', help: 'Print the stack of an error.' },
 }
 
 /** The flags of a command as completion offers them, with those of every command. */
-export function completionFlags(table: Readonly<Record<string, DeclaredFlag>>): readonly CompletionFlag[] {
-  return Object.entries({ ...table, ...ofEveryCommand, ...table }).map(([name, { type, short, help = '', oneOf }]) => ({
+export function completionFlags(table: Flags): readonly CompletionFlag[] {
+  return Object.entries({ ...table, ...ofEveryCommand, ...table }).map(([name, { type, short, help, oneOf }]) => ({
     name,
     short,
-    help,
-    takesValue: type !== 'boolean' && type !== 'count',
+    help: help.replaceAll('\n', ' '),
+    takesValue: type === 'string',
     values: oneOf,
   }))
 }

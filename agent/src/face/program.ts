@@ -4,6 +4,7 @@
 export { keepCompiled, threadEnvironment } from '../cli/compiled.ts'
 export { leaveMemoryOutOfDumps } from '../cli/core-dump.ts'
 export { pause } from '../clock.ts'
+export { type Dialect, type Flags, flagHelp, type ParsedArgs, parseFlags } from '../command-line/flags.ts'
 export { commandNamed, completionFlags, faultText, firstWords } from '../command-line/program.ts'
 export { printable, printableWithColours, printOnlyPrintable } from '../printable.ts'
 export { fileBeside } from '../remap/worker-file.ts'

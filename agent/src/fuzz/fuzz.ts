@@ -37,9 +37,14 @@ await runScript({
   about:
     'Random programs of the remap language on random events, until the time is up or one shows a problem (exit code 1).',
   flags: {
-    seconds: { type: 'number', value: 'N', help: 'How long (60).' },
-    seed: { type: 'number', whole: true, value: 'N', help: 'Of the first program; another each time if not given.' },
-    cases: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'How many programs at most.' },
+    seconds: { type: 'string', number: 'any', value: 'N', help: 'How long (60).' },
+    seed: {
+      type: 'string',
+      number: 'whole',
+      value: 'N',
+      help: 'Of the first program; another each time if not given.',
+    },
+    cases: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many programs at most.' },
   },
   run: ({ flags: { seed = Date.now() % 1_000_000_000, seconds = 60, cases = Number.POSITIVE_INFINITY } }) =>
     run(seed, seconds, cases),

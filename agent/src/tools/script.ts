@@ -1,7 +1,7 @@
 // What the scripts of this repository that people run have in common: their flags are declared in a table, as those of the agent's
 // commands. `--help` prints what there is; what is not understood ends the script with what is wrong, the usage, and exit code 2.
 
-import { type Flags, flagHelp, type ParsedArgs, parseArgs } from '../command-line/flags.ts'
+import { type Flags, flagHelp, type ParsedArgs, parseFlags } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 
 export interface Script<F extends Flags> {
@@ -20,11 +20,11 @@ export async function runScript<const F extends Flags>(script: Script<F>): Promi
   const help = { help: { type: 'boolean', short: 'h', help: 'Print this text.' } } as const satisfies Flags
   const table: F & typeof help = { ...script.flags, ...help }
   const flags = Object.entries(script.flags).map(([name, { type, value = 'VALUE' }]) =>
-    type === 'boolean' || type === 'count' ? `[--${name}]` : `[--${name} ${value}]`,
+    type === 'boolean' ? `[--${name}]` : `[--${name} ${value}]`,
   )
   const usage = `Usage: ${[script.call, ...flags].join(' ')}`
   try {
-    const given = parseArgs(process.argv.slice(2), table)
+    const given = parseFlags(process.argv.slice(2), table)
     if (given.flags.help) {
       console.log(`${usage}\n\n${script.about}\n\n${flagHelp(table)}`)
       return

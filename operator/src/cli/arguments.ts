@@ -1,52 +1,49 @@
-// Where a sub-command finds its resources: `-f PATH`, as with kubectl, or plain words; folders with all below them by `-R`.
+// How the commands of `penstock` read their flags, and where they find resources: `-f PATH`, as with kubectl, or plain words; folders
+// with all below them by `-R`.
 
-import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
-import { closest, PenstockError } from '@penstock/agent/errors'
+import { PenstockError } from '@penstock/agent/errors'
+import { type Dialect, type Flags, flagHelp, type ParsedArgs, parseFlags as read } from '@penstock/agent/program'
 
-/** The flags of a command by name: what it parses, and what completion offers. */
-export type CommandOptions = ParseArgsOptionsConfig
-
-type Parsed<O extends CommandOptions> = ReturnType<
-  typeof parseArgs<{ args: string[]; options: O; allowPositionals: true }>
->
+const dialect: Dialect = {
+  refusesFlagsAsValues: true,
+  unknownFlag: (shown, near) => `There is no flag '${shown}'.${near === undefined ? '' : ` Did you mean \`${near}\`?`}`,
+  notOneOf: (shown, found, allowed) => `\`${shown}\` takes one of ${allowed.join(', ')}; found \`${found}\`.`,
+}
 
 /**
  * Reads the words of a command.
  * @param words whether words that are no flags are taken, too
  */
-export function parseFlags<const O extends CommandOptions>(argv: string[], options: O, words?: 'words'): Parsed<O> {
-  const { tokens } = parseArgs({ args: argv, options, strict: false, allowPositionals: true, tokens: true })
-  const stray = tokens.find((token) => token.kind === 'option' && !Object.hasOwn(options, token.name))
-  if (stray?.kind === 'option') throw unknownFlag(stray.rawName, Object.keys(options))
-  const word = tokens.find((token) => token.kind === 'positional')
-  if (words === undefined && word?.kind === 'positional') {
-    throw new PenstockError('PEN_USAGE', `\`${word.value}\` is one word too many.`)
+export function parseFlags<const F extends Flags>(argv: readonly string[], flags: F, words?: 'words'): ParsedArgs<F> {
+  const parsed = read(argv, flags, dialect)
+  const [word] = parsed.words
+  if (words === undefined && word !== undefined) {
+    throw new PenstockError('PEN_USAGE', `\`${word}\` is one word too many.`)
   }
-  return parseArgs({ args: argv, options, allowPositionals: true })
+  return parsed
 }
 
-function unknownFlag(raw: string, names: readonly string[]): PenstockError {
-  const near = closest(
-    raw,
-    names.map((name) => `--${name}`),
-  )
-  const meant = near === undefined ? '' : ` Did you mean \`${near}\`?`
-  return new PenstockError('PEN_USAGE', `There is no flag '${raw}'.${meant}`)
+/** The flags of a command in its help. */
+export function helpOf(flags: Flags): string {
+  return flagHelp(flags, 29)
 }
 
-export const fileOption = { type: 'string', short: 'f', multiple: true } as const
+/** Flags of a command that reads resources. */
+export const resourceOptions = {
+  file: {
+    type: 'string',
+    short: 'f',
+    multiple: true,
+    value: 'PATH',
+    help: 'a file, a folder with .yaml files, or - for standard input, such as `helm template`; may be repeated, and\n`-f` left out',
+  },
+  recursive: { type: 'boolean', short: 'R', help: 'read the folders below a folder, too' },
+} as const satisfies Flags
 
-/** Options of a command that reads resources. */
-export const resourceOptions = { file: fileOption, recursive: { type: 'boolean', short: 'R', default: false } } as const
-
-export const resourceFlagHelp = `  -f, --file PATH            a file, a folder with .yaml files, or - for standard input, such as \`helm template\`; may be repeated, and
-                             \`-f\` left out
-  -R, --recursive            read the folders below a folder, too`
-
-/** The option of a command that shows what resources become on a cluster. */
-export const clusterNameOption = { 'cluster-name': { type: 'string' } } as const
-
-export const clusterNameHelp = `  --cluster-name NAME        what \`fieldRef: clusterName\` means (cluster)`
+/** The flag of a command that shows what resources become on a cluster. */
+export const clusterNameOption = {
+  'cluster-name': { type: 'string', value: 'NAME', help: 'what `fieldRef: clusterName` means (cluster)' },
+} as const satisfies Flags
 
 export function resourcePaths(
   files: readonly string[] | undefined,
@@ -65,12 +62,6 @@ export function durationMs(text: string): number {
   }
   const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[(match[2] ?? 's') as 'ms' | 's' | 'm' | 'h']
   return Number(match[1]) * unit
-}
-
-export function oneOf<const V extends string>(flag: string, value: string, allowed: readonly V[]): V {
-  const found = allowed.find((each) => each === value)
-  if (found !== undefined) return found
-  throw new PenstockError('PEN_USAGE', `\`--${flag}\` takes one of ${allowed.join(', ')}; found \`${value}\`.`)
 }
 
 export function wholeNumber(flag: string, value: string, least: number, most: number): number {

@@ -4,7 +4,7 @@
 // rendered templates create that Job right after installing; `--release` makes the command act only while Helm's own record says
 // that it is uninstalling the release.
 
-import { pause } from '@penstock/agent/program'
+import { type Flags, pause } from '@penstock/agent/program'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'
@@ -19,31 +19,36 @@ import {
 import { defaultsName, operatorName } from '../workloads/installation-names.ts'
 import { labels } from '../workloads/names.ts'
 import { clusterBindings } from '../workloads/render.ts'
-import { type CommandOptions, durationMs, parseFlags } from './arguments.ts'
-import { clusterOptions, connect } from './cluster.ts'
+import { durationMs, helpOf, parseFlags } from './arguments.ts'
+import { connect, connectionOptions, namespaceOption } from './cluster.ts'
 
 type Binding = KubeObject & { readonly subjects?: readonly { readonly namespace?: string; readonly name: string }[] }
+
+export const options = {
+  ...namespaceOption('of the installation'),
+  namespaces: {
+    type: 'string',
+    value: 'A,B',
+    help: 'of the Agents, where only these may be looked into; all if not given',
+  },
+  release: {
+    type: 'string',
+    value: 'NAME',
+    help: 'do nothing unless Helm is uninstalling this release of the namespace',
+  },
+  timeout: { type: 'string', default: '45s', value: 'TIME', help: 'how long to wait for the operator (45s)' },
+  ...connectionOptions,
+} as const satisfies Flags
 
 export const usage = `Usage: penstock cleanup [FLAGS]
 
 Ends what must end before an installation is removed: the operator, the Agents that came with it, finalizers.
 
-  -n, --namespace NS         of the installation; that of the context
-  --namespaces A,B           of the Agents, where only these may be looked into; all if not given
-  --release NAME             do nothing unless Helm is uninstalling this release of the namespace
-  --timeout TIME             how long to wait for the operator (45s)
-  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+${helpOf(options)}
 `
 
-export const options = {
-  ...clusterOptions,
-  namespaces: { type: 'string' },
-  release: { type: 'string' },
-  timeout: { type: 'string', default: '45s' },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseFlags(argv, options)
+  const { flags: values } = parseFlags(argv, options)
   const timeoutMs = durationMs(values.timeout)
   const { client, namespace = 'default' } = await connect(values)
   if (values.release !== undefined && !(await isUninstalling(client, namespace, values.release))) {

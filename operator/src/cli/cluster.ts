@@ -1,17 +1,24 @@
 // How sub-commands that look at a cluster reach it: as kubectl does, by kubeconfig, context and namespace.
 
 import { PenstockError } from '@penstock/agent/errors'
+import type { Flags } from '@penstock/agent/program'
 import { kindOf } from '../api/kinds.ts'
 import type { ResourceType } from '../api/object.ts'
 import { createKubeClient, type KubeClient } from '../kube/client.ts'
 import { KubeConnection } from '../kube/connection.ts'
 
-export const clusterOptions = {
-  kubeconfig: { type: 'string' },
-  context: { type: 'string' },
-  namespace: { type: 'string', short: 'n' },
-  'all-namespaces': { type: 'boolean', short: 'A', default: false },
-} as const
+/** Flags of every command that looks at a cluster. */
+export const connectionOptions = {
+  kubeconfig: { type: 'string', value: 'FILE', help: 'the cluster, as for kubectl' },
+  context: { type: 'string', value: 'NAME', help: 'the context of the kubeconfig, as for kubectl' },
+} as const satisfies Flags
+
+/** @param what is in the namespace */
+export function namespaceOption(what: string) {
+  return {
+    namespace: { type: 'string', short: 'n', value: 'NS', help: `${what}; that of the context` },
+  } as const satisfies Flags
+}
 
 export interface ClusterFlags {
   readonly kubeconfig?: string | undefined

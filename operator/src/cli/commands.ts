@@ -78,11 +78,11 @@ export async function main(given: readonly string[]): Promise<number> {
   try {
     const { usage: its, options, run } = await command.load()
     const plain = readColor(argv)
-    if (its !== undefined && argv.some((word) => word === '--help' || word === '-h')) {
+    if (argv.some((word) => word === '--help' || word === '-h')) {
       console.log(its)
       return 0
     }
-    return await run([...(options?.['color'] === undefined ? plain : argv)])
+    return await run([...(options['color'] === undefined ? plain : argv)])
   } catch (error) {
     const { report, code } = endOf(name, error)
     console.error(report)
@@ -113,9 +113,6 @@ function endOf(command: string, error: unknown): { report: string; code: number 
     return { report: `${errorText(error)}${help}`, code: exitCodeOf(error) }
   }
   const { name, code, syscall } = (error ?? {}) as { name?: string; code?: unknown; syscall?: string }
-  if (String(code).startsWith('ERR_PARSE_ARGS')) {
-    return { report: `${errorText(error)} See \`penstock ${command} --help\`.`, code: exitCodes.usage }
-  }
   if (name === 'KubeError') {
     const { status, object } = error as { status?: number; object?: string }
     return {

@@ -2,13 +2,13 @@
 
 import { PenstockError } from '@penstock/agent/errors'
 import { type CompletionCommand, completionScript, referencePages, shells } from '@penstock/agent/output'
-import { completionFlags } from '@penstock/agent/program'
-import { type CommandOptions, parseFlags } from './arguments.ts'
+import { completionFlags, type Flags } from '@penstock/agent/program'
+import { parseFlags } from './arguments.ts'
 
-/** What a file of `cli/` gives. `operator` and `webhook` print their many flags themselves. */
+/** A file of `cli/`. */
 export interface CommandModule {
-  readonly usage?: string
-  readonly options?: CommandOptions
+  readonly usage: string
+  readonly options: Flags
   run(argv: string[]): Promise<number>
 }
 
@@ -29,9 +29,9 @@ export function completionOf(commands: Readonly<Record<string, Command>>): Comma
     usage,
     options,
     async run(argv) {
-      const { positionals } = parseFlags(argv, options, 'words')
-      const shell = shells.find((each) => each === positionals[0])
-      if (shell === undefined || positionals.length > 1) {
+      const { words } = parseFlags(argv, options, 'words')
+      const shell = shells.find((each) => each === words[0])
+      if (shell === undefined || words.length > 1) {
         throw new PenstockError('PEN_USAGE', `Name a shell: penstock completion ${shells.join('|')}.`)
       }
       process.stdout.write(completionScript(shell, 'penstock', [], await described(commands)))
@@ -43,7 +43,7 @@ export function completionOf(commands: Readonly<Record<string, Command>>): Comma
 function described(commands: Readonly<Record<string, Command>>): Promise<CompletionCommand[]> {
   return Promise.all(
     Object.entries(commands).map(async ([name, { about, load }]): Promise<CompletionCommand> => {
-      const { options = {} } = name === 'completion' ? {} : await load()
+      const { options } = name === 'completion' ? { options: {} } : await load()
       return { name, help: about, flags: completionFlags(options), words: await wordsOf(name) }
     }),
   )

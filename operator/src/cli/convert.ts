@@ -5,46 +5,58 @@ import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { readYamlDocuments } from '@penstock/agent/config'
 import { errorText, PenstockError } from '@penstock/agent/errors'
+import type { Flags } from '@penstock/agent/program'
 import { namePattern } from '../api/pipeline.ts'
 import { type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { Draft, type NamedText } from '../migrate/draft.ts'
-import { type CommandOptions, fileOption, oneOf, parseFlags } from './arguments.ts'
+import { helpOf, parseFlags } from './arguments.ts'
 import { gapReport, reportFormats } from './gap-report.ts'
-import { proofHelp, proofIn, prove } from './prove.ts'
+import { proofIn, proofOptions, prove } from './prove.ts'
 
 const agentNames = oldAgents.map(({ name }) => name)
+
+export const options = {
+  file: {
+    type: 'string',
+    short: 'f',
+    multiple: true,
+    value: 'PATH',
+    help: 'a file, a folder with the files of one configuration, or - for standard input. May be repeated',
+  },
+  from: {
+    type: 'string',
+    oneOf: agentNames,
+    value: 'AGENT',
+    help: `whose it is: ${agentNames.join(', ')}; without it the text decides`,
+  },
+  name: { type: 'string', default: 'converted', value: 'NAME', help: 'of the Pipeline (converted)' },
+  namespace: {
+    type: 'string',
+    short: 'n',
+    value: 'NS',
+    help: 'a Pipeline of this namespace instead, which reads the pods of this namespace alone',
+  },
+  cluster: { type: 'boolean', help: 'a ClusterPipeline, which is what you get without -n' },
+  report: {
+    type: 'string',
+    default: 'text',
+    oneOf: reportFormats,
+    value: 'FORMAT',
+    help: 'of the gaps: text, json or markdown (text)',
+  },
+  ...proofOptions,
+} as const satisfies Flags
 
 export const usage = `Usage: penstock convert [-f] PATH… [FLAGS]
 
 Converts the configuration of another agent to a ClusterPipeline, and reports what has no counterpart.
 
-  -f, --file PATH            a file, a folder with the files of one configuration, or - for standard input. May be repeated
-  --from AGENT               whose it is: ${agentNames.join(', ')}; without it the text decides
-  --name NAME                of the Pipeline (converted)
-  -n, --namespace NS         a Pipeline of this namespace instead, which reads the pods of this namespace alone
-  --cluster                  a ClusterPipeline, which is what you get without -n
-  --report FORMAT            of the gaps: text, json or markdown (text)
-${proofHelp}
+${helpOf(options)}
 `
 
-export const options = {
-  file: fileOption,
-  name: { type: 'string', default: 'converted' },
-  namespace: { type: 'string', short: 'n' },
-  cluster: { type: 'boolean', default: false },
-  from: { type: 'string' },
-  report: { type: 'string', default: 'text' },
-  prove: { type: 'string' },
-  against: { type: 'string' },
-  binary: { type: 'string' },
-  for: { type: 'string' },
-  sink: { type: 'string' },
-  ignore: { type: 'string', multiple: true },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
-  const paths = [...(values.file ?? []), ...positionals]
+  const { flags: values, words } = parseFlags(argv, options, 'words')
+  const paths = [...values.file, ...words]
   if (paths.length === 0) {
     throw new PenstockError('PEN_USAGE', 'Name the configuration of the other agent: penstock convert -f CONFIG.')
   }
@@ -54,7 +66,7 @@ export async function run(argv: string[]): Promise<number> {
   if (!new RegExp(namePattern).test(values.name)) {
     throw new PenstockError('PEN_USAGE', `\`--name\` must match ${namePattern}; found \`${values.name}\`.`)
   }
-  const format = oneOf('report', values.report, reportFormats)
+  const format = values.report
   const proof = proofIn(values)
   const files = paths.flatMap(filesOf)
   const agent = agentOf(files, values.from)
@@ -81,11 +93,9 @@ export async function run(argv: string[]): Promise<number> {
 }
 
 /** The agent that the flag names, or that knows a file as its own. */
-function agentOf(files: readonly NamedText[], from: string | undefined): OldAgent {
-  if (from !== undefined) {
-    const name = oneOf('from', from, agentNames)
-    return oldAgents.find((agent) => agent.name === name) as OldAgent
-  }
+function agentOf(files: readonly NamedText[], from: OldAgent['name'] | undefined): OldAgent {
+  const named = oldAgents.find(({ name }) => name === from)
+  if (named !== undefined) return named
   const found = oldAgents.find(({ recognises }) => files.some(recognises))
   if (found === undefined) {
     for (const file of files) refuseInvalidYaml(file)

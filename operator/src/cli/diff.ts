@@ -1,29 +1,32 @@
 // `penstock diff -f PATH`: what applying resources would change for the agents: the configuration that they compile to, beside
 // that of the same resources as they are in the cluster. Exit 1 when there is a difference, as with diff.
 
+import type { Flags } from '@penstock/agent/program'
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
 import { stringify } from 'yaml'
 import { kindOf } from '../api/kinds.ts'
 import { compileResources } from '../compile/config.ts'
 import { loadResources, type Resource, resourceOf } from '../compile/resources.ts'
-import { type CommandOptions, parseFlags, resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
-import { clusterOptions, connect } from './cluster.ts'
+import { helpOf, parseFlags, resourceOptions, resourcePaths } from './arguments.ts'
+import { connect, connectionOptions, namespaceOption } from './cluster.ts'
 import { printProblems } from './problems.ts'
+
+export const options = {
+  ...resourceOptions,
+  ...namespaceOption('of resources that name none'),
+  ...connectionOptions,
+} as const satisfies Flags
 
 export const usage = `Usage: penstock diff [-f] PATH… [FLAGS]
 
 Shows what applying resources would change for the agents. Exit 1 when there is a difference. Values of Secrets are shown as ***.
 
-${resourceFlagHelp}
-  -n, --namespace NS         of resources that name none; that of the context
-  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+${helpOf(options)}
 `
 
-export const options = { ...resourceOptions, ...clusterOptions } as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
-  const paths = resourcePaths(values.file, positionals)
+  const { flags: values, words } = parseFlags(argv, options, 'words')
+  const paths = resourcePaths(values.file, words)
   const { client, namespace } = await connect(values)
   const loaded = loadResources(paths, namespace, values.recursive)
   const files = loaded.resources.filter(({ kind }) => kindOf(kind) !== undefined)

@@ -3,9 +3,14 @@
 
 import { closest, PenstockError } from '@penstock/agent/errors'
 import { explain } from '@penstock/agent/output'
+import type { Flags } from '@penstock/agent/program'
 import { fieldText, kindNamed, schemaText } from '../api/reference.ts'
 import { ruleText } from '../api/rules.ts'
-import { type CommandOptions, parseFlags } from './arguments.ts'
+import { helpOf, parseFlags } from './arguments.ts'
+
+export const options = {
+  schema: { type: 'boolean', help: 'print the JSON Schema of all kinds, for editors' },
+} as const satisfies Flags
 
 export const usage = `Usage: penstock explain NAME
        penstock explain --schema
@@ -13,19 +18,17 @@ export const usage = `Usage: penstock explain NAME
 Prints the page of a kind (Pipeline) or a field of it (Pipeline.spec.sources.multiline), a rule (T7), a reason of a
 condition (NoMatchingAgent), a component (search_engine), a function of programs (parse_json), a metric or an error code (E103).
 
-  --schema    print the JSON Schema of all kinds, for editors
+${helpOf(options)}
 `
 
-export const options = { schema: { type: 'boolean', default: false } } as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
-  const [name] = positionals
+  const { flags: values, words } = parseFlags(argv, options, 'words')
+  const [name] = words
   if (values.schema && name === undefined) {
     process.stdout.write(schemaText())
     return 0
   }
-  if (name === undefined || positionals.length !== 1 || values.schema) {
+  if (name === undefined || words.length !== 1 || values.schema) {
     const expected = 'Name one kind, field, component, function, metric or error code: penstock explain NAME.'
     throw new PenstockError('PEN_USAGE', expected)
   }

@@ -3,30 +3,32 @@
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { errorText, PenstockError } from '@penstock/agent/errors'
+import type { Flags } from '@penstock/agent/program'
 import { schemaText } from '../api/reference.ts'
-import { type CommandOptions, parseFlags } from './arguments.ts'
+import { helpOf, parseFlags } from './arguments.ts'
 import { npx } from './npx.ts'
 
 const schemaFile = 'penstock.schema.json'
+
+export const options = {
+  schema: {
+    type: 'boolean',
+    help: 'for editors: also write penstock.schema.json beside it, which the file then names',
+  },
+  name: { type: 'string', default: 'first', value: 'NAME', help: 'of the Pipeline (first)' },
+  namespace: { type: 'string', short: 'n', default: 'default', value: 'NS', help: 'of the Pipeline (default)' },
+} as const satisfies Flags
 
 export const usage = `Usage: penstock init [FILE] [FLAGS]
 
 Writes a first Pipeline with comments (pipeline.yaml). A file that exists stays as it is.
 
-  --schema                   for editors: also write penstock.schema.json beside it, which the file then names
-  --name NAME                of the Pipeline (first)
-  -n, --namespace NS         of the Pipeline (default)
+${helpOf(options)}
 `
 
-export const options = {
-  schema: { type: 'boolean', default: false },
-  name: { type: 'string', default: 'first' },
-  namespace: { type: 'string', short: 'n', default: 'default' },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
-  const [file = 'pipeline.yaml', ...more] = positionals
+  const { flags: values, words } = parseFlags(argv, options, 'words')
+  const [file = 'pipeline.yaml', ...more] = words
   if (more.length > 0) throw new PenstockError('PEN_USAGE', 'Name one file or none: penstock init [FILE].')
   const header = values.schema ? `# yaml-language-server: $schema=${schemaFile}\n` : ''
   create(file, `${header}${firstPipeline(values.name, values.namespace)}`)

@@ -1,37 +1,36 @@
 // `penstock lint -f PATH`: checks resources as the operator does: shape, references, tenancy, options and programs.
 
+import type { Flags } from '@penstock/agent/program'
 import { compileFiles } from '../compile/config.ts'
-import {
-  type CommandOptions,
-  oneOf,
-  parseFlags,
-  resourceFlagHelp,
-  resourceOptions,
-  resourcePaths,
-} from './arguments.ts'
+import { helpOf, parseFlags, resourceOptions, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { junitOfProblems, sarifOf } from './reports.ts'
+
+export const options = {
+  ...resourceOptions,
+  output: {
+    type: 'string',
+    short: 'o',
+    default: 'text',
+    oneOf: ['text', 'sarif', 'junit'],
+    value: 'FORMAT',
+    help: 'text; sarif, for code scanning; junit, for test reports (text)',
+  },
+  'own-machine': { type: 'boolean', help: 'for `penstock run`: without the rules for namespaces' },
+} as const satisfies Flags
 
 export const usage = `Usage: penstock lint [-f] PATH… [FLAGS]
 
 Checks resources as the operator does, without a cluster: shape, references among the files, the rules for namespaces, options, programs.
 Exit 78 when there is an error.
 
-${resourceFlagHelp}
-  -o, --output FORMAT    text; sarif, for code scanning; junit, for test reports (text)
-  --own-machine          for \`penstock run\`: without the rules for namespaces
+${helpOf(options)}
 `
 
-export const options = {
-  ...resourceOptions,
-  output: { type: 'string', short: 'o', default: 'text' },
-  'own-machine': { type: 'boolean', default: false },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
-  const output = oneOf('output', values.output, ['text', 'sarif', 'junit'])
-  const paths = resourcePaths(values.file, positionals)
+  const { flags: values, words } = parseFlags(argv, options, 'words')
+  const { output } = values
+  const paths = resourcePaths(values.file, words)
   const { problems, pipelines, suspended } = compileFiles(paths, {
     ownMachine: values['own-machine'],
     sharedAlone: true,

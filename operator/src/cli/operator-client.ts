@@ -6,20 +6,34 @@ import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { bodyText, Transport } from '@penstock/agent/kube'
-import { interrupted } from '@penstock/agent/program'
+import { type Flags, interrupted } from '@penstock/agent/program'
 import { KubeConnection } from '../kube/connection.ts'
 import { tokenHeader } from '../serving/observe/relay.ts'
 import { operatorName } from '../workloads/installation-names.ts'
-import { type ClusterFlags, clusterOptions } from './cluster.ts'
+import { helpOf } from './arguments.ts'
+import { type ClusterFlags, connectionOptions } from './cluster.ts'
 
+/** Flags of a command that asks the operator. */
 export const operatorOptions = {
-  ...clusterOptions,
-  cluster: { type: 'boolean', default: false },
-  token: { type: 'string' },
-  'operator-namespace': { type: 'string', default: 'penstock-system' },
-  'operator-url': { type: 'string' },
-  'operator-ca': { type: 'string' },
-} as const
+  token: { type: 'string', value: 'TOKEN', help: 'token of the caller; by default that of the kubeconfig' },
+  'operator-namespace': {
+    type: 'string',
+    default: 'penstock-system',
+    value: 'NS',
+    help: 'where the operator is installed (penstock-system)',
+  },
+  'operator-url': {
+    type: 'string',
+    value: 'URL',
+    help: `its address, instead of the way through the API server, such as https://127.0.0.1:9443 with\nkubectl port-forward -n NS service/${operatorName} 9443`,
+  },
+  'operator-ca': {
+    type: 'string',
+    value: 'FILE',
+    help: `the authority of its certificate, with --operator-url: key ca.crt of the Secret\n${operatorName}-tls`,
+  },
+  ...connectionOptions,
+} as const satisfies Flags
 
 export interface OperatorFlags extends ClusterFlags {
   readonly token?: string | undefined
@@ -29,14 +43,7 @@ export interface OperatorFlags extends ClusterFlags {
 }
 
 export const operatorFlagHelp = `Identity, and access to the operator
-  --token TOKEN              token of the caller; by default that of the kubeconfig
-  --operator-namespace NS    where the operator is installed (penstock-system)
-  --operator-url URL         its address, instead of the way through the API server, such as https://127.0.0.1:9443 with
-                             kubectl port-forward -n NS service/${operatorName} 9443
-  --operator-ca FILE         the authority of its certificate, with --operator-url: key ca.crt of the Secret
-                             ${operatorName}-tls
-  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
-`
+${helpOf(operatorOptions)}`
 
 export class OperatorClient implements Disposable {
   readonly namespace: string

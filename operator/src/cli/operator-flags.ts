@@ -5,98 +5,187 @@ import { readFileSync } from 'node:fs'
 import { heartbeatPeriods } from '@penstock/agent/bundle'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { compileSelector } from '@penstock/agent/kube'
-import { version } from '@penstock/agent/program'
+import { type Flags as FlagTable, flagHelp, type ParsedArgs, version } from '@penstock/agent/program'
 import type { OperatorSettings } from '../context.ts'
 import type { ClientAuthority } from '../webhook/server.ts'
-import { durationMs, oneOf, type parseFlags } from './arguments.ts'
+import { durationMs } from './arguments.ts'
+
+const flagsByTopic = {
+  Where: {
+    kubeconfig: {
+      type: 'string',
+      value: 'FILE',
+      help: "the cluster; else KUBECONFIG, the pod's service account, ~/.kube/config",
+    },
+    context: { type: 'string', value: 'NAME', help: 'context of the kubeconfig' },
+    namespace: {
+      type: 'string',
+      env: 'POD_NAMESPACE',
+      value: 'NAME',
+      help: 'namespace of the operator: its Lease, kept versions, defaults\n(that of the context, or penstock-system)',
+    },
+    'watch-namespaces': { type: 'string', value: 'A,B', help: 'only these namespaces; Cluster kinds are off then' },
+    'watch-namespace-selector': { type: 'string', value: 'S', help: 'only namespaces with these labels' },
+    'agent-namespaces': {
+      type: 'string',
+      value: 'A,B',
+      help: 'namespaces in which Agents of mode Node are honoured (that of the operator)',
+    },
+    'cluster-name': { type: 'string', default: '', value: 'NAME', help: 'what `fieldRef: clusterName` means' },
+  },
+  Rights: {
+    'rbac-scope': {
+      type: 'string',
+      default: 'Cluster',
+      oneOf: ['Cluster', 'Namespaced'],
+      value: 'SCOPE',
+      help: [
+        'Cluster; Namespaced: its rights come from Roles in the namespaces to watch, in its own and in',
+        'those of Agents. Nothing beyond them is read or asked: no webhooks, no labels of nodes',
+      ].join('\n'),
+    },
+    'secrets-mode': {
+      type: 'string',
+      default: 'All',
+      oneOf: ['All', 'Label', 'Namespaced'],
+      value: 'MODE',
+      help: 'All; Label: only Secrets labelled penstock.dev/allow=true; Namespaced: those that\nRoleBindings open',
+    },
+    'authorize-cluster-pipelines': {
+      type: 'boolean',
+      help: [
+        'who applies a ClusterPipeline needs the verb `collect` on penstock.dev/logs, as long as',
+        'it is to run; needs the webhooks, which see who it is',
+      ].join('\n'),
+    },
+    'ref-grace-period': {
+      type: 'string',
+      default: '10m',
+      value: 'TIME',
+      help: 'how long the last good version runs on when what it refers to is gone (10m)',
+    },
+    'leader-election': {
+      type: 'string',
+      default: 'true',
+      oneOf: ['true', 'false'],
+      value: 'BOOL',
+      help: 'false for a single process (true)',
+    },
+    'kube-qps': { type: 'string', default: '50', value: 'N', help: 'requests to the API server a second (50)' },
+    'kube-burst': { type: 'string', default: '100', value: 'N', help: 'requests to the API server at once (100)' },
+  },
+  Addresses: {
+    'http-address': {
+      type: 'string',
+      default: '127.0.0.1:8080',
+      value: 'HOST:PORT',
+      help: '/healthz, /readyz, /metrics (127.0.0.1:8080); empty: none',
+    },
+    'heartbeat-address': {
+      type: 'string',
+      default: '',
+      value: 'HOST:PORT',
+      help: 'where agents report; empty: nowhere',
+    },
+    'heartbeat-url': { type: 'string', default: '', value: 'URL', help: 'under which agents reach it' },
+    'heartbeat-period': {
+      type: 'string',
+      default: '30s',
+      value: 'TIME',
+      help: 'how often each agent reports, from 1s to 5m (30s); one that has not for three such\nperiods is stale',
+    },
+    'status-period': {
+      type: 'string',
+      default: '30s',
+      value: 'TIME',
+      help: 'how often a status is written in which figures alone have changed (30s)',
+    },
+    'webhook-address': {
+      type: 'string',
+      default: '',
+      value: 'HOST:PORT',
+      help: [
+        'admission webhooks; empty: none. They answer requests to their secret paths alone, which the',
+        'operator writes into the webhook configurations',
+      ].join('\n'),
+    },
+    'webhook-client-ca': {
+      type: 'string',
+      default: '',
+      value: 'FILE',
+      help: 'besides, the API server must show a certificate of this authority (PEM)',
+    },
+    'webhook-client-names': {
+      type: 'string',
+      value: 'A,B',
+      help: 'and its common name, or a name for DNS, must be one of these (any)',
+    },
+    'metrics-token-secret': {
+      type: 'string',
+      default: '',
+      value: 'NAME',
+      help: 'Secret beside an Agent whose `token` its PodMonitor gives to scrapers',
+    },
+    'network-policies': {
+      type: 'boolean',
+      help: [
+        'a NetworkPolicy for each Agent without `networkPolicy`: in goes its own port alone, out everything but',
+        'to the metadata services of clouds',
+      ].join('\n'),
+    },
+    'allow-metadata-services': {
+      type: 'boolean',
+      help: 'with these policies, agents reach metadata services as well',
+    },
+    'agent-image': {
+      type: 'string',
+      default: `penstock/agent:${version}`,
+      value: 'IMAGE',
+      help: `of Agents that name none (penstock/agent:${version})`,
+    },
+  },
+  Logs: {
+    'log-level': {
+      type: 'string',
+      default: 'info',
+      oneOf: ['silent', 'error', 'warn', 'info', 'debug', 'trace'],
+      value: 'LEVEL',
+      help: 'error, warn, info, debug, trace (info)',
+    },
+    'log-format': {
+      type: 'string',
+      default: 'json',
+      oneOf: ['json', 'text'],
+      value: 'FORMAT',
+      help: 'json, text (json)',
+    },
+  },
+} as const satisfies Readonly<Record<string, FlagTable>>
 
 export const options = {
-  help: { type: 'boolean', short: 'h', default: false },
-  kubeconfig: { type: 'string' },
-  context: { type: 'string' },
-  namespace: { type: 'string' },
-  'agent-namespaces': { type: 'string' },
-  'watch-namespaces': { type: 'string' },
-  'watch-namespace-selector': { type: 'string' },
-  'rbac-scope': { type: 'string', default: 'Cluster' },
-  'secrets-mode': { type: 'string', default: 'All' },
-  'leader-election': { type: 'string', default: 'true' },
-  'ref-grace-period': { type: 'string', default: '10m' },
-  'http-address': { type: 'string', default: '127.0.0.1:8080' },
-  'heartbeat-address': { type: 'string', default: '' },
-  'heartbeat-url': { type: 'string', default: '' },
-  'heartbeat-period': { type: 'string', default: '30s' },
-  'status-period': { type: 'string', default: '30s' },
-  'webhook-address': { type: 'string', default: '' },
-  'webhook-client-ca': { type: 'string', default: '' },
-  'webhook-client-names': { type: 'string' },
-  'agent-image': { type: 'string', default: `penstock/agent:${version}` },
-  'network-policies': { type: 'boolean', default: false },
-  'allow-metadata-services': { type: 'boolean', default: false },
-  'metrics-token-secret': { type: 'string', default: '' },
-  'cluster-name': { type: 'string', default: '' },
-  'authorize-cluster-pipelines': { type: 'boolean', default: false },
-  'kube-qps': { type: 'string', default: '50' },
-  'kube-burst': { type: 'string', default: '100' },
-  'log-level': { type: 'string', default: 'info' },
-  'log-format': { type: 'string', default: 'json' },
-} as const
+  ...flagsByTopic.Where,
+  ...flagsByTopic.Rights,
+  ...flagsByTopic.Addresses,
+  ...flagsByTopic.Logs,
+} as const satisfies FlagTable
 
 export const usage = `Usage: penstock operator [FLAGS]
 
 Reconciles Pipelines, Sources, Sinks, Agents and TenantPolicies of a cluster.
 
-Where
-  --kubeconfig FILE               the cluster; else KUBECONFIG, the pod's service account, ~/.kube/config
-  --context NAME                  context of the kubeconfig
-  --namespace NAME                namespace of the operator: its Lease, kept versions, defaults
-                                  (POD_NAMESPACE, that of the context, or penstock-system)
-  --watch-namespaces A,B          only these namespaces; Cluster kinds are off then
-  --watch-namespace-selector S    only namespaces with these labels
-  --agent-namespaces A,B          namespaces in which Agents of mode Node are honoured (that of the operator)
-  --cluster-name NAME             what \`fieldRef: clusterName\` means
+${Object.entries(flagsByTopic)
+  .map(([topic, flags]) => `${topic}\n${flagHelp(flags, 34)}\n`)
+  .join('\n')}`
 
-Rights
-  --rbac-scope SCOPE              Cluster; Namespaced: its rights come from Roles in the namespaces to watch, in its own and in
-                                  those of Agents. Nothing beyond them is read or asked: no webhooks, no labels of nodes
-  --secrets-mode MODE             All; Label: only Secrets labelled penstock.dev/allow=true; Namespaced: those that
-                                  RoleBindings open
-  --authorize-cluster-pipelines   who applies a ClusterPipeline needs the verb \`collect\` on penstock.dev/logs, as long as
-                                  it is to run; needs the webhooks, which see who it is
-  --ref-grace-period TIME         how long the last good version runs on when what it refers to is gone (10m)
-  --leader-election BOOL          false for a single process (true)
-  --kube-qps N, --kube-burst N    requests to the API server a second, and at once (50, 100)
-
-Addresses
-  --http-address HOST:PORT        /healthz, /readyz, /metrics (127.0.0.1:8080); empty: none
-  --heartbeat-address HOST:PORT   where agents report; empty: nowhere
-  --heartbeat-url URL             under which agents reach it
-  --heartbeat-period TIME         how often each agent reports, from 1s to 5m (30s); one that has not for three such
-                                  periods is stale
-  --status-period TIME            how often a status is written in which figures alone have changed (30s)
-  --webhook-address HOST:PORT     admission webhooks; empty: none. They answer requests to their secret paths alone, which the
-                                  operator writes into the webhook configurations
-  --webhook-client-ca FILE        besides, the API server must show a certificate of this authority (PEM)
-  --webhook-client-names A,B      and its common name, or a name for DNS, must be one of these (any)
-  --metrics-token-secret NAME     Secret beside an Agent whose \`token\` its PodMonitor gives to scrapers
-  --network-policies              a NetworkPolicy for each Agent without \`networkPolicy\`: in goes its own port alone, out everything but
-                                  to the metadata services of clouds
-  --allow-metadata-services       with these policies, agents reach metadata services as well
-  --agent-image IMAGE             of Agents that name none (penstock/agent:${version})
-
-  --log-level LEVEL               error, warn, info, debug, trace (info)
-  --log-format FORMAT             json, text (json)
-`
-
-type Values = ReturnType<typeof parseFlags<typeof options>>['values']
+type Values = ParsedArgs<typeof options>['flags']
 
 /** What the flags say: nothing is opened before all of them are checked. */
 export function flagsOf(values: Values) {
   const settings = settingsOf(values)
   return {
     connection: { kubeconfig: values.kubeconfig, context: values.context },
-    logLevel: oneOf('log-level', values['log-level'], ['silent', 'error', 'warn', 'info', 'debug', 'trace']),
-    logFormat: oneOf('log-format', values['log-format'], ['json', 'text']),
+    logLevel: values['log-level'],
+    logFormat: values['log-format'],
     perSecond: positive('kube-qps', values['kube-qps']),
     burst: positive('kube-burst', values['kube-burst']),
     statusPeriodMs: timeOf('status-period', values['status-period']),
@@ -133,15 +222,15 @@ function clientsOf(file: string, names: string | undefined): ClientAuthority | u
 
 /** The settings, but for what the kubeconfig says where no flag does. */
 function settingsOf(values: Values): (ownNamespace: string | undefined) => OperatorSettings {
-  const rolesOnly = oneOf('rbac-scope', values['rbac-scope'], ['Cluster', 'Namespaced']) === 'Namespaced'
+  const rolesOnly = values['rbac-scope'] === 'Namespaced'
   if (rolesOnly) refuseClusterScope(values, list(values['watch-namespaces']) ?? [])
   const agentNamespaces = list(values['agent-namespaces'])
   const settings = {
     watchNamespaces: list(values['watch-namespaces']),
     watchNamespaceSelector: selectorOf('watch-namespace-selector', values['watch-namespace-selector']),
     rolesOnly,
-    secretsMode: oneOf('secrets-mode', values['secrets-mode'], ['All', 'Label', 'Namespaced']),
-    leaderElection: oneOf('leader-election', values['leader-election'], ['true', 'false']) === 'true',
+    secretsMode: values['secrets-mode'],
+    leaderElection: values['leader-election'] === 'true',
     refGracePeriodMs: timeOf('ref-grace-period', values['ref-grace-period']),
     httpAddress: addressOf('http-address', values['http-address']),
     heartbeatAddress: addressOf('heartbeat-address', values['heartbeat-address']),
@@ -159,7 +248,7 @@ function settingsOf(values: Values): (ownNamespace: string | undefined) => Opera
     authorizeClusterPipelines: values['authorize-cluster-pipelines'],
   }
   return (ownNamespace) => {
-    const namespace = values.namespace ?? process.env['POD_NAMESPACE'] ?? ownNamespace ?? 'penstock-system'
+    const namespace = values.namespace ?? ownNamespace ?? 'penstock-system'
     return { ...settings, namespace, agentNamespaces: agentNamespaces ?? [namespace] }
   }
 }

@@ -39,21 +39,17 @@ import { type Flags, flagsOf, options, usage } from './operator-flags.ts'
 import { Rights } from './rights.ts'
 import { stateMetrics } from './state-metrics.ts'
 
-export { options }
+export { options, usage }
 
 /** What answers admission: neither of them writes anything but who has applied a ClusterPipeline. */
 const webhookParts: readonly string[] = ['compiler', 'certificate', 'webhook-token', 'webhook']
 
 /** @param webhooksOnly answers admission and nothing else: it writes nothing that a leader does, so it needs none */
 export async function run(argv: string[], { webhooksOnly = false } = {}): Promise<number> {
-  const { values: given } = parseFlags(argv, options)
-  const values = webhooksOnly ? { ...given, 'leader-election': 'false', 'heartbeat-address': '' } : given
-  if (webhooksOnly && !values.help && values['webhook-address'] === '')
+  const { flags: given } = parseFlags(argv, options)
+  const values = webhooksOnly ? { ...given, 'leader-election': 'false' as const, 'heartbeat-address': '' } : given
+  if (webhooksOnly && values['webhook-address'] === '')
     throw new PenstockError('PEN_USAGE', '`penstock webhook` needs `--webhook-address`, such as 0.0.0.0:9444.')
-  if (values.help) {
-    console.log(usage)
-    return 0
-  }
   const flags = flagsOf(values)
   const logger = createLogger({ level: flags.logLevel, format: flags.logFormat })
   // A fault in one place must not end all the others; it is logged, and its part tries again.

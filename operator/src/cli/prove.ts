@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { orchestratorLogs } from '@penstock/agent/config'
 import { errorText, PenstockError } from '@penstock/agent/errors'
+import type { Flags } from '@penstock/agent/program'
 import { stringify } from 'yaml'
 import { type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { type Comparison, compareEvents, type Difference, type EventFields } from '../migrate/compare.ts'
@@ -22,12 +23,31 @@ const agentsWithTrial = oldAgents
   .map(({ title }) => title)
   .join(', ')
 
-export const proofHelp = `  --prove SAMPLE             run the Pipeline on recorded lines, as \`penstock run --input\` does, and compare its events with OUTPUT
-  --against OUTPUT           the events that the old agent made of these lines: a JSON object a line, or a list of objects
-  --binary PATH              the program of the old agent (${agentsWithTrial}) instead, which makes the events now
-  --for TIME                 how long it may take (1m)
-  --sink NAME                the sink whose events are compared, if there are several
-  --ignore PATH              a field that may differ, such as .timestamp. May be repeated`
+export const proofOptions = {
+  prove: {
+    type: 'string',
+    value: 'SAMPLE',
+    help: 'run the Pipeline on recorded lines, as `penstock run --input` does, and compare its events with OUTPUT',
+  },
+  against: {
+    type: 'string',
+    value: 'OUTPUT',
+    help: 'the events that the old agent made of these lines: a JSON object a line, or a list of objects',
+  },
+  binary: {
+    type: 'string',
+    value: 'PATH',
+    help: `the program of the old agent (${agentsWithTrial}) instead, which makes the events now`,
+  },
+  for: { type: 'string', value: 'TIME', help: 'how long it may take (1m)' },
+  sink: { type: 'string', value: 'NAME', help: 'the sink whose events are compared, if there are several' },
+  ignore: {
+    type: 'string',
+    multiple: true,
+    value: 'PATH',
+    help: 'a field that may differ, such as .timestamp. May be repeated',
+  },
+} as const satisfies Flags
 
 interface ProofOptions {
   /** Lines, in a file. */
@@ -72,18 +92,20 @@ interface ProofFlags {
   readonly binary?: string | undefined
   readonly for?: string | undefined
   readonly sink?: string | undefined
-  readonly ignore?: readonly string[] | undefined
+  readonly ignore: readonly string[]
 }
 
 /** What the flags ask for; undefined if they ask for no proof. */
 export function proofIn(flags: ProofFlags): ProofOptions | undefined {
   const { prove: sample, against, binary, sink, ignore } = flags
   if (sample === undefined) {
-    const alone = (['against', 'binary', 'for', 'sink', 'ignore'] as const).find((name) => flags[name] !== undefined)
+    const alone = (['against', 'binary', 'for', 'sink', 'ignore'] as const).find(
+      (name) => flags[name] !== undefined && flags[name].length > 0,
+    )
     if (alone === undefined) return undefined
     throw new PenstockError('PEN_USAGE', `\`--${alone}\` needs \`--prove SAMPLE\`.`)
   }
-  const shared = { sample, sink, ignored: ignore ?? [] }
+  const shared = { sample, sink, ignored: ignore }
   if (binary !== undefined) {
     if (against !== undefined) {
       throw new PenstockError(

@@ -2,6 +2,7 @@
 // agents of one node run. Values of Secrets are not shown.
 
 import { errorText, PenstockError } from '@penstock/agent/errors'
+import type { Flags } from '@penstock/agent/program'
 import { stringify } from 'yaml'
 import { type Agent, platformSeen, takes } from '../api/agent.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../api/object.ts'
@@ -11,16 +12,18 @@ import { type Resource, resourceOf } from '../compile/resources.ts'
 import { isReason, type KubeClient } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
-import {
-  type CommandOptions,
-  clusterNameHelp,
-  clusterNameOption,
-  parseFlags,
-  resourceFlagHelp,
-  resourceOptions,
-} from './arguments.ts'
-import { type ClusterFlags, clusterOptions, connect, typeOf } from './cluster.ts'
+import { clusterNameOption, helpOf, parseFlags, resourceOptions } from './arguments.ts'
+import { type ClusterFlags, connect, connectionOptions, namespaceOption, typeOf } from './cluster.ts'
 import { printProblems } from './problems.ts'
+
+export const options = {
+  ...resourceOptions,
+  ...clusterNameOption,
+  ...namespaceOption('Pipelines of this namespace'),
+  'all-namespaces': { type: 'boolean', short: 'A', help: 'Pipelines of all namespaces, and ClusterPipelines' },
+  node: { type: 'string', value: 'NODE', help: 'what the agents on this node run' },
+  ...connectionOptions,
+} as const satisfies Flags
 
 export const usage = `Usage: penstock render [-f] PATH…
        penstock render [-n NAMESPACE | -A]
@@ -30,25 +33,13 @@ Prints the agent configuration that resources compile to, with *** for values of
 a cluster, of ConfigMaps: those of files; the Pipelines of a
 namespace of the cluster, or all and the ClusterPipelines; or what the agents on a node run.
 
-${resourceFlagHelp}
-${clusterNameHelp}
-  -n, --namespace NS         Pipelines of this namespace; that of the context
-  -A, --all-namespaces       Pipelines of all namespaces, and ClusterPipelines
-  --node NODE                what the agents on this node run
-  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+${helpOf(options)}
 `
 
-export const options = {
-  ...clusterOptions,
-  ...resourceOptions,
-  ...clusterNameOption,
-  node: { type: 'string' },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
+  const { flags: values, words } = parseFlags(argv, options, 'words')
   const { node, 'cluster-name': clusterName } = values
-  const file = [...(values.file ?? []), ...positionals]
+  const file = [...values.file, ...words]
   if (file.length > 0 && (node !== undefined || values.namespace !== undefined || values['all-namespaces']))
     throw new PenstockError('PEN_USAGE', 'Give `-f PATH`, or what to take from the cluster: `-n`, `-A` or `--node`.')
   const compiled =

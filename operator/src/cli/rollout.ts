@@ -2,18 +2,37 @@
 
 import { closest, PenstockError } from '@penstock/agent/errors'
 import { type Field, outputFormats, rowText } from '@penstock/agent/output'
+import type { Flags } from '@penstock/agent/program'
 import type { Agent } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { keyOf, objectKey } from '../api/object.ts'
 import { isGood, undoAnnotation } from '../fleet/undo.ts'
-import { type CommandOptions, oneOf, parseFlags } from './arguments.ts'
-import { type ClusterAccess, clusterOptions, connect, typeOf } from './cluster.ts'
+import { helpOf, parseFlags } from './arguments.ts'
+import { type ClusterAccess, connect, connectionOptions, namespaceOption, typeOf } from './cluster.ts'
 
 const actions = ['status', 'pause', 'resume', 'undo', 'retry'] as const
 type Action = (typeof actions)[number]
 
 /** Any new value makes the operator try again what it has taken back. */
 const retryAnnotation = 'penstock.dev/retry'
+
+export const options = {
+  output: {
+    type: 'string',
+    short: 'o',
+    oneOf: outputFormats,
+    value: 'FORMAT',
+    help: 'for status: text, table, json, yaml (text)',
+  },
+  'to-revision': {
+    type: 'string',
+    value: 'R',
+    help: 'for undo: a revision of `status`, or its beginning (the one before)',
+  },
+  ...namespaceOption('of the Agent or Pipeline'),
+  cluster: { type: 'boolean', help: 'for retry: PIPELINE is a ClusterPipeline' },
+  ...connectionOptions,
+} as const satisfies Flags
 
 export const usage = `Usage: penstock rollout ACTION NAME [FLAGS]
 
@@ -25,22 +44,12 @@ How a new configuration reaches the agents of an Agent.
   undo AGENT        all agents go back to an earlier revision at once, until its Pipelines change or \`resume\`
   retry PIPELINE    what was taken back is tried again; --cluster for a ClusterPipeline
 
-  -o, --output FORMAT        for status: text, table, json, yaml (text)
-  --to-revision R            for undo: a revision of \`status\`, or its beginning (the one before)
-  -n, --namespace NS         of the Agent or Pipeline; that of the context
-  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+${helpOf(options)}
 `
 
-export const options = {
-  ...clusterOptions,
-  cluster: { type: 'boolean', default: false },
-  output: { type: 'string', short: 'o' },
-  'to-revision': { type: 'string' },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
-  const [action, name, ...more] = positionals
+  const { flags: values, words } = parseFlags(argv, options, 'words')
+  const [action, name, ...more] = words
   if (!isAction(action) || name === undefined || more.length > 0) {
     const meant = action === undefined || isAction(action) ? undefined : closest(action, actions)
     throw new PenstockError(
@@ -52,8 +61,7 @@ export async function run(argv: string[]): Promise<number> {
     throw new PenstockError('PEN_USAGE', '`--to-revision` is for `penstock rollout undo`.')
   if (values.output !== undefined && action !== 'status')
     throw new PenstockError('PEN_USAGE', '`--output` is for `penstock rollout status`.')
-  const output = oneOf('output', values.output ?? 'text', outputFormats)
-  if (values['all-namespaces']) throw new PenstockError('PEN_USAGE', 'Name one namespace by `-n NAMESPACE`.')
+  const { output = 'text' } = values
   const access = await connect(values)
   switch (action) {
     case 'retry':

@@ -13,21 +13,12 @@ import { fileURLToPath } from 'node:url'
 import type { ComponentView } from '@penstock/agent/bundle'
 import { orchestratorEvents, orchestratorLogs } from '@penstock/agent/config'
 import { PenstockError } from '@penstock/agent/errors'
+import type { Flags } from '@penstock/agent/program'
 import { type ColorChoice, colorChoices, fileBeside, pause, takesColors } from '@penstock/agent/program'
 import type { Table } from '../compile/compiled.ts'
 import { type CompiledResources, compileFiles, configText, type FilesOptions } from '../compile/config.ts'
 import { resourceFiles, standardInput } from '../compile/resources.ts'
-import {
-  type CommandOptions,
-  clusterNameHelp,
-  clusterNameOption,
-  durationMs,
-  oneOf,
-  parseFlags,
-  resourceFlagHelp,
-  resourceOptions,
-  resourcePaths,
-} from './arguments.ts'
+import { clusterNameOption, durationMs, helpOf, parseFlags, resourceOptions, resourcePaths } from './arguments.ts'
 import { npx } from './npx.ts'
 import { printProblems } from './problems.ts'
 import { allDelivered, givenInputs, quietLimitMs, RunInput } from './run-input.ts'
@@ -45,43 +36,50 @@ import {
   writeSampleLogs,
 } from './sample-cluster/pods.ts'
 
+export const options = {
+  ...resourceOptions,
+  input: {
+    type: 'string',
+    multiple: true,
+    value: '[NAME=]FILE',
+    help: [
+      'lines that sources read instead, such as `kubectl logs --timestamps POD` prints, or - for standard input.',
+      `NAME: a sample pod (${sampleContainers.join(', ')}, shop/${sampleContainers[0]}) or a source; left out, the first pod and every source`,
+      'without pods: messages of a queue, `kubectl get events -o yaml`, a status page. May be repeated',
+    ].join('\n'),
+  },
+  ...clusterNameOption,
+  watch: { type: 'boolean', short: 'w', help: 'run again when a file of the resources or the input changes' },
+  for: { type: 'string', value: 'TIME', help: 'stop after this time, such as 10s' },
+  print: { type: 'boolean', help: 'print all events, and deliver none' },
+  output: {
+    type: 'string',
+    short: 'o',
+    default: 'pretty',
+    oneOf: ['pretty', 'json'],
+    value: 'FORMAT',
+    help: 'of events on the console: pretty, short lines for people; json (pretty)',
+  },
+  color: { type: 'string', default: 'auto', oneOf: colorChoices, value: 'WHEN', help: 'auto, always, never (auto)' },
+} as const satisfies Flags
+
 export const usage = `Usage: penstock run [-f] PATH… [FLAGS]
 
 Compiles resources and runs them here, on sample pods, until Ctrl-C; or on files, until their events are delivered.
 
-${resourceFlagHelp}
-  --input [NAME=]FILE        lines that sources read instead, such as \`kubectl logs --timestamps POD\` prints, or - for standard input.
-                             NAME: a sample pod (${sampleContainers.join(', ')}, shop/${sampleContainers[0]}) or a source; left out, the first pod and every source
-                             without pods: messages of a queue, \`kubectl get events -o yaml\`, a status page. May be repeated
-${clusterNameHelp}
-  -w, --watch                run again when a file of the resources or the input changes
-  --for TIME                 stop after this time, such as 10s
-  --print                    print all events, and deliver none
-  -o, --output FORMAT        of events on the console: pretty, short lines for people; json (pretty)
-  --color WHEN               auto, always, never (auto)
+${helpOf(options)}
 `
 
 type Output = 'pretty' | 'json'
 
-export const options = {
-  ...resourceOptions,
-  ...clusterNameOption,
-  input: { type: 'string', multiple: true },
-  watch: { type: 'boolean', short: 'w', default: false },
-  for: { type: 'string' },
-  print: { type: 'boolean', default: false },
-  output: { type: 'string', short: 'o', default: 'pretty' },
-  color: { type: 'string', default: 'auto' },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
+  const { flags: values, words } = parseFlags(argv, options, 'words')
   const flags: RunFlags = {
-    paths: resourcePaths(values.file, positionals),
-    inputs: values.input ?? [],
+    paths: resourcePaths(values.file, words),
+    inputs: values.input,
     limit: values.for === undefined ? undefined : durationMs(values.for),
-    output: oneOf('output', values.output, ['pretty', 'json']),
-    color: oneOf('color', values.color, colorChoices),
+    output: values.output,
+    color: values.color,
     compile: {
       ownMachine: true,
       secretsRequired: !values.print,

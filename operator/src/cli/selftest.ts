@@ -2,12 +2,12 @@
 // rollout with steps, which takes minutes, it is enough that the first agents run the Pipeline: the test is not about the steps.
 
 import { errorText } from '@penstock/agent/errors'
-import { pause } from '@penstock/agent/program'
+import { type Flags, pause } from '@penstock/agent/program'
 import { type Condition, conditionOf } from '../api/conditions.ts'
 import { pipelineKind } from '../api/kinds.ts'
 import { apiVersion, type KubeObject } from '../api/object.ts'
-import { type CommandOptions, durationMs, parseFlags } from './arguments.ts'
-import { clusterOptions, connect } from './cluster.ts'
+import { durationMs, helpOf, parseFlags } from './arguments.ts'
+import { connect, connectionOptions, namespaceOption } from './cluster.ts'
 
 interface Tested extends KubeObject {
   readonly spec: unknown
@@ -20,22 +20,21 @@ interface Tested extends KubeObject {
 
 const name = 'penstock-selftest'
 
+export const options = {
+  ...namespaceOption('where'),
+  timeout: { type: 'string', default: '60s', value: 'TIME', help: 'how long to wait (60s)' },
+  ...connectionOptions,
+} as const satisfies Flags
+
 export const usage = `Usage: penstock selftest [FLAGS]
 
 Applies a Pipeline that goes nowhere, waits until it is ready, and removes it.
 
-  -n, --namespace NS         where; that of the context
-  --timeout TIME             how long to wait (60s)
-  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+${helpOf(options)}
 `
 
-export const options = {
-  ...clusterOptions,
-  timeout: { type: 'string', default: '60s' },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseFlags(argv, options)
+  const { flags: values } = parseFlags(argv, options)
   const limit = AbortSignal.timeout(durationMs(values.timeout))
   const { client, namespace = 'default' } = await connect(values)
   const applied = await client.apply<Tested>(pipelineKind, {

@@ -2,30 +2,35 @@
 
 import { PenstockError } from '@penstock/agent/errors'
 import { type Field, outputFormats, rowsText, rowText, type Style, styled } from '@penstock/agent/output'
-import { type Sheet, sheetOf, wrapped } from '@penstock/agent/program'
+import { type Flags, type Sheet, sheetOf, wrapped } from '@penstock/agent/program'
 import { conditionOf } from '../api/conditions.ts'
 import { objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
-import { type CommandOptions, oneOf, parseFlags } from './arguments.ts'
-import { clusterOptions, connect, typeOf } from './cluster.ts'
+import { helpOf, parseFlags } from './arguments.ts'
+import { connect, connectionOptions, namespaceOption, typeOf } from './cluster.ts'
 import { sizeText } from './size-text.ts'
+
+export const options = {
+  output: {
+    type: 'string',
+    short: 'o',
+    default: 'text',
+    oneOf: outputFormats,
+    value: 'FORMAT',
+    help: 'text, as trees; table, json, yaml: a row for each Pipeline (text)',
+  },
+  ...namespaceOption('of the Pipelines'),
+  'all-namespaces': { type: 'boolean', short: 'A', help: 'those of all namespaces, and ClusterPipelines' },
+  cluster: { type: 'boolean', help: 'ClusterPipelines' },
+  ...connectionOptions,
+} as const satisfies Flags
 
 export const usage = `Usage: penstock status [PIPELINE] [FLAGS]
 
 Shows Pipelines as trees: what holds of each, its components, the agents that run it, its traffic. Exit 1 when one is not ready.
 
-  -o, --output FORMAT        text, as trees; table, json, yaml: a row for each Pipeline (text)
-  -n, --namespace NS         of the Pipelines; that of the context
-  -A, --all-namespaces       those of all namespaces, and ClusterPipelines
-  --cluster                  ClusterPipelines
-  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+${helpOf(options)}
 `
-
-export const options = {
-  ...clusterOptions,
-  cluster: { type: 'boolean', default: false },
-  output: { type: 'string', short: 'o', default: 'text' },
-} as const satisfies CommandOptions
 
 const readyOf = ({ status }: Pipeline) => conditionOf(status?.conditions, 'Ready')
 
@@ -62,15 +67,15 @@ const fields: readonly Field<Pipeline>[] = [
 ]
 
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
-  const [name, ...more] = positionals
+  const { flags: values, words } = parseFlags(argv, options, 'words')
+  const [name, ...more] = words
   if (more.length > 0) {
     throw new PenstockError(
       'PEN_USAGE',
       'Name one Pipeline or none: penstock status [PIPELINE] [-n NAMESPACE | -A | --cluster].',
     )
   }
-  const output = oneOf('output', values.output, outputFormats)
+  const { output } = values
   const { client, namespace } = await connect(values)
   const types = values.cluster
     ? ['ClusterPipeline']

@@ -6,7 +6,7 @@ import { createWriteStream } from 'node:fs'
 import { pipeline as connectStreams } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { errorText } from '@penstock/agent/errors'
-import { version } from '@penstock/agent/program'
+import { type Flags, version } from '@penstock/agent/program'
 import { pack } from 'tar-stream'
 import { stringify } from 'yaml'
 import { kinds } from '../api/kinds.ts'
@@ -22,24 +22,26 @@ import {
   secretType,
   statefulSetType,
 } from '../kube/types.ts'
-import { type CommandOptions, parseFlags } from './arguments.ts'
-import { clusterOptions, connect } from './cluster.ts'
+import { helpOf, parseFlags } from './arguments.ts'
+import { connect, connectionOptions } from './cluster.ts'
 
 const logLines = 5000
 const ours = 'app.kubernetes.io/name in (penstock-agent,penstock-operator)'
+
+export const options = {
+  output: { type: 'string', short: 'o', value: 'FILE', help: 'the archive (penstock-support-TIME.tar.gz)' },
+  ...connectionOptions,
+} as const satisfies Flags
 
 export const usage = `Usage: penstock support-bundle [FLAGS]
 
 Writes resources with their status, workloads, events and logs into an archive: what helps to find a fault. Secrets are not in it.
 
-  -o, --output FILE          the archive (penstock-support-TIME.tar.gz)
-  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+${helpOf(options)}
 `
 
-export const options = { ...clusterOptions, output: { type: 'string', short: 'o' } } as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values } = parseFlags(argv, options)
+  const { flags: values } = parseFlags(argv, options)
   const { client } = await connect(values)
   const folder = `penstock-support-${new Date().toISOString().slice(0, 19).replaceAll(':', '')}`
   const file = values.output ?? `${folder}.tar.gz`

@@ -1,35 +1,35 @@
 // `penstock test -f PATH`: runs the `tests` of Pipelines: their transforms alone, on events that the tests give.
 
 import { loadConfigObject, runUnitTests } from '@penstock/agent/config'
+import type { Flags } from '@penstock/agent/program'
 import { compileFiles } from '../compile/config.ts'
-import {
-  type CommandOptions,
-  oneOf,
-  parseFlags,
-  resourceFlagHelp,
-  resourceOptions,
-  resourcePaths,
-} from './arguments.ts'
+import { helpOf, parseFlags, resourceOptions, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
 import { junitOfProblems, junitOfTests } from './reports.ts'
+
+export const options = {
+  ...resourceOptions,
+  output: {
+    type: 'string',
+    short: 'o',
+    default: 'text',
+    oneOf: ['text', 'junit'],
+    value: 'FORMAT',
+    help: 'text; junit, for test reports (text)',
+  },
+} as const satisfies Flags
 
 export const usage = `Usage: penstock test [-f] PATH… [FLAGS]
 
 Runs the \`spec.tests\` of Pipelines: their transforms alone, on the events that the tests give. Exit 78 when one fails.
 
-${resourceFlagHelp}
-  -o, --output FORMAT    text; junit, for test reports (text)
+${helpOf(options)}
 `
 
-export const options = {
-  ...resourceOptions,
-  output: { type: 'string', short: 'o', default: 'text' },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
-  const isText = oneOf('output', values.output, ['text', 'junit']) === 'text'
-  const { config, problems } = compileFiles(resourcePaths(values.file, positionals), {
+  const { flags: values, words } = parseFlags(argv, options, 'words')
+  const isText = values.output === 'text'
+  const { config, problems } = compileFiles(resourcePaths(values.file, words), {
     ownMachine: true,
     recursive: values.recursive,
   })

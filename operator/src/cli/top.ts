@@ -3,14 +3,32 @@
 
 import { emitKeypressEvents, type Key } from 'node:readline'
 import { errorText, PenstockError } from '@penstock/agent/errors'
-import { isRedrawn, type Sheet, sheetOf, takesColors } from '@penstock/agent/program'
+import { type Flags, isRedrawn, type Sheet, sheetOf, takesColors } from '@penstock/agent/program'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
-import { type CommandOptions, durationMs, oneOf, parseFlags } from './arguments.ts'
-import { type ClusterAccess, type ClusterFlags, connect, typeOf } from './cluster.ts'
+import { durationMs, helpOf, parseFlags } from './arguments.ts'
+import { type ClusterAccess, type ClusterFlags, connect, namespaceOption, typeOf } from './cluster.ts'
 import { OperatorClient, type OperatorLine, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 import { statusText } from './status.ts'
 import { TopScreen, table } from './top-screen.ts'
+
+const own = {
+  ...namespaceOption('of the Pipelines'),
+  'all-namespaces': { type: 'boolean', short: 'A', help: 'those of all namespaces' },
+  cluster: { type: 'boolean', help: 'ClusterPipelines' },
+  once: { type: 'boolean', help: 'one look, and the end' },
+  interval: { type: 'string', value: 'TIME', help: 'time between two looks, 1s to 1m (2s)' },
+  output: {
+    type: 'string',
+    short: 'o',
+    default: 'table',
+    oneOf: ['table', 'json'],
+    value: 'FORMAT',
+    help: 'table, json: a line for each look (table)',
+  },
+} as const satisfies Flags
+
+export const options = { ...own, ...operatorOptions } as const satisfies Flags
 
 export const usage = `Usage: penstock top [PIPELINE] [FLAGS]
 
@@ -18,28 +36,17 @@ Shows what Pipelines do now: events a second in, out, dropped and with errors, h
 many of their agents have answered. On a terminal, keys choose (up, down), show components and errors of the chosen one (Enter; Escape
 goes back), sort (left, right, r), filter (/), pause (p) and quit (q). It needs the verb \`get\` on \`pipelines\` (\`clusterpipelines\`).
 
-  -n, --namespace NS         of the Pipelines; that of the context
-  -A, --all-namespaces       those of all namespaces
-  --cluster                  ClusterPipelines
-  --once                     one look, and the end
-  --interval TIME            time between two looks, 1s to 1m (2s)
-  -o, --output FORMAT        table, json: a line for each look (table)
+${helpOf(own)}
 
-${operatorFlagHelp}`
+${operatorFlagHelp}
+`
 
 /** Of the looks before the first with all agents: one that is silent must not hold up \`--once\`. */
 const patienceMs = 8000
 
-export const options = {
-  ...operatorOptions,
-  once: { type: 'boolean', default: false },
-  interval: { type: 'string' },
-  output: { type: 'string', short: 'o', default: 'table' },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
-  const [name, ...more] = positionals
+  const { flags: values, words } = parseFlags(argv, options, 'words')
+  const [name, ...more] = words
   const all = values['all-namespaces']
   if (more.length > 0 || (all && (name !== undefined || values.namespace !== undefined)) || (all && values.cluster)) {
     throw new PenstockError(
@@ -47,7 +54,7 @@ export async function run(argv: string[]): Promise<number> {
       'Name one Pipeline or none: penstock top [PIPELINE] [-n NAMESPACE | --cluster], or penstock top -A.',
     )
   }
-  const output = oneOf('output', values.output, ['table', 'json'])
+  const { output } = values
   const query = new URLSearchParams({ kind: values.cluster ? 'ClusterPipeline' : 'Pipeline', for: '3600000' })
   if (name !== undefined) query.set('name', name)
   const intervalMs = values.interval === undefined ? (values.once ? 1000 : 2000) : durationMs(values.interval)

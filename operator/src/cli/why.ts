@@ -12,7 +12,7 @@ import {
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { compileSelector } from '@penstock/agent/kube'
 import { outputFormats, rowsText } from '@penstock/agent/output'
-import { sheetOf } from '@penstock/agent/program'
+import { type Flags, sheetOf } from '@penstock/agent/program'
 import { type Agent, platformSeen, takes } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
@@ -25,8 +25,8 @@ import { resourceOf } from '../compile/resources.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import type { TopLine } from '../serving/observe/top-look.ts'
-import { type CommandOptions, oneOf, parseFlags } from './arguments.ts'
-import { connect, typeOf } from './cluster.ts'
+import { helpOf, parseFlags } from './arguments.ts'
+import { connect, namespaceOption, typeOf } from './cluster.ts'
 import { OperatorClient, type OperatorFlags, operatorFlagHelp, operatorOptions } from './operator-client.ts'
 import {
   fields,
@@ -43,32 +43,41 @@ type Labels = Readonly<Record<string, string>>
 
 type Pod = PodObject & KubeObject & { readonly spec: { readonly containers: readonly { readonly name: string }[] } }
 
+const own = {
+  ...namespaceOption('of the pod'),
+  output: {
+    type: 'string',
+    short: 'o',
+    default: 'text',
+    oneOf: outputFormats,
+    value: 'FORMAT',
+    help: 'text; table, json, yaml: a row for each Pipeline (text)',
+  },
+} as const satisfies Flags
+
+export const options = { ...own, ...operatorOptions } as const satisfies Flags
+
 export const usage = `Usage: penstock why POD [FLAGS]
 
 Shows which Pipelines read the logs of a pod, which do not, and for what reason; the position of the agent of its node in each file, its
 lag, and dropped lines. Exits with 1 when no Pipeline reads them. Resources that you may not read are left out and
 named. Positions need the verb \`get\` on \`pipelines\` and \`clusterpipelines\`; the rest is shown without them.
 
-  -n, --namespace NS         of the pod; that of the context
-  -o, --output FORMAT        text; table, json, yaml: a row for each Pipeline (text)
+${helpOf(own)}
 
-${operatorFlagHelp}`
+${operatorFlagHelp}
+`
 
 /** For the agent to answer. */
 const patienceMs = 6000
 
-export const options = {
-  ...operatorOptions,
-  output: { type: 'string', short: 'o', default: 'text' },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
-  const [name, ...more] = positionals
+  const { flags: values, words } = parseFlags(argv, options, 'words')
+  const [name, ...more] = words
   if (name === undefined || more.length > 0) {
     throw new PenstockError('PEN_USAGE', 'Name one pod: penstock why POD [-n NAMESPACE].')
   }
-  const output = oneOf('output', values.output, outputFormats)
+  const { output } = values
   const { client, namespace = 'default' } = await connect(values)
   const pod = await client.get<Pod>(podType, namespace, name)
   if (pod === undefined) {
