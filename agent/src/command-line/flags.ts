@@ -61,7 +61,7 @@ export interface Dialect {
   notOneOf(shown: string, found: string, allowed: readonly string[]): string
 }
 
-export const agentDialect: Dialect = {
+const agentDialect: Dialect = {
   // Agents before this one took such values.
   refusesFlagsAsValues: false,
   unknownFlag: (shown, near) =>

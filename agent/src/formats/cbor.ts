@@ -1,4 +1,7 @@
-// CBOR (RFC 8949) data as values: what JSON could say too. Bytes and keys that are not text are refused.
+// CBOR (RFC 8949) data as values: everything that JSON can express, too. Bytes and keys that are not text are refused.
+//
+// Why not cbor-x: it reads 1.0 as the integer 1, makes dates of tags, renames the key `__proto__`, refuses data after the first value, and
+// bounds nesting only by the stack. Programs and conformance cases depend on the opposite of each.
 
 import { float, integer, setField, type Value, type ValueObject } from '../event/value.ts'
 

@@ -1,5 +1,9 @@
 // Messages of the domain name system (RFC 1035), read; and questions, written. Names end in a dot; data of records have the form
 // of zone files. Reading is bounded by the message: a name that points at itself ends in a failure.
+//
+// Why not dns-packet: it joins the labels of a name without escapes, so that a dot within a label reads as a separator. It leaves the
+// data of LOC, CERT, NSEC3PARAM, CSYNC, SVCB, HTTPS, TSIG and others as bytes, cut out of the message that their compressed names
+// point into. The reader of these would remain here, with a second reader beside it.
 
 import { setField, type Value, type ValueObject } from '../event/value.ts'
 import { ipText } from './ip.ts'

@@ -1,4 +1,8 @@
 // Hashes that are not for security: SeaHash and xxHash.
+//
+// Why no library: xxhash-wasm has two of the four forms of xxHash. hash-wasm has all four and is faster (64 KiB by XXH64: 10 µs against
+// 10 ms), but makes them asynchronously, while programs are compiled and run synchronously. So every agent would load it when it starts,
+// for 13 ms of CPU time and 8 MB, although few programs hash, and those hash keys of a few characters (2 to 13 µs here).
 
 const mask64 = 0xffff_ffff_ffff_ffffn
 
