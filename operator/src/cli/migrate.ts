@@ -5,16 +5,22 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { errorText, exitCodes, PenstockError } from '@penstock/agent/errors'
-import { pause } from '@penstock/agent/program'
+import { type Flags, pause } from '@penstock/agent/program'
 import { type Kind, kinds } from '../api/kinds.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../api/object.ts'
 import { resourceFiles, standardInput } from '../compile/resources.ts'
 import { isReason, type KubeClient, KubeError, pathOf } from '../kube/client.ts'
 import { customResourceDefinitionType } from '../kube/types.ts'
-import { type CommandOptions, parseFlags, resourceFlagHelp, resourceOptions, resourcePaths } from './arguments.ts'
-import { clusterOptions, connect } from './cluster.ts'
+import { helpOf, parseFlags, resourceOptions, resourcePaths } from './arguments.ts'
+import { connect, connectionOptions } from './cluster.ts'
 import { migrateText } from './migrate-text.ts'
 import { printProblems } from './problems.ts'
+
+export const options = {
+  'dry-run': { type: 'boolean', help: 'change nothing; exit 1 when something would change' },
+  ...resourceOptions,
+  ...connectionOptions,
+} as const satisfies Flags
 
 export const usage = `Usage: penstock migrate [FLAGS]
        penstock migrate -f PATH… [FLAGS]
@@ -24,23 +30,14 @@ CRD's status.storedVersions. It needs the rights of a cluster administrator. Run
 
 With files: replaces the \`apiVersion\` of Penstock's resources in them by the newest one. Everything else in a file stays as it is.
 
-  --dry-run                  change nothing; exit 1 when something would change
-${resourceFlagHelp}
-  --kubeconfig FILE, --context NAME   the cluster, as for kubectl
+${helpOf(options)}
 `
 
-export const options = {
-  ...resourceOptions,
-  kubeconfig: clusterOptions.kubeconfig,
-  context: clusterOptions.context,
-  'dry-run': { type: 'boolean', default: false },
-} as const satisfies CommandOptions
-
 export async function run(argv: string[]): Promise<number> {
-  const { values, positionals } = parseFlags(argv, options, 'words')
+  const { flags: values, words } = parseFlags(argv, options, 'words')
   const isDry = values['dry-run']
-  if (values.file !== undefined || positionals.length > 0) {
-    return migrateFiles(resourcePaths(values.file, positionals), values.recursive, isDry)
+  if (values.file.length > 0 || words.length > 0) {
+    return migrateFiles(resourcePaths(values.file, words), values.recursive, isDry)
   }
   if (values.recursive) throw new PenstockError('PEN_USAGE', '`-R` is for files: name a folder with `-f PATH`.')
   const { client } = await connect(values)
