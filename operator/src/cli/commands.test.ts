@@ -140,6 +140,26 @@ test('lint names the versions that it accepts', async () => {
   rmSync(file)
 })
 
+test.each([
+  { what: 'warns of', minors: 2, warns: true },
+  { what: 'accepts', minors: 1, warns: false },
+])('top $what an operator $minors minor versions ahead', async ({ minors, warns }) => {
+  const [major, minor] = version.split('.').map(Number)
+  const other = `${major}.${(minor ?? 0) + minors}.0`
+  const server = createHttpServer((_, response) => {
+    response.writeHead(200, { 'x-penstock-version': other })
+    response.end(`${JSON.stringify({ kind: 'notification', message: 'Nobody has answered.' })}\n`)
+  }).listen(0, '127.0.0.1')
+  await new Promise((done) => server.once('listening', done))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { code, err } = await penstock(`top a --once --operator-url ${url} --token t`)
+  server.close()
+  expect(code).toBe(0)
+  expect(err).toContain('Nobody has answered.')
+  const warning = `This command has version ${version} and the operator ${other}: more than one minor version apart is not supported.`
+  expect(err.includes(warning)).toBe(warns)
+})
+
 test('tests run without the Secret that holds the address of a source', async () => {
   const file = join(folder, 'queue.yaml')
   const url = '{ valueFrom: { secretKeyRef: { namespace: shop, name: rabbitmq, key: url } } }'

@@ -6,9 +6,10 @@ import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { bodyText, Transport } from '@penstock/agent/kube'
-import { type Flags, interrupted } from '@penstock/agent/program'
+import { type Flags, interrupted, version } from '@penstock/agent/program'
+import { isApart } from '../fleet/skew.ts'
 import { KubeConnection } from '../kube/connection.ts'
-import { tokenHeader } from '../serving/observe/relay.ts'
+import { tokenHeader, versionHeader } from '../serving/observe/relay.ts'
 import { operatorName } from '../workloads/installation-names.ts'
 import { helpOf } from './arguments.ts'
 import { type ClusterFlags, connectionOptions } from './cluster.ts'
@@ -44,6 +45,14 @@ export interface OperatorFlags extends ClusterFlags {
 
 export const operatorFlagHelp = `Identity, and access to the operator
 ${helpOf(operatorOptions)}`
+
+/** Warns on standard error if the operator is further from this command than one minor version; what it answers may not be understood. */
+function warnOfSkew(operator: string | string[] | undefined): void {
+  if (typeof operator !== 'string' || !isApart(version, operator)) return
+  console.error(
+    `This command has version ${version} and the operator ${operator}: more than one minor version apart is not supported. Use a command of version ${operator}.`,
+  )
+}
 
 export class OperatorClient implements Disposable {
   readonly namespace: string
@@ -83,6 +92,7 @@ export class OperatorClient implements Disposable {
   /** The lines that the operator sends, as parsed and as text, until it or the signal ends. */
   async *lines(path: string, signal: AbortSignal): AsyncGenerator<readonly [said: OperatorLine, text: string]> {
     const answer = await this.#get(path, signal)
+    warnOfSkew(answer.headers[versionHeader])
     if (answer.statusCode !== 200) throw await this.#refused(answer)
     answer.on('error', () => {}) // a connection that breaks ends the lines
     const lines = createInterface({ input: answer, crlfDelay: Number.POSITIVE_INFINITY })

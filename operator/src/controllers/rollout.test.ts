@@ -1,6 +1,7 @@
 // What reports of agents make of the status of a Pipeline. Caches are stores that the test fills; time is the test's.
 
 import type { HeartbeatBody, PipelineReport } from '@penstock/agent/bundle'
+import { version } from '@penstock/agent/program'
 import { silentLogger } from '@penstock/agent/telemetry'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Finding } from '../api/conditions.ts'
@@ -71,6 +72,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
   let flowing: Finding | undefined
   let reachable: Finding | undefined
   let summary: unknown
+  let programmed: Finding | undefined
   const ending = new AbortController()
   stack.defer(() => ending.abort())
   const context = {
@@ -78,6 +80,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
     caches: { cache, synced: async () => {} },
     status: {
       report: (_: unknown, object: KubeObject, __: unknown, { findings, fields = {} }: StatusContribution) => {
+        if (object.metadata.name === 'node') programmed = findings.find(({ type }) => type === 'Programmed')
         if (object.metadata.name !== 'p') return
         flowing = findings.find(({ type }) => type === 'Flowing')
         reachable = findings.find(({ type }) => type === 'Reachable')
@@ -92,6 +95,14 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
   } as unknown as OperatorContext
   await stack.use(new RolloutStatus(context, delivery)).start()
   return {
+    /** What the Agent says after one of its agents has reported this version. */
+    async agentWith(version: string) {
+      const body = { version, revision: 'r1', state: 'Loaded', pipelines: {}, failures: [], failed: [] }
+      const sender = { pod: 'a', podUid: 'a', node: 'node-a' }
+      delivery.hear('system/node', sender, body as unknown as HeartbeatBody, monotonicNow())
+      await vi.advanceTimersByTimeAsync(15_000)
+      return programmed
+    },
     /** Lets time pass, in which agents report that they have found logs for these. */
     async pass(seconds: number, reading: Readonly<Record<string, readonly string[] | undefined>>) {
       for (let second = 0; second < seconds; second += 15) {
@@ -224,4 +235,14 @@ test('a sink of the Pipeline itself that is refused has a condition soon, which 
   const taken = { kind: 'sink', errors: 0, dropped: 0, sent: 10 } as const
   await operator.hear('a', { eventsIn: 10, eventsOut: 10, components: { out: taken } }, 12)
   expect(operator.reachable()).toMatchObject({ status: 'True', reason: 'Reachable' })
+})
+
+test('an Agent says that an agent is more than one minor version from the operator', async () => {
+  await using operator = await running()
+  const [major, minor] = version.split('.').map(Number)
+  expect((await operator.agentWith(`${major}.${(minor ?? 0) + 1}.0`))?.message).not.toContain('not supported')
+  const far = `${major}.${(minor ?? 0) + 2}.0`
+  expect((await operator.agentWith(far))?.message).toContain(
+    `1 agent runs version ${far}, more than one minor version from the operator's ${version}, which is not supported`,
+  )
 })

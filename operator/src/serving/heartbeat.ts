@@ -16,6 +16,7 @@ import {
   readersPath,
 } from '@penstock/agent/bundle'
 import { errorText } from '@penstock/agent/errors'
+import { version } from '@penstock/agent/program'
 import { Counter } from 'prom-client'
 import { group, type KubeObject, objectKey } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
@@ -32,7 +33,7 @@ import { labels, tokenAudience } from '../workloads/names.ts'
 import { type OperatorCertificate, secureServer } from './certificates.ts'
 import { type Asked, Inquiries } from './observe/inquiries.ts'
 import { Observers, observedPaths } from './observe/observers.ts'
-import { forwardedHeader, relay } from './observe/relay.ts'
+import { forwardedHeader, relay, versionHeader } from './observe/relay.ts'
 import { maxHeldMs, Streams } from './streams.ts'
 
 export interface HeartbeatServerOptions {
@@ -163,6 +164,7 @@ class HeartbeatServer implements AsyncDisposable {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname } = new URL(request.url ?? '/', 'http://operator')
     if (request.method === 'GET' && observedPaths.includes(pathname)) {
+      response.setHeader(versionHeader, version)
       if (this.#context.isLeader()) return this.#observers.serve(request, response)
       // What a stranger may ask of the leader through others is limited here: the leader sees their address alone.
       if (!this.#observers.admits(request))

@@ -1,6 +1,8 @@
 // The status of an Agent from the reports of its pods: what they run, and what a rollout does.
 
+import { version } from '@penstock/agent/program'
 import type { Finding, Reason } from '../../api/conditions.ts'
+import { skewText } from '../../fleet/skew.ts'
 import { fragmentsIn, shortRevision } from '../revisions.ts'
 import { type AgentView, failureText, undoneText } from './view.ts'
 
@@ -42,8 +44,13 @@ export function agentStatus({ key, delivered, desired, live, stale, byRevision, 
                 candidate === undefined && current === 0 ? 'Pending' : 'RollingOut',
                 `${current} of ${desired} agents run revision ${revision}. ${delivered.why}`.trim(),
               )
+  const skew = skewText(
+    version,
+    live.map((report) => report.version),
+  )
+  const message = skew === undefined ? programmedNow.message : `${programmedNow.message} ${skew}`
   return {
-    findings: [programmedNow],
+    findings: [{ ...programmedNow, message }],
     fields: {
       revision,
       stableRevision: stable === undefined ? undefined : shortRevision(stable.rev),

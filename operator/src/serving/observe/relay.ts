@@ -14,6 +14,8 @@ export interface Leader {
 export const forwardedHeader = 'x-penstock-forwarded'
 /** A user's token, where the API server stands between and takes `Authorization` for itself. */
 export const tokenHeader = 'x-penstock-token'
+/** The operator's version, for commands that may be too far from it. */
+export const versionHeader = 'x-penstock-version'
 const passedOn = ['authorization', tokenHeader, 'content-type'] as const
 
 /**

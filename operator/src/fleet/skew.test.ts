@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { isApart, skewText } from './skew.ts'
+
+test.each([
+  ['0.3.0', '0.3.9', false],
+  ['0.3.0', '0.4.2', false],
+  ['0.4.0', '0.3.9', false],
+  ['0.3.0', '0.5.0', true],
+  ['0.5.0', '0.3.0', true],
+  ['0.10.0', '0.9.0', false],
+  ['0.10.0', '0.8.0', true],
+  ['1.3.0', '0.3.0', true],
+  ['0.3.0-rc.1', '0.4.0+build', false],
+  ['v0.3.0', '0.5.0', true],
+  ['0.3.0', '', false],
+  ['0.3.0', 'unknown', false],
+])('%s beside %s: apart is %s', (one, other, apart) => {
+  expect(isApart(one, other)).toBe(apart)
+})
+
+test('agents that are apart are counted with their versions', () => {
+  expect(skewText('0.5.0', ['0.5.0', '0.4.1', ''])).toBeUndefined()
+  expect(skewText('0.5.0', ['0.3.1', '0.5.0', '0.2.0', '0.3.1'])).toBe(
+    "3 agents run version 0.2.0, 0.3.1, more than one minor version from the operator's 0.5.0, which is not supported: install one minor version after the other.",
+  )
+  expect(skewText('0.9.0', ['0.1.0', '0.2.0', '0.3.0', '0.4.0', '0.5.0'])).toContain('0.1.0, 0.2.0, 0.3.0, others')
+})
