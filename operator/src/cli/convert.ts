@@ -7,8 +7,9 @@ import { readYamlDocuments } from '@penstock/agent/config'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
 import { namePattern } from '../api/pipeline.ts'
-import { type OldAgent, oldAgents } from '../migrate/agents.ts'
+import { agentFor, type FoundAgent, type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { Draft, type NamedText } from '../migrate/draft.ts'
+import { isYamlLike, secretsIn } from '../migrate/inner.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 import { gapReport, reportFormats } from './gap-report.ts'
 import { proofIn, proofOptions, prove } from './prove.ts'
@@ -68,10 +69,11 @@ export async function run(argv: string[]): Promise<number> {
   }
   const format = values.report
   const proof = proofIn(values)
-  const files = paths.flatMap(filesOf)
-  const agent = agentOf(files, values.from)
+  const given = paths.flatMap(filesOf)
+  const { agent, files } = agentOf(given, values.from)
 
   const draft = new Draft(values.namespace)
+  for (const file of files) for (const [variable, key] of secretsIn(file)) draft.secrets.set(variable, key)
   agent.convert(files, included, draft)
   // The rules for namespaces refuse sources and sinks of files.
   if (values.namespace !== undefined && draft.types().includes('file')) {
@@ -80,6 +82,7 @@ export async function run(argv: string[]): Promise<number> {
       'The configuration reads or writes files of the node, which a Pipeline of a namespace may not. Leave `-n` out: the result is a ClusterPipeline.',
     )
   }
+  const pipeline = draft.document({ name: values.name, namespace: values.namespace })
   const report = gapReport(draft.gaps, format)
   if (report !== '') console.error(report)
   if (values.namespace !== undefined && format === 'text') {
@@ -87,27 +90,24 @@ export async function run(argv: string[]): Promise<number> {
       `The Pipeline reads the pods of namespace ${values.namespace} only, where the old agent read all pods of a node.`,
     )
   }
-  const pipeline = draft.document({ name: values.name, namespace: values.namespace })
   process.stdout.write(pipeline.toString({ lineWidth: 0, blockQuote: 'literal' }))
   return proof === undefined ? 0 : prove(pipeline.toJS(), proof, { agent, files, included })
 }
 
 /** The agent that the flag names, or that knows a file as its own. */
-function agentOf(files: readonly NamedText[], from: OldAgent['name'] | undefined): OldAgent {
-  const named = oldAgents.find(({ name }) => name === from)
-  if (named !== undefined) return named
-  const found = oldAgents.find(({ recognises }) => files.some(recognises))
-  if (found === undefined) {
-    for (const file of files) refuseInvalidYaml(file)
-    const names = files.map(({ file }) => file).join(', ')
-    const titles = oldAgents.map(({ title }) => title).join(', ')
-    throw new PenstockError(
-      'PEN_USAGE',
-      `${names}: this is no configuration that is known by its text. Name its agent by \`--from\`: ${titles}.`,
-    )
+function agentOf(files: readonly NamedText[], name: OldAgent['name'] | undefined): FoundAgent {
+  const found = agentFor(files, name)
+  if (found !== undefined) {
+    if (name === undefined) console.error(`Read as a configuration of ${found.agent.title}; --from says otherwise.`)
+    return found
   }
-  console.error(`Read as a configuration of ${found.title}; --from says otherwise.`)
-  return found
+  for (const file of files) refuseInvalidYaml(file)
+  const names = files.map(({ file }) => file).join(', ')
+  const titles = oldAgents.map(({ title }) => title).join(', ')
+  throw new PenstockError(
+    'PEN_USAGE',
+    `${names}: this is no configuration that is known by its text. Name its agent by \`--from\`: ${titles}.`,
+  )
 }
 
 /** Reports the first mistake of a file that is not valid YAML: no format would recognize it. */
@@ -127,7 +127,8 @@ function filesOf(path: string): NamedText[] {
   if (path === '-') {
     const text = readFileSync(0, 'utf8')
     // Sections in brackets are TOML, or the classic syntax of Fluent Bit; all else that has no name is YAML, as JSON is.
-    return [{ file: /^\s*\[+[\w."-]+\]+\s*$/m.test(text) ? 'stdin.toml' : 'stdin.yaml', text }]
+    const isSections = /^\s*\[+[\w."-]+\]+\s*$/m.test(text) && !isYamlLike(text)
+    return [{ file: isSections ? 'stdin.toml' : 'stdin.yaml', text }]
   }
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return [{ file: path, text: readText(path) }]
   const names = readdirSync(path, { withFileTypes: true })

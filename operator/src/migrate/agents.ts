@@ -12,6 +12,7 @@ import { fluentBitTables } from './fluent-bit/page.ts'
 import { fluentBitTrial } from './fluent-bit/trial.ts'
 import { convertFluentd, isFluentd } from './fluentd/convert.ts'
 import { fluentdTables } from './fluentd/page.ts'
+import { partsOf } from './inner.ts'
 import { convertOtel } from './otel/convert.ts'
 import { otelTables } from './otel/page.ts'
 import { isOtel } from './otel/read.ts'
@@ -67,3 +68,37 @@ export const oldAgents: readonly OldAgent[] = [
     tables: otelTables,
   },
 ]
+
+export interface FoundAgent {
+  readonly agent: OldAgent
+  /** The files, or the parts of them that are a configuration of the agent. */
+  readonly files: readonly NamedText[]
+}
+
+/**
+ * The agent whose configuration the files are; undefined if none knows them.
+ * @param name says which agent it is
+ */
+export function agentFor(files: readonly NamedText[], name?: string): FoundAgent | undefined {
+  const candidates = oldAgents.filter((agent) => name === undefined || agent.name === name)
+  // What is a configuration as it stands goes before what may hold one.
+  const known = candidates.filter(({ recognises }) => files.some(recognises))
+  for (const agent of known.length > 0 ? known : candidates) {
+    const own = files.map((file) => partsFor(agent, file, 0))
+    if (own.some((parts) => parts !== undefined))
+      return { agent, files: own.flatMap((parts, index) => parts ?? [files[index] as NamedText]) }
+  }
+  const [agent] = candidates
+  return name === undefined || agent === undefined ? undefined : { agent, files }
+}
+
+/** An Application holds a text of values, in which charts have values of their own, which hold a configuration. */
+const maxWrappings = 5
+
+/** The text itself if it is a configuration of an agent, else the parts of it that are; undefined if there are none. */
+function partsFor(agent: OldAgent, file: NamedText, depth: number): readonly NamedText[] | undefined {
+  if (agent.recognises(file)) return [file]
+  if (depth === maxWrappings || !/\.(?:ya?ml|json)$/i.test(file.file)) return undefined
+  const parts = partsOf(file).flatMap((part) => partsFor(agent, part, depth + 1) ?? [])
+  return parts.length === 0 ? undefined : parts
+}

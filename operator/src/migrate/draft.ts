@@ -29,8 +29,22 @@ export interface Gap {
   readonly isReplaced?: true
 }
 
+/** The key of a Secret. */
+export interface SecretKey {
+  readonly name: string
+  readonly key: string
+  /** Of the Secret, where the old configuration says it. */
+  readonly namespace?: string | undefined
+  readonly file: string
+  readonly line: number
+}
+
+/** What of the pods an `orchestrator_logs` source reads, as an entry of a Pipeline says it. */
+export type Selector = Readonly<Record<string, unknown>>
+
 export interface Component {
   readonly type: string
+  readonly selector?: Selector
   readonly inputs?: readonly string[]
   readonly config?: Readonly<Record<string, unknown>>
   readonly multiline?: Readonly<Record<string, unknown>>
@@ -72,11 +86,15 @@ export class Draft {
   /** Of the Pipeline that is made; undefined for a ClusterPipeline. Rules for namespaces refuse some options. */
   readonly namespace: string | undefined
   readonly gaps: Gap[] = []
+  /** Keys of Secrets that variables of the environment stand for. */
+  readonly secrets = new Map<string, SecretKey>()
   readonly #components = { sources: new Map(), transforms: new Map(), sinks: new Map() } as Record<
     Kind,
     Map<string, Component>
   >
   readonly #names = new Set<string>()
+  /** Variables whose Secrets have been reported. */
+  readonly #reported = new Set<string>()
   readonly #tests: Test[] = []
 
   constructor(namespace?: string) {
@@ -145,29 +163,49 @@ export class Draft {
     return [...sources.values(), ...sinks.values()].map(({ type }) => type)
   }
 
-  /** The resource as a YAML document with its comments. */
+  #reportSecrets(used: ReadonlySet<string>, namespace: string | undefined): void {
+    for (const variable of used) {
+      const key = this.secrets.get(variable)
+      if (key === undefined || this.#reported.has(variable)) continue
+      this.#reported.add(variable)
+      if (namespace === undefined && key.namespace !== undefined) continue
+      this.gaps.push({
+        file: key.file,
+        line: key.line,
+        subject: `Secret ${key.name}`,
+        reason: `the Pipeline reads it in namespace \`${namespace ?? 'penstock-system'}\``,
+        nearest:
+          namespace === undefined
+            ? 'Write the namespace in which the Secret is, or copy the Secret.'
+            : 'Copy the Secret, unless it is there.',
+        isReplaced: true,
+      })
+    }
+  }
+
+  /** The resource as a YAML document with its comments. Secrets whose namespace is not certain are gaps then. */
   document(identity: Identity): Document {
     const { name, namespace } = identity
     const spec: Record<string, unknown> = {}
-    const variables = new Set<string>()
+    const references = new References(this.secrets, namespace)
     for (const [kind, components] of Object.entries(this.#components)) {
       if (components.size === 0) continue
-      spec[kind] = [...components].map(([entry, { type, inputs, config, multiline }]) => {
-        collectVariables(config, variables)
+      spec[kind] = [...components].map(([entry, { type, inputs, config: given, multiline, selector }]) => {
+        const config = references.in(given) as Component['config']
         return {
           name: entry,
           type,
           ...(inputs === undefined ? {} : { inputs }),
+          ...(selector === undefined ? {} : { selector }),
           ...(multiline === undefined ? {} : { multiline }),
           ...(config === undefined || Object.keys(config).length === 0 ? {} : { config }),
         }
       })
     }
     if (this.#tests.length > 0) spec['tests'] = this.#tests
-    if (variables.size > 0) {
-      const place = namespace === undefined ? { namespace: 'penstock-system' } : {}
-      spec['secrets'] = [{ alias: 'env', secretName: `${name}-environment`, ...place }]
-    }
+    const secrets = references.secrets(`${name}-environment`)
+    if (secrets.length > 0) spec['secrets'] = secrets
+    this.#reportSecrets(references.used, namespace)
     const Model = namespace === undefined ? ClusterPipelineModel : PipelineModel
     const metadata = { name, ...(namespace === undefined ? {} : { namespace }) }
     const document = new YamlDocument(new Model({ metadata, spec: spec as unknown as PipelineSpec }), {
@@ -196,11 +234,56 @@ export function nameLike(wanted: string): string {
   return letters.slice(0, 55).replace(/-+$/, '') || 'component'
 }
 
-/** The variables of the environment that became references to a Secret. */
-function collectVariables(value: unknown, into: Set<string>): void {
-  if (typeof value === 'string') {
-    for (const [, name] of value.matchAll(/SECRET\[env\.([A-Za-z0-9_]+)\]/g)) if (name !== undefined) into.add(name)
-  } else if (typeof value === 'object' && value !== null) {
-    for (const below of Object.values(value)) collectVariables(below, into)
+/** References to Secrets in the options of a Pipeline. A variable that stands for the key of a Secret is a reference to that key. */
+class References {
+  /** Variables that stand for a key, as far as the Pipeline has them. */
+  readonly used = new Set<string>()
+  readonly #known: ReadonlyMap<string, SecretKey>
+  readonly #namespace: string | undefined
+  /** Names and namespaces of Secrets by their aliases. */
+  readonly #aliases = new Map<string, SecretKey>()
+  #hasVariables = false
+
+  constructor(known: ReadonlyMap<string, SecretKey>, namespace: string | undefined) {
+    this.#known = known
+    this.#namespace = namespace
+  }
+
+  in(value: unknown): unknown {
+    if (typeof value === 'string') return this.#inText(value)
+    if (Array.isArray(value)) return value.map((item) => this.in(item))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, this.in(item)]))
+  }
+
+  #inText(text: string): unknown {
+    const whole = /^SECRET\[env\.([A-Za-z0-9_]+)\]$/.exec(text)?.[1]
+    const secret = whole === undefined ? undefined : this.#known.get(whole)
+    if (whole !== undefined && secret !== undefined) {
+      this.used.add(whole)
+      return { valueFrom: { secretKeyRef: { name: secret.name, ...this.#placeOf(secret), key: secret.key } } }
+    }
+    return text.replace(/SECRET\[env\.([A-Za-z0-9_]+)\]/g, (reference, variable: string) => {
+      const key = this.#known.get(variable)
+      if (key === undefined) {
+        this.#hasVariables = true
+        return reference
+      }
+      this.used.add(variable)
+      const alias = nameLike(key.name)
+      this.#aliases.set(alias, key)
+      return `SECRET[${alias}.${key.key}]`
+    })
+  }
+
+  /** A Pipeline of a namespace reads the Secrets of this namespace. */
+  #placeOf({ namespace }: { readonly namespace?: string | undefined }): { readonly namespace?: string } {
+    return this.#namespace === undefined ? { namespace: namespace ?? 'penstock-system' } : {}
+  }
+
+  /** @param own the name of the Secret with the variables that stand for no key */
+  secrets(own: string): object[] {
+    const all = [...this.#aliases].map(([alias, key]) => ({ alias, secretName: key.name, ...this.#placeOf(key) }))
+    return this.#hasVariables ? [{ alias: 'env', secretName: own, ...this.#placeOf({}) }, ...all] : all
   }
 }

@@ -2,15 +2,17 @@
 // transforms, in the order of the file, as records pass through Fluent Bit.
 
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
+import { includedFrom } from '../inner.ts'
 import type { Refusal } from '../page.ts'
 import { readClassic } from './classic.ts'
+import { embedded } from './embedded.ts'
 import { filters, refusedFilters } from './filters.ts'
 import { inputs, multilineOf, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { Context, common, matched, type Plugin, type SourcePart } from './plugin.ts'
 import { rewriteTag, rewritten } from './rewrite-tag.ts'
 import { type Entry, lastValue, type Place, type Section, type SectionFile } from './sections.ts'
-import { globPattern } from './text.ts'
+import { globPattern, isClassic, isConfiguration } from './text.ts'
 import { readYaml } from './yaml.ts'
 
 const maxFiles = 100
@@ -34,15 +36,14 @@ const multilineFilter = {
   },
 } as const
 
-/** Whether a text has the sections of the classic syntax, or the lists of the YAML syntax. */
-export function isFluentBit({ text }: NamedText): boolean {
-  if (/^\s*\[(?:SERVICE|INPUT|FILTER|OUTPUT|PARSER|MULTILINE_PARSER)\]\s*$/im.test(text)) return true
-  return /^pipeline:\s*$/m.test(text) && /^\s+(?:inputs|filters|outputs):\s*$/m.test(text)
+/** Whether a text has the sections of the classic syntax, or the lists of the YAML syntax, or holds such a text. */
+export function isFluentBit(given: NamedText): boolean {
+  return isConfiguration(given.text) || embedded(given) !== undefined
 }
 
 /** Reads the files of one configuration, with those that they include, into a draft. */
 export function convertFluentBit(files: readonly NamedText[], included: Included, draft: Draft): void {
-  const sections = load(files, included, draft.gaps)
+  const { sections, found } = read(files, included, draft.gaps)
   const context = new Context(sections, draft.gaps)
   for (const section of sections) {
     if (['input', 'filter', 'output', 'parser', 'multiline_parser', 'service'].includes(section.kind)) continue
@@ -54,17 +55,35 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
     )
   }
   const ofKind = (kind: string) => sections.filter((section) => section.kind === kind)
-  new Conversion(draft, context, included).run(ofKind('input'), ofKind('filter'), ofKind('output'))
+  new Conversion(draft, context, found).run(ofKind('input'), ofKind('filter'), ofKind('output'))
 }
 
-export function load(mains: readonly NamedText[], included: Included, gaps: Gap[]): Section[] {
+export function load(files: readonly NamedText[], included: Included, gaps: Gap[]): Section[] {
+  return read(files, included, gaps).sections
+}
+
+interface Configuration {
+  readonly sections: Section[]
+  /** Finds the files of the configuration. */
+  readonly found: Included
+}
+
+function read(files: readonly NamedText[], besides: Included, gaps: Gap[]): Configuration {
+  const inner = files.map((given) => embedded(given))
+  const mains = files.flatMap((given, index) => inner[index]?.mains ?? [given])
+  const included = includedFrom(
+    inner.flatMap((each) => each?.all ?? []),
+    besides,
+  )
   const sections: Section[] = []
-  const variables = new Map<string, string>()
+  const variables = new Map<string, string>(inner.flatMap((each) => [...(each?.variables ?? [])]))
   const seen = new Set<string>()
-  const read = ({ file, text }: NamedText): void => {
-    if (seen.has(file) || seen.size >= maxFiles) return
-    seen.add(file)
-    const found: SectionFile = /\.ya?ml$/i.test(file) ? readYaml(text, file) : readClassic(text, file)
+  const take = ({ file, text }: NamedText): void => {
+    const key = `${file}\n${text}`
+    if (seen.has(key) || seen.size >= maxFiles) return
+    seen.add(key)
+    const found: SectionFile =
+      /\.ya?ml$/i.test(file) && !isClassic(text) ? readYaml(text, file) : readClassic(text, file)
     for (const { reason, ...place } of found.unread) {
       gaps.push({ ...place, subject: file, reason, nearest: 'Correct the file, or leave the text out.' })
     }
@@ -83,7 +102,7 @@ export function load(mains: readonly NamedText[], included: Included, gaps: Gap[
           nearest: 'Put the file beside the configuration, and convert again.',
         })
       }
-      for (const next of files) read(next)
+      for (const next of files) take(next)
     }
     // The order of plugins counts, so an included file stands where it is included.
     const parts = [...found.sections, ...found.includes].sort((a, b) => a.line - b.line)
@@ -94,13 +113,27 @@ export function load(mains: readonly NamedText[], included: Included, gaps: Gap[
     // The parsers that Fluent Bit ships are known without their file.
     for (const entry of parserFiles) if (included(entry.value, file).length > 0) follow(entry)
   }
-  for (const main of mains) read(main)
+  for (const main of mains) take(main)
   const resolve = (text: string) =>
     text.replace(/\$\{([A-Za-z0-9_]+)\}/g, (whole, name: string) => variables.get(name) ?? whole)
-  return sections.map((section) => ({
+  for (const { kind, entries } of sections) {
+    if (kind === 'service') continue
+    for (const { value, ...place } of entries.filter(({ value }) => /\{\{.*\}\}/.test(value))) {
+      const reason = 'templates of the chart are not filled in'
+      gaps.push({
+        file: place.file,
+        line: place.line,
+        subject: value,
+        reason,
+        nearest: 'Convert what `helm template` gives.',
+      })
+    }
+  }
+  const resolved = sections.map((section) => ({
     ...section,
     entries: section.entries.map((entry) => ({ ...entry, value: resolve(entry.value) })),
   }))
+  return { sections: resolved, found: included }
 }
 
 /** Inputs that the same filters and outputs match: their names, and where their events are now. */
@@ -127,9 +160,14 @@ class Conversion {
 
   run(inputSections: readonly Section[], filterSections: readonly Section[], outputSections: readonly Section[]): void {
     const chains = new Map<string, Chain>()
-    for (const section of inputSections) {
-      const filters = this.#matching(section, filterSections)
-      const outputs = this.#matching(section, outputSections)
+    const matches = inputSections.map((section) => ({
+      section,
+      filters: this.#matching(section, filterSections),
+      outputs: this.#matching(section, outputSections),
+    }))
+    const areSomeHeard = matches.some(({ outputs }) => outputs.length > 0)
+    for (const { section, filters, outputs } of matches) {
+      if (areSomeHeard && outputs.length === 0 && this.#isUnheard(section, filters)) continue
       const head = this.#source(section, filters)
       const key = [...filters, ...outputs].map((other) => `${other.file}:${other.line}`).join(' ')
       const chain = chains.get(key) ?? { heads: [], filters: new Set(filters), outputs: new Set(outputs), rewrites: 0 }
@@ -163,6 +201,14 @@ class Conversion {
     // Records whose tag no output matches go nowhere, as in Fluent Bit.
     if (all.some(({ rewrites }) => rewrites > 0)) this.#draft.removeUnread()
     this.#complete(inputSections[0] ?? filterSections[0] ?? outputSections[0])
+  }
+
+  /** Whether records of an input go nowhere. */
+  #isUnheard(input: Section, filters: readonly Section[]): boolean {
+    if (filters.some((section) => pluginOf(section) === rewriteTag.name)) return false
+    const reason = 'no output matches its tag'
+    this.#context.gap(input, `input ${pluginOf(input)}`, reason, 'The input is left out, as its records go nowhere.')
+    return true
   }
 
   #matching(input: Section, sections: readonly Section[]): Section[] {
@@ -274,7 +320,10 @@ class Conversion {
       `GAP: the filter \`${pluginOf(section)}\` (${section.file}:${section.line}) has no counterpart. Events pass unchanged.`,
     ]
     const script = lastValue(section, 'script')
-    const texts = script === undefined ? [] : this.#included(script, section.file).map(({ text }) => text)
+    const texts =
+      script === undefined
+        ? []
+        : this.#included(script, section.file).map(({ text }) => text.replace(/^\n+/, '').trimEnd())
     const code = lastValue(section, 'code')
     const kept = [...texts, ...(code === undefined ? [] : [code])]
     if (kept.length > 0) comments.push('Its program:', ...kept)

@@ -1,6 +1,7 @@
 // Pieces of programs for values of Fluent Bit: texts, fields, record accessors, regular expressions in Ruby's dialect.
 
 import { fieldLiteral } from '@penstock/agent/config'
+import { isYamlLike } from '../inner.ts'
 
 /** `$a['b']['c']` or a plain name as the names of fields; undefined if it is neither. */
 export function accessor(text: string): readonly string[] | undefined {
@@ -41,4 +42,18 @@ export function globPattern(glob: string): string {
 /** Words of a value; a word in quotes may contain white space. */
 export function words(text: string): string[] {
   return [...text.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)].map((found) => found[1] ?? found[2] ?? '')
+}
+
+/** Whether a text has the sections of the classic syntax. */
+export function isClassic(text: string): boolean {
+  return (
+    /^\s*(?:\[(?:SERVICE|INPUT|FILTER|OUTPUT|PARSER|MULTILINE_PARSER|UPSTREAM|STREAM_TASK)\]|@INCLUDE\s+\S+)\s*$/im.test(
+      text,
+    ) && !isYamlLike(text)
+  )
+}
+
+/** Whether a text is a configuration in either syntax. */
+export function isConfiguration(text: string): boolean {
+  return isClassic(text) || /^( *)pipeline:[ \t\r]*\n(?:\s*(?:#.*)?\n)*\1 +(?:inputs|filters|outputs):/m.test(text)
 }

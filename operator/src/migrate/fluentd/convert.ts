@@ -6,6 +6,7 @@ import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
 import { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
+import { type Inner, includedFrom, innerTexts } from '../inner.ts'
 import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import { childrenOf, type Plugged, sectionOf } from './element.ts'
@@ -77,8 +78,26 @@ export const flows: readonly Described[] = [
   },
 ]
 
+const isElement = (text: string) => /^\s*<(?:source|match|filter|system|label|worker)\b[^>]*>\s*$/m.test(text)
+
 export function isFluentd({ text }: NamedText): boolean {
-  return /^\s*<(?:source|match|filter|system|label|worker)\b[^>]*>\s*$/m.test(text) && /^\s*(?:@?type)\s+\S/m.test(text)
+  return isElement(text) && /^\s*(?:@?type)\s+\S/m.test(text)
+}
+
+/** The files within a ConfigMap, a Secret or values of a chart; a file of its own as it is. */
+function filesIn(given: NamedText): { readonly mains: readonly NamedText[]; readonly all: readonly Inner[] } {
+  if (!/\.(?:ya?ml|json)$/i.test(given.file)) return { mains: [given], all: [] }
+  const all = innerTexts(given, (text) => isElement(text) || /^\s*@include\s/m.test(text))
+  if (all.length === 0) return { mains: [given], all }
+  // The main file includes the others; where none does, as in values of the chart, they follow one another.
+  const patterns = all.flatMap(({ name: from, text }) =>
+    [...text.matchAll(/^\s*@include\s+["']?(\S+?)["']?\s*$/gm)].map(([, path = '']) => {
+      const pattern = path.split('/').at(-1) ?? path
+      return { from, regex: new RegExp(`^${pattern.split('*').map(RegExp.escape).join('.*')}$`) }
+    }),
+  )
+  const isIncluded = (name: string) => patterns.some(({ from, regex }) => from !== name && regex.test(name))
+  return { mains: all.filter(({ name }) => !isIncluded(name)), all }
 }
 
 /** Reads the files of one configuration, with those that they include, into a draft. */
@@ -87,12 +106,19 @@ export function convertFluentd(files: readonly NamedText[], included: Included, 
   new Conversion(draft, elements).run()
 }
 
-function load(mains: readonly NamedText[], included: Included, gaps: Gap[]): Element[] {
+function load(files: readonly NamedText[], besides: Included, gaps: Gap[]): Element[] {
+  const inner = files.map(filesIn)
+  const mains = inner.flatMap((each) => each.mains)
+  const included = includedFrom(
+    inner.flatMap(({ all }) => all),
+    besides,
+  )
   const elements: Element[] = []
   const seen = new Set<string>()
   const read = ({ file, text }: NamedText): void => {
-    if (seen.has(file) || seen.size >= maxFiles) return
-    seen.add(file)
+    const key = `${file}\n${text}`
+    if (seen.has(key) || seen.size >= maxFiles) return
+    seen.add(key)
     const { parts, remarks } = readFluentd(text, file)
     gaps.push(...remarks)
     for (const part of parts) {

@@ -86,11 +86,21 @@ sinks:
           endpoint: 'https://loki:3100',
           labels: { pod: '{{ kubernetes.pod_name }}' },
           encoding: { codec: 'json', except_fields: ['kubernetes.pod_annotations'] },
+          out_of_order_action: 'accept',
         },
       },
     ],
   })
   expect(gaps).toEqual([])
+})
+
+test('a late line is sent as by Vector, unless the configuration says otherwise', () => {
+  const sink = (more: string) =>
+    converted(
+      `sources: { s: { type: stdin } }\nsinks: { a: { type: loki, inputs: [s], endpoint: 'http://l:3100', labels: { a: b }, encoding: { codec: json }${more} } }`,
+    ).spec.sinks?.[0]?.config?.['out_of_order_action']
+  expect(sink('')).toBe('accept')
+  expect(sink(', out_of_order_action: drop')).toBe('drop')
 })
 
 test('no text of a program, template or path is changed but for variables', () => {
@@ -317,7 +327,7 @@ test.each([
     'a custom resource',
     'vp.yaml',
     `apiVersion: observability.kaasops.io/v1alpha1\nkind: VectorPipeline\nspec:\n${indented(yaml, '  ')}`,
-    5,
+    4,
   ],
 ])('%s is read, and places are those of the file', (_, file, text, line) => {
   const broken = text

@@ -14,11 +14,12 @@ import {
   valueAt,
 } from '@penstock/agent/config'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
-import type { Draft, Gap, Included, Kind, NamedText } from '../draft.ts'
+import type { Draft, Gap, Included, Kind, NamedText, Selector } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
-import { type Root, readRoots, type Table } from './read.ts'
+import { type Root, readRoots, type Table, withScopes } from './read.ts'
 import { refusedSinks, refusedSources, refusedTransforms, settings } from './refusals.ts'
+import { merged, removeAt } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
 
 const refusals: Readonly<Record<Kind, readonly Refusal[]>> = {
@@ -39,7 +40,7 @@ const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as 
 
 /** Reads the files of one configuration into a draft. Components of one file may read from those of another. */
 export function convertVector(files: readonly NamedText[], included: Included, draft: Draft): void {
-  const roots = files.flatMap((file) => readRoots(file, draft.gaps))
+  const roots = withScopes(files.flatMap((file) => readRoots(file, draft.gaps)))
   new Conversion(roots, included, draft).run()
 }
 
@@ -217,7 +218,9 @@ class Conversion {
       return
     }
     const { declaration, config } = found
-    const name = this.#draft.add('sources', old.id, { type: declaration.type, config })
+    const selector = this.#namespaceOf(old, declaration.type)
+    const component = { type: declaration.type, config, ...(selector && { selector }) }
+    const name = this.#draft.add('sources', old.id, component)
     const note = declaration.aliasNotes?.[old.type]
     if (note === undefined) {
       this.#outputs.set(old.id, [name])
@@ -229,6 +232,20 @@ class Conversion {
       comments: [`The fields as \`${old.type}\` gives them. Without this transform they are below \`.orchestrator\`.`],
     } as const
     this.#outputs.set(old.id, this.#draft.append([name], [step], `${old.id}-fields`, this.#origin(old)))
+  }
+
+  /** A VectorPipeline reads the pods of its namespace alone. */
+  #namespaceOf({ root, kind, id }: Old, type: string): Selector | undefined {
+    const { resource } = root
+    if (resource?.kind !== 'VectorPipeline' || type !== 'orchestrator_logs' || this.#draft.namespace !== undefined)
+      return undefined
+    const { namespace } = resource
+    if (namespace === undefined) {
+      const reason = 'a VectorPipeline reads the pods of its namespace, which the file does not say'
+      this.#gap(root, [kind, id], id, reason, 'Give the source `selector.namespaces`, or convert with `-n`.')
+      return undefined
+    }
+    return { namespaces: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } }
   }
 
   #transform(old: Old): void {
@@ -355,6 +372,8 @@ class Conversion {
       )
       delete config['data_dir']
     }
+    // Vector sends late lines since version 0.31; the sink discards them by default.
+    if (old.type === 'loki' && old.kind === 'sinks') config['out_of_order_action'] ??= 'accept'
     this.#inlineProgram(old, config)
     const ports = this.#checked(old, declaration, config)
     return ports === undefined ? undefined : { declaration, config, ports }
@@ -554,34 +573,5 @@ function oldsIn(root: Root, kind: Kind): Old[] {
 const listOf = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
-/** Options of two tables, level by level; those of the second count. */
-function merged(first: Table, second: Table): Record<string, unknown> {
-  const both = Object.entries(second).map(([name, value]) => {
-    const below = first[name]
-    return [name, isTable(below) && isTable(value) ? merged(below, value) : value]
-  })
-  return { ...first, ...Object.fromEntries(both) }
-}
-
 /** The component of `id.port`. */
 const ownerOf = (output: string) => output.replace(/\..*$/s, '')
-
-/** Removes what stands at a path, and objects that are empty then; false if nothing stands there. */
-function removeAt(config: Record<string, unknown>, segments: Segments): boolean {
-  const last = segments.at(-1)
-  if (last === undefined) return false
-  const parents: unknown[] = [config]
-  for (const segment of segments.slice(0, -1)) {
-    const parent = parents.at(-1)
-    parents.push(Array.isArray(parent) ? parent[Number(segment)] : isTable(parent) ? parent[segment] : undefined)
-  }
-  const holder = parents.at(-1)
-  if (Array.isArray(holder)) {
-    if (Number(last) >= holder.length) return false
-    holder.splice(Number(last), 1)
-    return true
-  }
-  if (!isTable(holder) || !Object.hasOwn(holder, last)) return false
-  delete (holder as Record<string, unknown>)[last]
-  return true
-}

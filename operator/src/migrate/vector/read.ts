@@ -11,9 +11,20 @@ export type Table = Readonly<Record<string, unknown>>
 export interface Root {
   readonly file: string
   readonly config: Table
+  /** The resource of an operator for Vector that it stands in. */
+  readonly resource?: Resource
   /** The line of what stands at a path, from 1; where nothing stands, that of its nearest parent. */
   lineOf(path: Segments): number
 }
+
+export interface Resource {
+  readonly kind: string
+  readonly name: string
+  readonly namespace?: string | undefined
+}
+
+/** Resources of the operator for Vector that describe agents, and hold no components. */
+const ofAgents: ReadonlySet<string> = new Set(['Vector', 'VectorAggregator', 'ClusterVectorAggregator'])
 
 const isConfig = (table: Table) => ['sources', 'transforms', 'sinks'].some((list) => isTable(table[list]))
 
@@ -73,9 +84,31 @@ function documentRoots(
     config,
     lineOf: (inner) => lineOf([...path, ...inner]),
   })
-  const { kind, spec, data, customConfig } = document.value
+  const { kind, spec, data, customConfig, metadata, apiVersion, role } = document.value
+  const isOfOperator = typeof apiVersion === 'string' && apiVersion.startsWith('observability.kaasops.io/')
+  if (isOfOperator && typeof kind === 'string' && ofAgents.has(kind)) {
+    gaps.push({
+      file,
+      line: lineOf(['kind']),
+      subject: kind,
+      reason: 'the resource describes agents, and a Pipeline has none',
+      nearest: 'The Agent `node` of the installation runs Pipelines. Set resources and tolerations in an Agent.',
+      isReplaced: true,
+    })
+    return [{ ...below([], {}), resource: resourceOf(kind, metadata) }]
+  }
+  if (isTable(customConfig) && isConfig(customConfig) && typeof role === 'string' && /aggregator/i.test(role)) {
+    gaps.push({
+      file,
+      line: lineOf(['role']),
+      subject: `role: ${role}`,
+      reason: 'the agents of a node run the Pipeline, unless an Agent of mode Aggregator selects it',
+      nearest: 'Create an Agent with `spec.mode: Aggregator` that selects the Pipeline.',
+    })
+  }
   if (isTable(customConfig) && isConfig(customConfig)) return [below(['customConfig'], customConfig)]
-  if (typeof kind === 'string' && isTable(spec) && isConfig(spec)) return [below(['spec'], spec)]
+  if (typeof kind === 'string' && isTable(spec) && isConfig(spec))
+    return [{ ...below(['spec'], spec), resource: resourceOf(kind, metadata) }]
   if (kind === 'ConfigMap' && isTable(data)) {
     return Object.entries(data).flatMap(([name, inner]) => {
       if (typeof inner !== 'string') return []
@@ -85,4 +118,37 @@ function documentRoots(
     })
   }
   return isConfig(document.value) ? [below([], document.value)] : []
+}
+
+function resourceOf(kind: string, metadata: unknown): Resource {
+  const { name, namespace } = isTable(metadata) ? metadata : {}
+  return {
+    kind,
+    name: typeof name === 'string' ? name : kind.toLowerCase(),
+    namespace: typeof namespace === 'string' ? namespace : undefined,
+  }
+}
+
+/** Components of several resources beside each other: as the operator does, their ids begin with the name of their resource. */
+export function withScopes(roots: readonly Root[]): readonly Root[] {
+  const resources = roots.filter(({ resource }) => resource !== undefined)
+  if (resources.length < 2) return roots
+  return roots.map((root) => {
+    const { resource, config } = root
+    if (resource === undefined) return root
+    const prefix = `${[...(resource.namespace === undefined ? [] : [resource.namespace]), resource.name].join('-').replaceAll('.', '-')}-`
+    const lists = (['sources', 'transforms', 'sinks'] as const).flatMap((kind) => {
+      const table = config[kind]
+      if (!isTable(table)) return []
+      const entries = Object.entries(table).map(([id, given]) => {
+        const inputs = isTable(given) ? given['inputs'] : undefined
+        const list = Array.isArray(inputs) ? inputs.map((input) => `${prefix}${String(input)}`) : inputs
+        return [`${prefix}${id}`, isTable(given) && list !== undefined ? { ...given, inputs: list } : given]
+      })
+      return [[kind, Object.fromEntries(entries)]]
+    })
+    const lineOf = (path: Segments) =>
+      root.lineOf(path.map((segment, index) => (index === 1 ? String(segment).replace(prefix, '') : segment)))
+    return { ...root, config: { ...config, ...Object.fromEntries(lists) }, lineOf }
+  })
 }

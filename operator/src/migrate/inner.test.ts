@@ -1,0 +1,235 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Fluent Bit are meant
+// Configurations within other files: which agent knows them, in which lines they stand, and what becomes of Secrets beside them.
+
+import { expect, test } from 'vitest'
+import { lint } from '../testing/conversions.ts'
+import { agentFor } from './agents.ts'
+import { Draft, type NamedText } from './draft.ts'
+import { secretsIn } from './inner.ts'
+
+function convert(...files: NamedText[]) {
+  const found = agentFor(files)
+  if (found === undefined) throw new Error('No agent knows the files.')
+  const draft = new Draft()
+  for (const file of found.files) for (const [name, key] of secretsIn(file)) draft.secrets.set(name, key)
+  found.agent.convert(found.files, () => [], draft)
+  const document = draft.document({ name: 'converted' })
+  return {
+    agent: found.agent.name,
+    text: document.toString({ lineWidth: 0 }),
+    resource: document.toJSON(),
+    gaps: draft.gaps,
+  }
+}
+
+const yaml = (text: string): NamedText => ({ file: 'values.yaml', text })
+const indented = (text: string, by: number) => text.replace(/^(?=.)/gm, ' '.repeat(by))
+
+const vector = `customConfig:
+  sources:
+    logs: { type: kubernetes_logs }
+  sinks:
+    out:
+      type: loki
+      inputs: [logs]
+      endpoint: http://loki:3100
+      labels: { a: b }
+      encoding: { codec: json }
+      frobnicate: 1
+`
+const fluentBit = `config:
+  inputs: |
+    [INPUT]
+        Name tail
+        Path /var/log/containers/*.log
+        Tag kube.*
+        multiline.parser docker, cri
+  filters: ""
+  outputs: |
+    [OUTPUT]
+        Name stdout
+        Match *
+        Frobnicate 1
+`
+const otel = `config:
+  receivers: { filelog: { include: [/var/log/pods/*/*/*.log] } }
+  exporters: { debug: {} }
+  service: { pipelines: { logs: { receivers: [filelog], exporters: [debug] } } }
+`
+
+test.each([
+  { name: 'a HelmRelease', before: 'kind: HelmRelease\nspec:\n  chart: { spec: { chart: x } }\n  values:\n', by: 4 },
+  { name: 'an Application', before: 'kind: Application\nspec:\n  source:\n    helm:\n      valuesObject:\n', by: 8 },
+  {
+    name: 'texts of an Application',
+    before: 'kind: Application\nspec:\n  source:\n    helm:\n      values: |\n',
+    by: 8,
+  },
+  {
+    name: 'several sources',
+    before: 'kind: Application\nspec:\n  sources:\n    - ref: x\n    - helm:\n        values: |\n',
+    by: 10,
+  },
+  { name: 'an umbrella chart', before: 'grafana:\n  replicas: 1\nlogs:\n', by: 2 },
+  { name: 'an umbrella in a HelmRelease', before: 'kind: HelmRelease\nspec:\n  values:\n    logs:\n', by: 6 },
+  { name: 'another document', before: 'kind: Namespace\n---\nkind: HelmRelease\nspec:\n  values:\n', by: 4 },
+  {
+    name: 'a list',
+    before: 'kind: List\nitems:\n  - kind: Namespace\n  - kind: HelmRelease\n    spec:\n      values:\n',
+    by: 8,
+  },
+])('values in $name are found, and keep their lines', async ({ before, by }) => {
+  for (const [values, agent] of [
+    [vector, 'vector'],
+    [fluentBit, 'fluent-bit'],
+    [otel, 'otel'],
+  ] as const) {
+    const text = before + indented(values, by)
+    const found = convert(yaml(text))
+    expect(found.agent).toBe(agent)
+    if (agent !== 'otel') {
+      const line = 1 + text.slice(0, text.toLowerCase().indexOf('frobnicate')).split('\n').length - 1
+      expect(found.gaps.find(({ subject }) => /frobnicate/.test(subject))).toMatchObject({ file: 'values.yaml', line })
+    }
+    expect(await lint(found.text)).toEqual([])
+  }
+})
+
+test('files of a ConfigMap include one another, whatever their order is', async () => {
+  const { agent, text, gaps, resource } = convert(
+    yaml(`kind: ConfigMap
+data:
+  a.lua: |
+    function cb(tag, ts, record)
+      return 0, ts, record
+    end
+  fluent-bit.conf: |
+    [SERVICE]
+        Parsers_File parsers.conf
+    @INCLUDE input-*.conf
+    @INCLUDE output.conf
+  output.conf: |
+    [OUTPUT]
+        Name loki
+        Match *
+        Host loki
+  input-kubernetes.conf: |
+    [INPUT]
+        Name tail
+        Path /var/log/containers/*.log
+        Parser own
+        Tag kube.*
+    [FILTER]
+        Name lua
+        Match *
+        script a.lua
+        call cb
+  parsers.conf: |
+    [PARSER]
+        Name own
+        Format regex
+        Regex ^(?<time>[^ ]+) (?<stream>stdout|stderr) (?<logtag>[^ ]*) (?<message>.*)$
+        Time_Key time
+        Time_Format %Y-%m-%dT%H:%M:%S.%L%z
+`),
+  )
+  expect(agent).toBe('fluent-bit')
+  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([['filter lua', 23]])
+  expect(text).toContain('# Its program:\n    # function cb(tag, ts, record)\n')
+  expect(resource.spec.sinks).toHaveLength(1)
+  expect(await lint(text)).toEqual([])
+})
+
+test('a Secret holds a configuration in base64', () => {
+  const inner = '[INPUT]\n  Name tail\n  Path /srv/*.log\n  Tag a\n[OUTPUT]\n  Name stdout\n  Match *\n'
+  const { agent, resource } = convert(
+    yaml(`kind: Secret\ndata:\n  fluent-bit.conf: ${Buffer.from(inner).toString('base64')}\n`),
+  )
+  expect(agent).toBe('fluent-bit')
+  expect(resource.spec.sources[0].config.include).toEqual(['/srv/*.log'])
+})
+
+test('what values of Fluent Bit leave out is as the chart has it', async () => {
+  const { resource, text } = convert(
+    yaml('config:\n  outputs: |\n    [OUTPUT]\n        Name loki\n        Match kube.*\n        Host loki\n'),
+  )
+  expect(resource.spec.sources[0].type).toBe('orchestrator_logs')
+  expect(text).toContain('.kubernetes = filter(')
+  expect(resource.spec.sinks.map(({ type }: { type: string }) => type)).toEqual(['log_aggregator'])
+  expect(await lint(text)).toEqual([])
+})
+
+test('templates among values of Fluent Bit are gaps', () => {
+  const { gaps } = convert(yaml(fluentBit.replace('Frobnicate 1', 'Alias {{ .Release.Name }}')))
+  expect(gaps.map(({ subject, line }) => [subject, line])).toContainEqual(['{{ .Release.Name }}', 13])
+})
+
+test('files of a chart of Fluentd follow one another', async () => {
+  const { agent, resource, text } = convert(
+    yaml(`fileConfigs:
+  01_sources.conf: |-
+    <source>
+      @type tail
+      path /var/log/containers/*.log
+      tag kubernetes.*
+      @label @OUT
+      <parse>
+        @type cri
+      </parse>
+    </source>
+  04_outputs.conf: |-
+    <label @OUT>
+      <match **>
+        @type stdout
+      </match>
+    </label>
+`),
+  )
+  expect(agent).toBe('fluentd')
+  expect(resource.spec.sinks[0].type).toBe('console')
+  expect(await lint(text)).toEqual([])
+})
+
+test('variables that stand for keys of Secrets are references to them', () => {
+  const { resource, gaps } = convert(
+    yaml(`env:
+  - name: PASSWORD
+    valueFrom: { secretKeyRef: { name: es.user, key: pass.word } }
+  - name: HOST
+    value: es.logging
+config:
+  inputs: |
+    [INPUT]
+        Name tail
+        Path /srv/a.log
+        Tag a
+  filters: ""
+  outputs: |
+    [OUTPUT]
+        Name es
+        Match *
+        Host \${HOST}
+        HTTP_User u-\${PASSWORD}
+        HTTP_Passwd \${PASSWORD}
+`),
+  )
+  const [sink] = resource.spec.sinks
+  expect(sink.config).toMatchObject({
+    endpoints: ['http://es.logging:9200'],
+    auth: {
+      user: 'u-SECRET[es-user.pass.word]',
+      password: { valueFrom: { secretKeyRef: { name: 'es.user', namespace: 'penstock-system', key: 'pass.word' } } },
+    },
+  })
+  expect(resource.spec.secrets).toEqual([{ alias: 'es-user', secretName: 'es.user', namespace: 'penstock-system' }])
+  expect(gaps.filter(({ subject }) => subject === 'Secret es.user')).toMatchObject([{ isReplaced: true }])
+})
+
+test('an input whose tag no output matches is left out, and reported', () => {
+  const { resource, gaps } = convert({
+    file: 'fluent-bit.conf',
+    text: '[INPUT]\n  Name tail\n  Path /a.log\n  Tag a\n[INPUT]\n  Name tail\n  Path /b.log\n  Tag b\n[OUTPUT]\n  Name stdout\n  Match a\n',
+  })
+  expect(resource.spec.sources).toHaveLength(1)
+  expect(gaps.map(({ subject, line }) => [subject, line])).toContainEqual(['input tail', 5])
+})

@@ -1,0 +1,122 @@
+// Texts within other texts: files in a ConfigMap or a Secret, blocks among the values of a chart, and values within a HelmRelease or an
+// Application. Each comes in the lines where it stands, so whatever is said of it names the line of the file that was given.
+
+import { isScalar, isSeq, isMap as isYamlMap, type Node, parseAllDocuments } from 'yaml'
+import type { Included, NamedText, SecretKey } from './draft.ts'
+import { below, isList, isMap, type Tree, textOf } from './loki/tree.ts'
+import { treesOf } from './loki/yaml.ts'
+
+/** A text that has the name of a file where it stands. */
+export interface Inner extends NamedText {
+  readonly name: string
+}
+
+/** Deeper structures than this hold no configuration. */
+const maxDepth = 8
+
+/** Whether a text begins as a document of YAML or JSON does. */
+export function isYamlLike(text: string): boolean {
+  const line = /^\uFEFF?(?:\s*(?:#.*)?\n)*(.*)/.exec(text)?.[1] ?? ''
+  return /^(?:---|%YAML|[\w"'./-]+\s*:(?:\s|$)|- |\{)/.test(line)
+}
+
+/** The text of a setting, in its own lines: a block begins in the line after its key. */
+function innerText(tree: Tree): string {
+  const text = textOf(tree) ?? ''
+  return '\n'.repeat(text.includes('\n') ? tree.line : tree.line - 1) + text
+}
+
+/** All texts of a document whose content is wanted, with the names of their keys. In a Secret they may be in base64. */
+export function innerTexts(given: NamedText, isWanted: (text: string) => boolean): readonly Inner[] {
+  const found: Inner[] = []
+  const walk = (name: string, tree: Tree, depth: number): void => {
+    if (depth > maxDepth) return
+    if (isMap(tree)) for (const [key, item] of tree.value) walk(key, item, depth + 1)
+    else if (isList(tree)) for (const item of tree.value) walk(name, item, depth + 1)
+    else {
+      const text = textOf(tree)
+      if (text !== undefined && isWanted(text)) found.push({ file: given.file, name, text: innerText(tree) })
+    }
+  }
+  for (const tree of treesOf(given, [])) {
+    walk('', tree, 0)
+    if (textOf(below(tree, 'kind')) !== 'Secret') continue
+    const data = below(tree, 'data')
+    if (!isMap(data)) continue
+    for (const [name, item] of data.value) {
+      const text = Buffer.from(textOf(item) ?? '', 'base64').toString('utf8')
+      if (isWanted(text)) found.push({ file: given.file, name, text: '\n'.repeat(item.line - 1) + text })
+    }
+  }
+  return found
+}
+
+/** Includes that find files standing beside each other in a ConfigMap, by the last part of their path. */
+export function includedFrom(inners: readonly Inner[], included: Included): Included {
+  return (path, from) => {
+    const wanted = path.split('/').at(-1) ?? path
+    const pattern = new RegExp(`^${wanted.split('*').map(RegExp.escape).join('.*')}$`)
+    const beside = inners.filter(({ name }) => pattern.test(name))
+    return beside.length > 0 ? beside : included(path, from)
+  }
+}
+
+/**
+ * The documents and tables in a text that may hold a configuration: documents of a file, items of a list, values of a HelmRelease or an
+ * Application, and the values of each chart among those of an umbrella chart.
+ */
+export function partsOf({ file, text }: NamedText): readonly NamedText[] {
+  const documents = parseAllDocuments(text)
+  if (!Array.isArray(documents) || documents.some(({ errors }) => errors.length > 0)) return []
+  const parts: NamedText[] = []
+  const add = (node: unknown): void => {
+    const [start, end] = (node as Node | null)?.range ?? []
+    if (start === undefined || end === undefined) return
+    if (isScalar(node)) {
+      if (typeof node.value !== 'string') return
+      const lines = text.slice(0, start).split('\n').length
+      const isBlock = node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED'
+      parts.push({ file, text: '\n'.repeat(isBlock ? lines : lines - 1) + node.value })
+    } else if (isYamlMap(node))
+      parts.push({ file, text: text.slice(0, start).replace(/[^\n]/g, ' ') + text.slice(start, end) })
+  }
+  for (const { contents } of documents) {
+    if (!isYamlMap(contents)) continue
+    if (documents.length > 1) {
+      add(contents)
+      continue
+    }
+    const items = contents.get('items')
+    if (isSeq(items)) for (const item of items.items) add(item)
+    if (contents.has('kind')) {
+      add(contents.getIn(['spec', 'values'], true))
+      const one = contents.getIn(['spec', 'source'])
+      const several = contents.getIn(['spec', 'sources'])
+      for (const source of [one, ...(isSeq(several) ? several.items : [])]) {
+        if (!isYamlMap(source)) continue
+        add(source.getIn(['helm', 'valuesObject'], true))
+        add(source.getIn(['helm', 'values'], true))
+      }
+    } else for (const { value } of contents.items) if (isYamlMap(value)) add(value)
+  }
+  return parts
+}
+
+/** Variables that entries of `env` take from keys of Secrets, as in the values of a chart and in resources. */
+export function secretsIn(given: NamedText): ReadonlyMap<string, SecretKey> {
+  const found = new Map<string, SecretKey>()
+  if (!/secretKeyRef/.test(given.text) || !/\.(?:ya?ml|json)$/i.test(given.file)) return found
+  const walk = (tree: Tree, namespace: string | undefined, depth: number): void => {
+    if (depth > maxDepth) return
+    if (isList(tree)) for (const item of tree.value) walk(item, namespace, depth + 1)
+    if (!isMap(tree)) return
+    const reference = below(tree, 'valueFrom', 'secretKeyRef')
+    const variable = textOf(below(tree, 'name'))
+    const [name, key] = [textOf(below(reference, 'name')), textOf(below(reference, 'key'))]
+    if (variable !== undefined && name !== undefined && key !== undefined)
+      found.set(variable, { name, key, namespace, file: tree.file, line: tree.line })
+    for (const item of tree.value.values()) walk(item, namespace, depth + 1)
+  }
+  for (const tree of treesOf(given, [])) walk(tree, textOf(below(tree, 'metadata', 'namespace')), 0)
+  return found
+}

@@ -1,0 +1,61 @@
+// Resources of an operator for Vector: their namespaces, ids that several of them have, and those that hold no components.
+
+import { expect, test } from 'vitest'
+import { converted, lint } from '../../testing/conversions.ts'
+import { convertVector } from './convert.ts'
+import { isVector } from './read.ts'
+
+const head = (kind: string, name: string, namespace?: string) =>
+  `apiVersion: observability.kaasops.io/v1alpha1\nkind: ${kind}\nmetadata: { name: ${name}${namespace === undefined ? '' : `, namespace: ${namespace}`} }\nspec:\n`
+const components = `  sources:
+    logs: { type: kubernetes_logs }
+  transforms:
+    add: { type: remap, inputs: [logs], source: .pod = .kubernetes.pod_name }
+  sinks:
+    out: { type: loki, inputs: [add], endpoint: 'http://loki:3100', labels: { a: b }, encoding: { codec: json }, no: 1 }
+`
+const convert = (text: string, namespace?: string) => converted(convertVector, [{ file: 'v.yaml', text }], namespace)
+
+test('a VectorPipeline reads the pods of its namespace, a ClusterVectorPipeline those of all', async () => {
+  const { document, resource, gaps } = convert(
+    `${head('VectorPipeline', 'app', 'shop')}${components}---\n${head('ClusterVectorPipeline', 'all')}${components}`,
+  )
+  const sources = resource.spec.sources as { name: string; selector?: object }[]
+  expect(sources.map(({ name, selector }) => [name, selector])).toEqual([
+    ['shop-app-logs', { namespaces: { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } } }],
+    ['all-logs', undefined],
+  ])
+  expect(resource.spec.sinks).toMatchObject([{ inputs: ['shop-app-add'] }, { inputs: ['all-add'] }])
+  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([
+    ['shop-app-out: no', 10],
+    ['all-out: no', 21],
+  ])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a Pipeline of a namespace needs no selector', async () => {
+  const { document, resource } = convert(`${head('VectorPipeline', 'app', 'shop')}${components}`, 'shop')
+  expect(resource.spec.sources[0].selector).toBeUndefined()
+  expect(resource.spec.sources[0].name).toBe('logs')
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a VectorPipeline without a namespace is a gap', () => {
+  const { gaps } = convert(`${head('VectorPipeline', 'app')}${components}`)
+  expect(gaps.map(({ reason }) => reason)).toContain(
+    'a VectorPipeline reads the pods of its namespace, which the file does not say',
+  )
+})
+
+test.each(['Vector', 'VectorAggregator', 'ClusterVectorAggregator'])('%s holds no components', async (kind) => {
+  const text = `${head(kind, 'vector', 'logging')}  agent: { image: x }\n`
+  expect(isVector({ file: 'v.yaml', text })).toBe(true)
+  const { document, gaps } = convert(text)
+  expect(gaps[0]).toMatchObject({ subject: kind, line: 2, isReplaced: true })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('values for an aggregator say which Agent runs them', () => {
+  const { gaps } = convert(`role: Aggregator\ncustomConfig:\n${components}`)
+  expect(gaps[0]).toMatchObject({ subject: 'role: Aggregator', line: 1 })
+})

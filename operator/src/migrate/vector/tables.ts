@@ -1,0 +1,34 @@
+// Tables of options: one laid over another, and one without what stands at a path.
+
+import type { Segments } from '@penstock/agent/config'
+import { isTable } from '@penstock/agent/schema'
+import type { Table } from './read.ts'
+
+/** Options of two tables, level by level; those of the second count. */
+export function merged(first: Table, second: Table): Record<string, unknown> {
+  const both = Object.entries(second).map(([name, value]) => {
+    const below = first[name]
+    return [name, isTable(below) && isTable(value) ? merged(below, value) : value]
+  })
+  return { ...first, ...Object.fromEntries(both) }
+}
+
+/** Removes what stands at a path, and objects that are empty then; false if nothing stands there. */
+export function removeAt(config: Record<string, unknown>, segments: Segments): boolean {
+  const last = segments.at(-1)
+  if (last === undefined) return false
+  const parents: unknown[] = [config]
+  for (const segment of segments.slice(0, -1)) {
+    const parent = parents.at(-1)
+    parents.push(Array.isArray(parent) ? parent[Number(segment)] : isTable(parent) ? parent[segment] : undefined)
+  }
+  const holder = parents.at(-1)
+  if (Array.isArray(holder)) {
+    if (Number(last) >= holder.length) return false
+    holder.splice(Number(last), 1)
+    return true
+  }
+  if (!isTable(holder) || !Object.hasOwn(holder, last)) return false
+  delete (holder as Record<string, unknown>)[last]
+  return true
+}
