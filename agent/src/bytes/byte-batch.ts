@@ -5,11 +5,13 @@ import { type Holders, type LogBatch, shareBetween } from '../event/batch.ts'
 import type { Body } from '../event/body.ts'
 import { type Deferral, DeferredEvent } from '../event/deferred.ts'
 import type { Finalizer } from '../event/finalizer.ts'
-import { LogEvent } from '../event/log.ts'
+import type { EventMetadata, LogEvent } from '../event/log.ts'
 import { copyObject, setField, type Value, type ValueObject } from '../event/value.ts'
-import { writeJsonTo } from '../formats/json.ts'
+import { isFailedJson, parseJson, writeJsonTo } from '../formats/json.ts'
 import type { ByteLines, LineLikeness, LineTimes } from './byte-lines.ts'
-import { type ByteEdits, Form } from './form.ts'
+import { type Column, noColumns, noValue, untouched } from './columns.ts'
+import { Computation, type Fate } from './computation.ts'
+import { type ByteEdit, type ByteEdits, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
 import type { Plan } from './plan.ts'
 
@@ -42,6 +44,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /** The first line, where there are no items. */
   readonly #first: number
   readonly #objects: readonly LogEvent[]
+  /** What programs have computed, by the number of the column. */
+  readonly #columns: readonly Column[]
   readonly #sizes: Int32Array
   #events: LogEvent[] | undefined
   #groups: { readonly fields: readonly string[]; readonly groups: Int32Array | undefined } | undefined
@@ -53,6 +57,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     this.#items = parts.items
     this.#first = parts.first
     this.#objects = parts.objects
+    this.#columns = parts.columns
     this.#sizes = parts.sizes
     this.count = parts.sizes.length
     let bytes = 0
@@ -76,8 +81,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     const form = Form.asRead
     const kernel = lines.enter()
     const plan = lines.origin.plan(kernel, form)
-    const sizes = measure(kernel, lines, plan, items, objects)
-    return new ByteBatch({ lines, form, items, first: 0, objects, sizes }, finalizer)
+    const parts = { lines, form, items, first: 0, objects, columns: noColumns }
+    return new ByteBatch({ ...parts, sizes: measure(kernel, plan, parts, items?.length ?? lines.count) }, finalizer)
   }
 
   /** Events that are lines. */
@@ -137,16 +142,15 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /** False if the kernel cannot do it. */
   #writeLine(line: number, body: Body, hidden: readonly string[], isQuoted = false): boolean {
     const form = hidden.length === 0 ? this.#form : this.#form.without(hidden)
-    const lines = this.#lines
-    const kernel = lines.enterFor(form)
-    const plan = lines.origin.plan(kernel, form)
-    if (!plan.isPossible) return false
-    plan.enter(kernel)
+    const kernel = this.#lines.enterFor(form)
+    const plan = this.#planOf(kernel, form)
+    if (plan === undefined) return false
+    plan.enter(kernel, this.#columns)
     const { call } = kernel
     const output = kernel.at('output')
     let end = 0
-    if (isQuoted) end = call.writeQuoted(line, plan.count, form.parses)
-    else if (call.write(line, line + 1, plan.count, form.parses, 0, 0) === 1) end = kernel.writtenEnds[0] as number
+    if (isQuoted) end = call.writeQuoted(line, plan.count, plan.mode)
+    else if (call.write(line, line + 1, plan.count, plan.mode, 0, 0) === 1) end = kernel.writtenEnds[0] as number
     if (end === 0) return false
     const length = end - output
     body.reserve(length)
@@ -155,26 +159,54 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return true
   }
 
+  /** The plan of a form, whose lines are in the kernel; undefined if the kernel cannot do it. */
+  #planOf(kernel: Kernel, form: Form): Plan | undefined {
+    const lines = this.#lines
+    const plan = lines.origin.plan(kernel, form)
+    if (!plan.isPossible) return undefined
+    // The plan may have brought other names, or another source's, into the kernel.
+    lines.enterFor(form)
+    return plan
+  }
+
   /** A field of the event of a line. */
   fieldOf(line: number, name: string): Value | undefined {
-    const { members, parses, merges } = this.#form
-    if (members.has(name)) return members.get(name)
+    const member = this.#form.members.get(name)
+    if (member === undefined) return this.#unchanged(line, name)
+    if (member.is !== 'computed') return this.#edited(line, member)
+    const { places, values } = this.#columns[member.column] as Column
+    const place = places[line] as number
+    if (place !== untouched) return place === noValue ? undefined : values[place]
+    return member.under === undefined ? this.#unchanged(line, name) : this.#edited(line, member.under)
+  }
+
+  #edited(line: number, edit: ByteEdit): Value | undefined {
+    if (edit.is === 'moved') return this.#unchanged(line, edit.from) ?? null
+    return edit.is === 'constant' ? edit.value : undefined
+  }
+
+  /** A field as the message or the source has it. */
+  #unchanged(line: number, name: string): Value | undefined {
     const lines = this.#lines
-    if (parses) {
-      const value = lines.member(line, name)
-      if (value !== undefined || !merges) return value
-    }
-    return lines.field(line, name)
+    const { hasOrigin, parsing, spreads } = this.#form
+    if (name === parsing?.under) return this.#object(line, parsing.field)
+    const value = spreads ? lines.member(line, name) : undefined
+    return value === undefined && hasOrigin ? lines.field(line, name) : value
+  }
+
+  /** The object in the message of a line, which the kernel has read. */
+  #object(line: number, field: string): Value {
+    const text = this.#lines.field(line, field)
+    const value = typeof text === 'string' ? parseJson(text) : null
+    return isFailedJson(value) ? null : value
   }
 
   slice(from: number, to: number): LogBatch {
     const part = new ByteBatch(
       {
-        lines: this.#lines,
-        form: this.#form,
+        ...this.#parts,
         items: this.#items?.subarray(from, to),
         first: this.#first + from,
-        objects: this.#objects,
         sizes: this.#sizes.subarray(from, to),
       },
       this.finalizer,
@@ -184,19 +216,20 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return part
   }
 
+  get #parts(): Parts {
+    return {
+      lines: this.#lines,
+      form: this.#form,
+      items: this.#items,
+      first: this.#first,
+      objects: this.#objects,
+      columns: this.#columns,
+      sizes: this.#sizes,
+    }
+  }
+
   share(): LogBatch {
-    const { finalizer } = this
-    const other = new ByteBatch(
-      {
-        lines: this.#lines,
-        form: this.#form,
-        items: this.#items,
-        first: this.#first,
-        objects: this.#objects,
-        sizes: this.#sizes,
-      },
-      finalizer,
-    )
+    const other = new ByteBatch(this.#parts, this.finalizer)
     other.#events = this.#events
     shareBetween(this, other)
     return other
@@ -218,78 +251,62 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     if (form === undefined) return undefined
     const lines = this.#lines
     const kernel = lines.enterFor(form)
-    const plan = lines.origin.plan(kernel, form)
-    if (!plan.isPossible) return undefined
-    // The plan may have brought other names, or another source's, into the kernel.
-    lines.enterFor(form)
-    const fates = this.#fatesOf(kernel, edits, form, ended)
+    const plan = this.#planOf(kernel, form)
+    if (plan === undefined) return undefined
+    const fates = this.#fatesOf(kernel, form)
+    const columns = this.#compute(kernel, edits, form, fates, ended)
     let items = this.#items
     let first = this.#first
     const objects: LogEvent[] = []
-    if (items !== undefined || fates.some((fate) => fate !== stays)) {
+    if (items !== undefined || fates.some((fate) => fate !== 'stays')) {
       items = this.#through(fates, objects, one)
       first = 0
     }
-    const count = items?.length ?? this.count
-    const sizes = measure(lines.enterFor(form), lines, plan, items, objects, first, count)
-    const next = new ByteBatch({ lines, form, items, first, objects, sizes }, this.finalizer)
+    const parts = { lines, form, items, first, objects, columns }
+    const sizes = measure(lines.enterFor(form), plan, parts, items?.length ?? this.count)
+    const next = new ByteBatch({ ...parts, sizes }, this.finalizer)
     next.shared = false
     this.done()
     if (next.count === 0) next.done()
     return next
   }
 
-  /** What becomes of each event. The lines are in the kernel. */
-  #fatesOf(kernel: Kernel, edits: ByteEdits, form: Form, ended: (end: object) => boolean): Uint8Array {
+  /** What becomes of each event by its text. The lines are in the kernel. */
+  #fatesOf(kernel: Kernel, form: Form): Fate[] {
     const isOdd = kernel.at('isOdd')
     const parses = form.parses && !this.#form.parses
-    const fates = new Uint8Array(this.count)
+    const fates: Fate[] = []
     for (let index = 0; index < this.count; index++) {
       const line = this.#line(index)
-      if (line < 0 || (parses && ((kernel.flags[line] as number) & isOdd) !== 0)) fates[index] = runs
+      const runs = line < 0 || (parses && ((kernel.flags[line] as number) & isOdd) !== 0)
+      fates.push(runs ? 'runs' : 'stays')
     }
-    const { guards, parsing } = edits
-    const seen = parsing === undefined ? undefined : this.#form.after(parsing)
-    if (guards.length > 0 && seen !== undefined) this.#guard(guards, seen, fates, ended)
     return fates
   }
 
-  /** Asks the guards about events that would stay lines; once for those that are alike. */
-  #guard(guards: ByteEdits['guards'], form: Form, fates: Uint8Array, ended: (end: object) => boolean): void {
-    const seen = new ByteBatch(
-      {
-        lines: this.#lines,
-        form,
-        items: this.#items,
-        first: this.#first,
-        objects: this.#objects,
-        sizes: this.#sizes,
-      },
-      this.finalizer,
-    )
-    for (const { fields, endOf } of guards) {
-      const groups = seen.groups(fields)
-      const known = new Map<number, object | undefined>()
-      for (let index = 0; index < this.count; index++) {
-        if (fates[index] !== stays) continue
-        const group = groups?.[index] ?? -1
-        const isKnown = group >= 0 && known.has(group)
-        const { metadata } = this.#lines.origin
-        const end = isKnown ? known.get(group) : endOf(new LogEvent(seen.fieldsOf(index, fields), metadata))
-        if (group >= 0 && !isKnown) known.set(group, end)
-        if (end !== undefined) fates[index] = ended(end) ? ends : runs
-      }
-    }
-    seen.done()
+  /** Runs the units of a program for events that would stay lines; gives the columns of the form after it. */
+  #compute(
+    kernel: Kernel,
+    { units, bare }: ByteEdits,
+    { newColumns }: Form,
+    fates: Fate[],
+    ended: (end: object) => boolean,
+  ): readonly Column[] {
+    if (units.length === 0 && newColumns.length === 0) return this.#columns
+    const before = new ByteBatch({ ...this.#parts, form: this.#form.after(bare) ?? this.#form }, this.finalizer)
+    const computation = new Computation(kernel, this.#lines.count, before, this.#columns, newColumns)
+    const columns = computation.run(units, fates, ended)
+    before.done()
+    return columns
   }
 
   /** What becomes of the events one by one: lines that stay lines, and objects for which the program runs. */
-  #through(fates: Uint8Array, objects: LogEvent[], one: (event: LogEvent, kept: LogEvent[]) => void): Int32Array {
+  #through(fates: readonly Fate[], objects: LogEvent[], one: (event: LogEvent, kept: LogEvent[]) => void): Int32Array {
     const items: number[] = []
     for (let index = 0; index < this.count; index++) {
       const line = this.#line(index)
-      if (fates[index] === stays) items.push(line)
-      if (fates[index] !== runs) continue
+      if (fates[index] === 'stays') items.push(line)
+      if (fates[index] !== 'runs') continue
       const event = this.#event(index)
       const before = objects.length
       one(this.shared && line < 0 ? event.measuredCopy() : event, objects)
@@ -320,17 +337,16 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   }
 
   #writeLines(index: number, first: number, count: number, target: ByteTarget): void {
-    const { parses } = this.#form
-    const lines = this.#lines
     const { body, prefix, suffix } = target
     let done = 0
     while (done < count) {
-      const kernel = lines.enterFor(this.#form)
-      const plan = lines.origin.plan(kernel, this.#form)
-      plan.enter(kernel)
+      const kernel = this.#lines.enterFor(this.#form)
+      const plan = this.#planOf(kernel, this.#form)
+      if (plan === undefined) throw new Error('Lines are in a form that the kernel cannot write.')
+      plan.enter(kernel, this.#columns)
       if (prefix !== undefined) kernel.memory.set(prefix, kernel.at('prefix'))
       const from = first + done
-      const written = kernel.call.write(from, first + count, plan.count, parses, prefix?.length ?? 0, suffix)
+      const written = kernel.call.write(from, first + count, plan.count, plan.mode, prefix?.length ?? 0, suffix)
       if (written === 0) {
         // It alone is longer than the kernel's place for it.
         target.object(this.#event(index + done))
@@ -360,20 +376,23 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     if (known?.fields === fields) return known.groups
     const likeness = this.#likenessOf(fields, second)
     const groups = likeness === undefined ? undefined : this.#byEvent(this.#lines.groups(likeness))
+    if (groups !== undefined) this.#split(groups, fields)
     this.#groups = { fields, groups }
     return groups
   }
 
-  /** What of lines makes their events alike; undefined if no two are. */
+  /** What of lines makes their events alike, beside columns; undefined if no two are. */
   #likenessOf(fields: readonly string[], second: string | undefined): LineLikeness | undefined {
-    const { members, parses, merges } = this.#form
+    const { parsing, spreads, hasOrigin } = this.#form
     const names: string[] = []
     let byStream = false
     let bySecond = false
-    for (const name of fields) {
-      if (members.has(name)) continue
-      if (parses) names.push(name)
-      if (parses && !merges) continue
+    for (const field of fields) {
+      const name = this.#unchangedIn(field)
+      if (name === undefined) continue
+      if (name === parsing?.under) return undefined
+      if (spreads) names.push(name)
+      if (!hasOrigin) continue
       const part = this.#lines.origin.partOf(name)
       if (part === 'stream') byStream = true
       else if (part === 'time' && name === second) bySecond = true
@@ -382,11 +401,38 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return { members: names, stream: byStream, second: bySecond }
   }
 
+  /** The field of the message or the source that a field may be; undefined if it is none. */
+  #unchangedIn(field: string): string | undefined {
+    const member = this.#form.members.get(field)
+    const edit = member?.is === 'computed' ? member.under : member
+    if (edit === undefined) return field
+    return edit.is === 'moved' ? edit.from : undefined
+  }
+
   #byEvent(groups: Int32Array | undefined): Int32Array | undefined {
     if (groups === undefined) return undefined
     const items = this.#items
-    if (items === undefined) return groups.subarray(this.#first, this.#first + this.count)
+    if (items === undefined) return groups.slice(this.#first, this.#first + this.count)
     return items.map((item) => (item < 0 ? -1 : (groups[item] as number)))
+  }
+
+  /** Parts groups where columns differ. The new ones have the line of their first event as their number, too. */
+  #split(groups: Int32Array, fields: readonly string[]): void {
+    for (const field of fields) {
+      const member = this.#form.members.get(field)
+      if (member?.is !== 'computed') continue
+      const { places, values } = this.#columns[member.column] as Column
+      const firsts = new Map<number, number>()
+      for (let index = 0; index < groups.length; index++) {
+        const group = groups[index] as number
+        if (group < 0) continue
+        const line = this.#line(index)
+        const pair = group * (values.length + 2) + (places[line] as number) + 2
+        const first = firsts.get(pair) ?? line
+        if (first === line) firsts.set(pair, line)
+        groups[index] = first
+      }
+    }
   }
 
   /**
@@ -394,17 +440,25 @@ export class ByteBatch implements LogBatch, Deferral<number> {
    * that place.
    */
   timesBeside(field: string): LineTimes | 'none' | undefined {
-    const { members, parses, merges } = this.#form
     if (this.#events !== undefined) return undefined
-    if (members.has(field) || (parses && !merges) || !this.#lines.origin.has(field)) return 'none'
+    const { members, hasOrigin } = this.#form
+    const member = members.get(field)
+    // Some lines may have their own time there, and others something else.
+    if (member?.is === 'computed') return undefined
+    if (member !== undefined || !hasOrigin || !this.#lines.origin.has(field)) return 'none'
     return this.#lines.origin.partOf(field) === 'time' ? this.#lines.times() : undefined
   }
 
   /** A field that a program or the message has set. */
   memberOf(index: number, field: string): Value | undefined {
-    const { members, parses } = this.#form
-    if (members.has(field)) return members.get(field)
-    return parses ? this.#lines.member(this.#line(index), field) : undefined
+    const { members, spreads } = this.#form
+    if (members.has(field)) return this.fieldOf(this.#line(index), field)
+    return spreads ? this.#lines.member(this.#line(index), field) : undefined
+  }
+
+  /** Metadata of the events that are lines. */
+  get metadata(): EventMetadata {
+    return this.#lines.origin.metadata
   }
 
   /** Whether its events are still lines, and no objects have been made of them. */
@@ -427,10 +481,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   select(places: Int32Array): ByteBatch {
     const sizes = places.map((place) => this.#sizes[place] as number)
     const items = places.map((place) => this.#line(place))
-    const part = new ByteBatch(
-      { lines: this.#lines, form: this.#form, items, first: 0, objects: this.#objects, sizes },
-      this.finalizer,
-    )
+    const part = new ByteBatch({ ...this.#parts, items, first: 0, sizes }, this.finalizer)
     part.shared = this.shared
     this.done()
     return part
@@ -463,18 +514,15 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     body: Body,
   ): Int32Array {
     const form = hidden.length === 0 ? this.#form : this.#form.without(hidden)
-    const lines = this.#lines
-    const kernel = lines.enterFor(form)
-    const plan = lines.origin.plan(kernel, form)
-    if (!plan.isPossible) return noEnds
-    // The plan may have brought other names into the kernel.
-    lines.enterFor(form)
-    plan.enter(kernel)
+    const kernel = this.#lines.enterFor(form)
+    const plan = this.#planOf(kernel, form)
+    if (plan === undefined) return noEnds
+    plan.enter(kernel, this.#columns)
     const first = this.#line(from)
     kernel.timeMs.set(times.ms.subarray(0, count), first)
     kernel.timeNs.set(times.ns.subarray(0, count), first)
     kernel.memory.set(tail, kernel.at('tail'))
-    const written = kernel.call.writeEntries(first, first + count, plan.count, form.parses, tail.length)
+    const written = kernel.call.writeEntries(first, first + count, plan.count, plan.mode, tail.length)
     if (written === 0) return noEnds
     const output = kernel.at('output')
     const length = (kernel.writtenEnds[written - 1] as number) - output
@@ -495,36 +543,29 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
 const noEnds = new Int32Array(0)
 
-// What becomes of an event: a line that stays one, nothing, or what a run of the program leaves.
-const stays = 0
-const ends = 1
-const runs = 2
-
 interface Parts {
   readonly lines: ByteLines
   readonly form: Form
   readonly items: Int32Array | undefined
   readonly first: number
   readonly objects: readonly LogEvent[]
+  readonly columns: readonly Column[]
   readonly sizes: Int32Array
 }
 
 /** Sizes of events. The lines are in the kernel, and read if the form needs it. */
 function measure(
   kernel: Kernel,
-  lines: ByteLines,
   plan: Plan,
-  items: Int32Array | undefined,
-  objects: readonly LogEvent[],
-  first = 0,
-  count = items?.length ?? lines.count,
+  { lines, items, first, objects, columns }: Omit<Parts, 'sizes'>,
+  count: number,
 ): Int32Array {
-  plan.enter(kernel)
+  plan.enter(kernel, columns)
   if (items === undefined) {
-    kernel.call.measure(first, first + count, plan.count, plan.form.parses)
+    kernel.call.measure(first, first + count, plan.count, plan.mode)
     return kernel.sizes.slice(first, first + count)
   }
-  kernel.call.measure(0, lines.count, plan.count, plan.form.parses)
+  kernel.call.measure(0, lines.count, plan.count, plan.mode)
   const sizes = new Int32Array(count)
   for (let index = 0; index < count; index++) {
     const item = items[index] as number

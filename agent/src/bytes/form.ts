@@ -1,53 +1,122 @@
-// What programs have made of the events of a batch whose fields nobody has asked for: the members of the message in place of the event or
-// beside its fields, and members that are then set or removed.
+// What programs have made of the events of a batch whose fields nobody has asked for: the members of the message in place of the event,
+// beside its fields or under one of them, and fields of the root that are then set, moved, removed or computed.
 
 import { joinedKey } from '../event/joined-key.ts'
-import type { LogEvent } from '../event/log.ts'
-import type { Value } from '../event/value.ts'
+import type { EventMetadata, LogEvent } from '../event/log.ts'
+import type { Value, ValueObject } from '../event/value.ts'
 
-/** What keeps some events from being changed, or ends them. */
-export interface ByteGuard {
-  /** Fields of the root that decide, as they are before any member is set or removed. */
-  readonly fields: readonly string[]
-  /** How the program ends for an event; undefined if it goes on. The event has those fields alone. */
-  endOf(event: LogEvent): object | undefined
-}
-
-/** A program whose result is known without a run. */
-export interface ByteEdits {
-  /** In their order. The program goes on where none of them ends it. */
-  readonly guards: readonly ByteGuard[]
-  /** What the guards look at: the same program without guards and members. Undefined if there are no guards. */
-  readonly parsing: ByteEdits | undefined
-  /** The field whose text is parsed as a JSON object; undefined if the program parses nothing. */
-  readonly field: string | undefined
+/** What becomes of a text that is a JSON object. */
+export interface ByteParsing {
+  /** The field with the text. */
+  readonly field: string
   /** Whether the fields from before stay, where the text has no member of that name. */
   readonly merges: boolean
-  /** Members that are then set; undefined: that are removed. */
-  readonly members: ReadonlyMap<string, Value | undefined>
+  /** The field that holds the object; undefined: its members become those of the event. */
+  readonly under: string | undefined
+}
+
+/** What a program makes of a field, whatever the event is. */
+export type ByteEdit =
+  | { readonly is: 'constant'; readonly value: Value }
+  | { readonly is: 'removed' }
+  /** The value that another field, or the same, had before; null if there was none. */
+  | { readonly is: 'moved'; readonly from: string }
+
+/** A part of a program that runs once for events whose values of a few fields are the same. */
+export interface ByteUnit {
+  /** Fields of the root that decide, as they are before any is changed. */
+  readonly reads: readonly string[]
+  /** Fields of the root that it may change. */
+  readonly writes: readonly string[]
+  /**
+   * Runs it on the fields that it reads. Those that it only writes have any value.
+   * @returns how the program ends; undefined if it goes on
+   */
+  run(fields: ValueObject, metadata: EventMetadata): object | undefined
+  /** The fields after the last run. */
+  readonly after: ValueObject
+}
+
+/** A program whose result is known without a run for each event. */
+export interface ByteEdits {
+  readonly parsing: ByteParsing | undefined
+  /** By field. No unit reads or writes it, and it moves none that a unit writes. */
+  readonly edits: ReadonlyMap<string, ByteEdit>
+  /** In their order; no two write the same field, or what another one reads. The program goes on where none of them ends it. */
+  readonly units: readonly ByteUnit[]
+  /** What the units look at: the same program when it has only parsed the text; itself, if that is all that it does. */
+  readonly bare: ByteEdits
   /** Runs the program on an event for which it does not fail. */
   apply(event: LogEvent): void
 }
 
+/** What a field of the root is, where it is not that of the message or of the source. */
+export type Member =
+  | ByteEdit
+  /** What a column of the batch says; where it leaves the field, what is `under` it, or the field of the message or the source. */
+  | { readonly is: 'computed'; readonly column: number; readonly under: ByteEdit | undefined }
+
+/** Where the values of a new column come from: a unit, over those of an older column; or an older column, with null where it has no value. */
+export type ColumnSource =
+  | { readonly unit: number; readonly field: string; readonly over: number | undefined }
+  | { readonly copied: number }
+
+type Members = ReadonlyMap<string, Member>
+
+interface FormParts {
+  readonly parsing: ByteParsing | undefined
+  readonly members: Members
+  readonly columnCount: number
+  readonly newColumns: readonly ColumnSource[]
+  readonly edits: readonly ByteEdits[]
+}
+
+const removed: ByteEdit = { is: 'removed' }
+const nothing: ByteEdit = { is: 'constant', value: null }
+
 export class Form {
-  /** Whether the message is parsed. */
-  readonly parses: boolean
-  readonly merges: boolean
-  readonly members: ReadonlyMap<string, Value | undefined>
+  /** Undefined if the message is not parsed. */
+  readonly parsing: ByteParsing | undefined
+  readonly members: Members
+  /** Columns that a batch of this form has, and the last ones of them, which the last program has added. */
+  readonly columnCount: number
+  readonly newColumns: readonly ColumnSource[]
   /** The programs, in their order. */
   readonly edits: readonly ByteEdits[]
   readonly #next = new WeakMap<ByteEdits, Form>()
   readonly #less = new Map<string, Form>()
 
-  private constructor(parses: boolean, merges: boolean, members: Form['members'], edits: readonly ByteEdits[]) {
-    this.parses = parses
-    this.merges = merges
+  private constructor({ parsing, members, columnCount, newColumns, edits }: FormParts) {
+    this.parsing = parsing
     this.members = members
+    this.columnCount = columnCount
+    this.newColumns = newColumns
     this.edits = edits
   }
 
   /** Events as a source makes them. */
-  static readonly asRead = new Form(false, false, new Map(), [])
+  static readonly asRead = new Form({
+    parsing: undefined,
+    members: new Map(),
+    columnCount: 0,
+    newColumns: [],
+    edits: [],
+  })
+
+  /** Whether the objects in messages are read. */
+  get parses(): boolean {
+    return this.parsing !== undefined
+  }
+
+  /** Whether the members of the message are members of the event. */
+  get spreads(): boolean {
+    return this.parsing !== undefined && this.parsing.under === undefined
+  }
+
+  /** Whether fields of the source are fields of the event. */
+  get hasOrigin(): boolean {
+    return !this.spreads || this.parsing?.merges === true
+  }
 
   /** The form after a further program; undefined if there is none. */
   after(edits: ByteEdits): Form | undefined {
@@ -63,24 +132,44 @@ export class Form {
     const key = joinedKey(names)
     let form = this.#less.get(key)
     if (form === undefined) {
-      form = new Form(
-        this.parses,
-        this.merges,
-        new Map([...this.members, ...names.map((name) => [name, undefined] as const)]),
-        this.edits,
-      )
+      const members: Members = new Map([...this.members, ...names.map((name) => [name, removed] as const)])
+      form = new Form({ ...this, members })
       this.#less.set(key, form)
     }
     return form
   }
 
   #after(edits: ByteEdits): Form | undefined {
-    const all = [...this.edits, edits]
-    if (edits.field === undefined) {
-      return new Form(this.parses, this.merges, new Map([...this.members, ...edits.members]), all)
-    }
+    const { parsing = this.parsing, units } = edits
     // What is set before a text is parsed may be replaced by its members, or be the text.
-    if (edits.field !== 'message' || this.parses || this.members.size > 0) return undefined
-    return new Form(true, edits.merges, edits.members, all)
+    if (edits.parsing !== undefined && (edits.parsing.field !== 'message' || this.parses || this.members.size > 0)) {
+      return undefined
+    }
+    const members = new Map(this.members)
+    const newColumns: ColumnSource[] = []
+    for (const [name, edit] of edits.edits) {
+      const before = edit.is === 'moved' ? this.members.get(edit.from) : undefined
+      if (before?.is !== 'computed') members.set(name, before === undefined ? edit : orNull(before))
+      else {
+        const under = before.under === undefined ? edit : orNull(before.under)
+        members.set(name, { is: 'computed', column: this.columnCount + newColumns.length, under })
+        newColumns.push({ copied: before.column })
+      }
+    }
+    for (const [unit, { writes }] of units.entries()) {
+      for (const field of writes) {
+        const before = this.members.get(field)
+        const [under, over] = before?.is === 'computed' ? [before.under, before.column] : [before, undefined]
+        members.set(field, { is: 'computed', column: this.columnCount + newColumns.length, under })
+        newColumns.push({ unit, field, over })
+      }
+    }
+    const columnCount = this.columnCount + newColumns.length
+    return new Form({ parsing, members, columnCount, newColumns, edits: [...this.edits, edits] })
   }
+}
+
+/** A field that was moved: null where it was removed. */
+function orNull(edit: ByteEdit): ByteEdit {
+  return edit.is === 'removed' ? nothing : edit
 }

@@ -84,8 +84,8 @@ test('the kernel writes no line that it did not take, whoever asks', () => {
   new BytePod('attacker').read([lineOf('no JSON'), lineOf('{"a":1,"a":2}')], () => {
     const kernel = theKernel()
     kernel.call.readObjects(0, 2)
-    expect(kernel.call.write(0, 2, 0, true, 0, 0)).toBe(0)
-    expect(kernel.call.writeQuoted(1, 0, true)).toBe(0)
+    expect(kernel.call.write(0, 2, 0, kernel.at('spread'), 0, 0)).toBe(0)
+    expect(kernel.call.writeQuoted(1, 0, kernel.at('spread'))).toBe(0)
     expect([...kernel.counts.subarray(0, 2)]).toEqual([0, 0])
   })
 })

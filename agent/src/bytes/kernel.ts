@@ -21,10 +21,10 @@ interface Calls {
   group(key: number, count: number): void
   join(by: number, count: number): void
   readTimes(count: number): void
-  measure(from: number, to: number, outside: number, parses: boolean): number
-  writeQuoted(line: number, outside: number, parses: boolean): number
-  write(from: number, to: number, outside: number, parses: boolean, prefixLength: number, suffix: number): number
-  writeEntries(from: number, to: number, outside: number, parses: boolean, tailLength: number): number
+  measure(from: number, to: number, outside: number, mode: number): number
+  writeQuoted(line: number, outside: number, mode: number): number
+  write(from: number, to: number, outside: number, mode: number, prefixLength: number, suffix: number): number
+  writeEntries(from: number, to: number, outside: number, mode: number, tailLength: number): number
 }
 
 /** What is in the memory: whoever finds itself here need not bring its lines again. */
@@ -38,6 +38,8 @@ interface Content {
   /** Whose plan it is, and for which order of names. */
   plan: object | undefined
   planVersion: number
+  /** Whose columns they are. */
+  columns: object | undefined
 }
 
 /** What `toString` calls in the end: called for single fields, its way there costs as much as the work. */
@@ -46,7 +48,14 @@ type Memory = Buffer & { latin1Slice(from: number, to: number): string; utf8Slic
 export class Kernel {
   readonly call: Calls
   readonly memory: Memory
-  readonly content: Content = { lines: undefined, isRead: false, keys: undefined, plan: undefined, planVersion: -1 }
+  readonly content: Content = {
+    lines: undefined,
+    isRead: false,
+    keys: undefined,
+    plan: undefined,
+    planVersion: -1,
+    columns: undefined,
+  }
   readonly #constants: Readonly<Record<string, number>>
   readonly #exports: Readonly<Record<string, unknown>>
   // By line.
@@ -71,9 +80,13 @@ export class Kernel {
   readonly recodes: Int32Array
   /** Four numbers a member: its key, where its value begins and ends, and its estimated size. */
   readonly members: Int32Array
-  /** Six numbers a member that does not come from the message. */
+  /** Eight numbers a member that does not come from the message. */
   readonly outside: Int32Array
   readonly edited: Uint8Array
+  /** By column and line, the number of a value. */
+  readonly columns: Int32Array
+  /** Three numbers a value: its place, its length, and its estimated size. */
+  readonly values: Int32Array
 
   constructor() {
     const { WebAssembly } = globalThis as unknown as AssemblyGlobal
@@ -103,8 +116,10 @@ export class Kernel {
     this.writtenEnds = ofLines('writtenEnds')
     this.recodes = new Int32Array(buffer, this.at('recodes'), 2 * this.at('maxRecodes'))
     this.members = new Int32Array(buffer, this.at('members'), 4 * this.at('maxMembers'))
-    this.outside = new Int32Array(buffer, this.at('outside'), 6 * this.at('maxOutside'))
+    this.outside = new Int32Array(buffer, this.at('outside'), 8 * this.at('maxOutside'))
     this.edited = new Uint8Array(buffer, this.at('edited'), this.at('maxKeys'))
+    this.columns = new Int32Array(buffer, this.at('columns'), this.at('maxColumns') * this.at('maxLines'))
+    this.values = new Int32Array(buffer, this.at('values'), 3 * this.at('maxValues'))
     if (this.at('memoryEnd') > buffer.byteLength) throw new RangeError('The memory of the kernel is too small.')
   }
 

@@ -50,8 +50,40 @@ const chains: readonly (readonly string[])[] = [
   [`${merge}\nif int!(.v) > 5 { abort "too much" }\ndel(.message)`, '.v = 1'],
   ['if .stream == "stderr" { abort }\n.a = 1', merge],
   [`${merge}\n.z = 1\nif exists(.a) && .orchestrator.pod_name == "b" { abort }\nif is_string(.s) { abort }\n.s = "x"`],
+  // Fields that are moved, of the message and of the source.
+  [`${parse}\n.x = .a\n.y = del(.b)\n.n = del(.n)\n.z = .none`],
+  [`${merge}\n.message = del(.a)\n.pod = .orchestrator\n.when = .timestamp\n.file = .stream\n.raw = .message`],
+  [`${merge}\nx = del(.a)\n.b = x\n.c = x\n.s = .source_type\ndel(.message)`, '.b2 = .b\n.a = .none\n.x = .file'],
+  ['.msg = del(.message)\n.at = del(.timestamp)\n.twice = .msg\n.env = del(.file)\n.f = .none'],
+  ['.a = .message', `${parse}`],
+  // The object as a value.
+  ['.message = parse_json!(.message)', '.x = .message\ndel(.stream)'],
+  ['.parsed = parse_json(.message) ?? {}\n.b = 1\n.m = .message', '.level = .parsed.level\n.o = .parsed'],
+  ['.message = parse_json!(.message)\nif .message.level == "debug" { abort }\n.message.more = 1'],
+  // Computed fields.
+  [`${parse}\n.up = upcase(string(.a) ?? "")\n.c = 1`, '.up2 = .up\n.c2 = .c'],
+  [`${merge}\nif .level == "debug" { .severity = 7\ndel(.level) } else { .a = "else" }\n.t = to_string(.v) ?? "none"`],
+  [
+    `${merge}\n.k = if .stream == "stderr" { 3 } else { .n }\nif exists(.a) { del(.message) } else { .env = .b }`,
+    '.message = .env',
+  ],
+  [`${merge}\n.s = downcase(string!(.s))\n.v = to_int!(.v)`, '.s = [.s, .v]\nif .v == 7 { abort }'],
+  [
+    `${merge}\nx, err = to_int(.v)\nif err == null { .v = x } else { .err = err }\ndel(.orchestrator.pod_labels)\n.pod = .orchestrator.pod_name`,
+  ],
+  [
+    `${merge}\n.a.b = 1\n.o.n = .v\ndel(.env.x)`,
+    `if exists(.a.c) { del(.a) }`,
+    'if .level == "info" { .a = "third" }\n.q = .a',
+  ],
+  [
+    `${merge}\nif .a == 1 { del(.timestamp) }\nif .b == 1 { .stream = "b" }`,
+    'if .stream == "b" { .file = del(.stream) }\n.t = .timestamp',
+  ],
+  [parse, 'filter: .b == 1 || exists(.c)', '.d = {"a": .a, "b": [.b, "x"]}', 'filter: .d.a != 7', '.e = .d'],
+  [`${merge}\n.h = contains(string(.message) ?? "", "a")\n.len = length(string(.message) ?? "")`],
   // The lane ends at the second program, and before the first.
-  [parse, '.up = upcase(string(.a) ?? "")', '.c = 1'],
+  [parse, '.up = length(.)', '.c = 1'],
   ['.x = 1', merge],
 ]
 

@@ -4,7 +4,8 @@
 import { memberSize } from '../event/size.ts'
 import type { Value } from '../event/value.ts'
 import { writeJson } from '../formats/json.ts'
-import type { Form } from './form.ts'
+import { type Column, enterColumns } from './columns.ts'
+import type { ByteEdit, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
 
@@ -19,79 +20,160 @@ interface Entry {
   readonly kind: number
   readonly json: Uint8Array
   readonly size: number
+  /** The key of the member of the message that decides whether it counts; of a value of a column, the number of the column. */
+  readonly other: number
+  /** The column that must leave the field; -1: none. */
+  readonly column: number
 }
 
 const noJson = new Uint8Array(0)
+const noColumn = -1
 
 export class Plan {
   readonly form: Form
+  /** What becomes of the object in the message, as the kernel says it. */
+  readonly mode: number
   readonly #keys: KeyTable
+  readonly #fields: readonly OriginField[]
   readonly #entries: Entry[] = []
-  readonly #edited: number[] = []
+  /** What the kernel knows of edited members of messages, by key. */
+  readonly #edited: (readonly [key: number, edit: number])[] = []
   readonly #literalBytes: number
+  /** Where values of columns stand in the kernel's list. */
+  #columnPlaces: number[] = []
   /** False if the kernel cannot do it: a name that it does not take, or more than it has room for. */
   readonly isPossible: boolean
 
   constructor(kernel: Kernel, keys: KeyTable, fields: readonly OriginField[], form: Form) {
     this.form = form
+    this.mode = kernel.at(form.spreads ? 'spread' : form.parses ? 'nested' : 'apart')
     this.#keys = keys
+    this.#fields = fields
     keys.enter(kernel)
-    const added = this.#addFields(kernel, fields) && this.#addMembers(kernel)
+    const added = this.#addBase(kernel) && this.#addMembers(kernel)
     this.#literalBytes = this.#entries.reduce((sum, { json }) => sum + json.length, 0)
     this.isPossible =
-      added && this.#entries.length <= kernel.at('maxOutside') && this.#literalBytes <= kernel.at('maxLiterals')
+      added &&
+      form.columnCount <= kernel.at('maxColumns') &&
+      this.#entries.length <= kernel.at('maxOutside') &&
+      this.#literalBytes <= kernel.at('maxLiterals')
   }
 
-  #addFields(kernel: Kernel, fields: readonly OriginField[]): boolean {
-    const { parses, merges, members } = this.form
-    if (parses && !merges) return true
-    const weak = parses ? kernel.at('weak') : 0
-    for (const field of fields) {
-      if (members.has(field.name)) continue
-      const key = this.#keys.find(kernel, field.name)
-      if (key < 0) return false
-      if ('value' in field) this.#literal(key, kernel.at('kindLiteral') + weak, field.name, field.value)
-      else {
-        const kind = kernel.at(kinds[field.part]) + weak
-        this.#entries.push({ key, kind, json: noJson, size: field.name.length + sizes[field.part] })
-      }
+  /** Fields of the source, and the one with the object, as far as no program has changed them. */
+  #addBase(kernel: Kernel): boolean {
+    const { form } = this
+    const names = form.hasOrigin ? this.#fields.map(({ name }) => name) : []
+    const under = form.parsing?.under
+    if (under !== undefined && !names.includes(under)) names.push(under)
+    for (const name of names) {
+      const key = form.members.has(name) ? undefined : this.#keys.find(kernel, name)
+      if (key !== undefined && (key < 0 || !this.#addField(kernel, name, key, name, noColumn))) return false
     }
     return true
   }
 
   #addMembers(kernel: Kernel): boolean {
-    for (const [name, value] of this.form.members) {
+    for (const [name, member] of this.form.members) {
       const key = this.#keys.find(kernel, name)
       if (key < 0) return false
-      this.#edited.push(key)
-      if (value !== undefined) this.#literal(key, kernel.at('kindLiteral'), name, value)
+      const isOpen = member.is === 'computed' && member.under === undefined
+      this.#edited.push([key, isOpen ? kernel.at('byColumn') + member.column : 1])
+      let added = true
+      if (member.is !== 'computed') added = this.#addEdit(kernel, name, key, member, noColumn)
+      else {
+        const { column, under } = member
+        this.#add(key, kernel.at('kindColumn'), name.length + 4, { other: column })
+        added =
+          under === undefined
+            ? this.#addField(kernel, name, key, name, column)
+            : this.#addEdit(kernel, name, key, under, column)
+      }
+      if (!added) return false
     }
     return true
   }
 
-  #literal(key: number, kind: number, name: string, value: Value): void {
-    this.#entries.push({ key, kind, json: Buffer.from(writeJson(value)), size: memberSize(name, value) })
+  #addEdit(kernel: Kernel, name: string, key: number, edit: ByteEdit, column: number): boolean {
+    if (edit.is === 'constant') this.#addLiteral(kernel, name, key, edit.value, { column })
+    return edit.is !== 'moved' || this.#addField(kernel, name, key, edit.from, column, true)
+  }
+
+  /**
+   * Adds a field as the message or the source has it. The kernel adds members of the message under their own names.
+   * @param orNull whether the field is null where neither has it
+   */
+  #addField(kernel: Kernel, name: string, key: number, from: string, column: number, orNull = false): boolean {
+    const { form } = this
+    if (from === form.parsing?.under) {
+      this.#add(key, kernel.at('kindObject'), name.length + 4, { column })
+      return true
+    }
+    let weak = 0
+    let other = 0
+    if (form.spreads) {
+      other = from === name ? key : this.#keys.find(kernel, from)
+      if (other < 0) return false
+      weak = kernel.at('weak')
+      if (orNull) this.#add(key, kernel.at('kindMember'), name.length + 4, { other, column })
+    }
+    const field = form.hasOrigin ? this.#fields.find((each) => each.name === from) : undefined
+    if (field === undefined) {
+      if (orNull) this.#addLiteral(kernel, name, key, null, { weak, other, column })
+    } else if ('value' in field) this.#addLiteral(kernel, name, key, field.value, { weak, other, column })
+    else {
+      const kind = kernel.at(kinds[field.part]) + weak
+      this.#add(key, kind, name.length + sizes[field.part], { other, column })
+    }
+    return true
+  }
+
+  #addLiteral(kernel: Kernel, name: string, key: number, value: Value, { weak = 0, ...rest }: Conditions): void {
+    const json = Buffer.from(writeJson(value))
+    this.#add(key, kernel.at('kindLiteral') + weak, memberSize(name, value), rest, json)
+  }
+
+  #add(key: number, kind: number, size: number, { other = 0, column = noColumn }: Conditions, json = noJson): void {
+    this.#entries.push({ key, kind, json, size, other, column })
   }
 
   get count(): number {
     return this.#entries.length
   }
 
-  /** Brings the plan into the kernel, which has the names. */
-  enter(kernel: Kernel): void {
+  /** Brings the plan into the kernel, which has the names, and the columns that it refers to. */
+  enter(kernel: Kernel, columns: readonly Column[]): void {
+    const { content } = kernel
+    // What stands in the places of others is not ours.
+    if (columns.length !== this.form.columnCount) throw new Error('A plan was used with the columns of another.')
+    const isEntered = content.plan === this && content.planVersion === this.#keys.version
+    if (isEntered && (columns.length === 0 || content.columns === columns)) return
+    if (!isEntered) this.#enter(kernel)
+    if (columns.length === 0) return
+    enterColumns(kernel, columns)
+    const { outside } = kernel
+    for (const place of this.#columnPlaces) {
+      const column = outside[place + 6] as number
+      let first = 0
+      for (let index = 0; index < column; index++) first += columns[index]?.values.length ?? 0
+      outside[place + 2] = first
+      outside[place + 3] = longestOf(columns[column] as Column)
+    }
+  }
+
+  #enter(kernel: Kernel): void {
     const { content, outside, edited, memory } = kernel
-    const { version } = this.#keys
-    if (content.plan === this && content.planVersion === version) return
     content.plan = this
-    content.planVersion = version
+    content.planVersion = this.#keys.version
     edited.fill(0)
-    for (const key of this.#edited) edited[key] = 1
+    for (const [key, edit] of this.#edited) edited[key] = edit
     const ranked = this.#entries.map((entry) => ({ entry, rank: this.#keys.rank(kernel, entry.key) }))
     ranked.sort((left, right) => left.rank - right.rank)
+    this.#columnPlaces = []
     let at = kernel.at('literals')
     let place = 0
     for (const { entry, rank } of ranked) {
-      const { key, kind, json, size } = entry
+      const { key, kind, json, size, other, column } = entry
+      if (kind === kernel.at('kindColumn')) this.#columnPlaces.push(place)
       memory.set(json, at)
       outside[place] = key
       outside[place + 1] = kind
@@ -99,10 +181,31 @@ export class Plan {
       outside[place + 3] = json.length
       outside[place + 4] = size
       outside[place + 5] = rank
-      place += 6
+      outside[place + 6] = other
+      outside[place + 7] = column
+      place += 8
       at += json.length
     }
   }
+}
+
+/** Bytes of the longest value. */
+function longestOf({ ends }: Column): number {
+  let longest = 0
+  let start = 0
+  for (const end of ends) {
+    longest = Math.max(longest, end - start)
+    start = end
+  }
+  return longest
+}
+
+/** When an entry counts. */
+interface Conditions {
+  /** The bit of a kind that counts only where the message has no member of the other key. */
+  readonly weak?: number
+  readonly other?: number
+  readonly column?: number
 }
 
 const kinds = { message: 'kindMessage', stream: 'kindStream', time: 'kindTime' } as const

@@ -1,6 +1,8 @@
 // How a program begins that puts the members of a JSON text into the event, in the ways in which people write it. All that is said here
 // holds for events whose text is a JSON object: it parses without an error, so branches and defaults for other texts never count.
 
+import type { ByteParsing } from '../bytes/form.ts'
+import { isPlainKey } from '../formats/json-splice.ts'
 import type { FunctionDeclaration } from './function.ts'
 import { isNull } from './functions/is_null.ts'
 import { isObject } from './functions/is_object.ts'
@@ -9,17 +11,10 @@ import { objectGuard } from './functions/object.ts'
 import { parseJsonFunction } from './functions/parse_json.ts'
 import { type Place, type Slot, type Typed, visit } from './typed.ts'
 
-export interface Parsing {
-  /** The field with the text. */
-  readonly field: string
-  /** Whether the fields from before stay, where the text has no member of that name. */
-  readonly merges: boolean
-}
-
 /** A program as it is for events whose text is an object. */
 export interface Unfolded {
   /** Undefined if no text is parsed into the event. */
-  readonly parsing: Parsing | undefined
+  readonly parsing: ByteParsing | undefined
   /** What it then does. */
   readonly rest: readonly Typed[]
   /** Variables that are set before that. */
@@ -33,7 +28,7 @@ export function unfold(statements: readonly Typed[]): Unfolded {
 
 class Unfolding {
   #field: string | undefined
-  #parsing: Parsing | undefined
+  #parsing: ByteParsing | undefined
   /** Variables that hold the object, and those that hold null because it was parsed without an error. */
   readonly #objects = new Set<Slot>()
   readonly #nulls = new Set<Slot>()
@@ -75,19 +70,22 @@ class Unfolding {
   #parse(statement: Typed): boolean {
     if (statement.op !== 'assign' && statement.op !== 'assign-or-error') return false
     const { to, value } = statement
-    if (to.segments.length > 0) return false
     const error = statement.op === 'assign-or-error' ? statement.error : undefined
     if (error !== undefined && !isVariable(error) && error.root !== 'none') return false
-    if (to.root === 'variable') {
+    if (isVariable(to)) {
       if (!this.#isObject(value)) return false
       this.#nulls.delete(to.slot)
       this.#objects.add(to.slot)
       this.#variables.add(to.slot)
-    } else if (to.root === 'event') {
+    } else if (to.root === 'event' && to.segments.length === 0) {
       const merged = this.#mergedInto(value)
       if (!this.#isObject(merged ?? value)) return false
-      this.#parsing = { field: this.#field as string, merges: merged !== undefined }
-    } else return false
+      this.#parsing = { field: this.#field as string, merges: merged !== undefined, under: undefined }
+    } else {
+      const name = to.root === 'event' ? onlyName(to.segments) : undefined
+      if (name === undefined || !isPlainKey(name) || !this.#isObject(value)) return false
+      this.#parsing = { field: this.#field as string, merges: true, under: name }
+    }
     if (error?.root === 'variable') {
       this.#objects.delete(error.slot)
       this.#nulls.add(error.slot)

@@ -1,7 +1,7 @@
 // What of an event decides about the result of a program that changes nothing.
 
 import type { Program } from './program.ts'
-import type { Obstacle } from './splice.ts'
+import type { Obstacle } from './statement-effects.ts'
 import { visit } from './typed.ts'
 
 /** Fields of the root that decide about the result, together with the metadata; or what keeps it from being known. */

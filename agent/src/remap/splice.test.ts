@@ -12,7 +12,7 @@ import { Random } from '../testing/random.ts'
 import { isFailure } from './function.ts'
 import { compileProgram, type Program } from './program.ts'
 import { restrictedRules } from './rules.ts'
-import { Splice, splicedProgram } from './splice.ts'
+import { type Splice, spliceOf } from './splice.ts'
 
 function compile(source: string, rules?: typeof restrictedRules): Program {
   const compiled = compileProgram(source, { rules })
@@ -20,10 +20,11 @@ function compile(source: string, rules?: typeof restrictedRules): Program {
   return compiled.program
 }
 
-function spliceOf(program: Program): Splice {
-  const spliced = splicedProgram(program)
-  if (spliced === undefined) throw new Error('The program is not spliced.')
-  return new Splice(program, spliced)
+/** A program that leaves events as they are until somebody asks for their fields. */
+function deferring(program: Program): Splice {
+  const splice = spliceOf(program)
+  if (splice?.defers !== true) throw new Error('The program is not spliced.')
+  return splice
 }
 
 const merged = '. = merge(., object!(parse_json!(.message)))\ndel(.message)'
@@ -63,11 +64,11 @@ test.each(programs)('what is spliced is what a run gives: %s', (source) => {
   const program = compile(source)
   const seed = (Math.random() * 2 ** 32) >>> 0
   const random = new Random(seed)
-  let splice = spliceOf(program)
+  let splice = deferring(program)
   let spliced = 0
   for (let round = 0; round < 6000; round++) {
     // Nothing is known, and nothing was in vain.
-    if (round % 800 === 0) splice = spliceOf(program)
+    if (round % 800 === 0) splice = deferring(program)
     const text = jsonText(random)
     try {
       if (compare(program, splice, text)) spliced++
@@ -80,7 +81,7 @@ test.each(programs)('what is spliced is what a run gives: %s', (source) => {
 
 test.each(programs)('each kind of value alone, and cut off anywhere: %s', (source) => {
   const program = compile(source)
-  const splice = spliceOf(program)
+  const splice = deferring(program)
   for (const value of scalars) {
     const text = `{"v":${value},"w":${value}}`
     for (const part of [text, text.slice(0, -1), text.slice(0, 5 + value.length)]) compare(program, splice, part)
@@ -92,7 +93,7 @@ test.each(programs)('each kind of value alone, and cut off anywhere: %s', (sourc
 
 test('what the last text has left behind is part of no other', () => {
   const program = compile(merged)
-  const splice = spliceOf(program)
+  const splice = deferring(program)
   const secret = `{"secret":"${'s'.repeat(4000)}"}`
   for (const text of ['{"a":"', '{"a":1', '{"a":tr', '{', '{"a', '{"a":[', '{"a":"\\', '']) {
     expect(compare(program, splice, secret)).toBe(true)
@@ -102,7 +103,7 @@ test('what the last text has left behind is part of no other', () => {
 
 test('long texts, many members and many keys are left to the program', () => {
   const program = compile(merged)
-  const splice = spliceOf(program)
+  const splice = deferring(program)
   const withMembers = (count: number, first = 0) =>
     `{${Array.from({ length: count }, (_, index) => `"m${first + index}":${index}`).join(',')}}`
   expect(compare(program, splice, `{"a":"${'x'.repeat(16_000)}"}`)).toBe(true)
@@ -116,7 +117,7 @@ test('long texts, many members and many keys are left to the program', () => {
 
 test('fields of the event may differ from one event to the next', () => {
   const program = compile(merged)
-  const splice = spliceOf(program)
+  const splice = deferring(program)
   const shared = { nested: 'x'.repeat(70_000) }
   const all: ValueObject[] = [
     { a: 1, message: '{"b":1}', c: 'one' },
@@ -137,7 +138,7 @@ test('fields of the event may differ from one event to the next', () => {
 })
 
 test('values that are not text, and invalid text, are left to the program', () => {
-  const splice = spliceOf(compile(merged))
+  const splice = deferring(compile(merged))
   for (const message of [new Bytes(Buffer.from([0x7b, 0xff])), 5, null, undefined, new Float(1), {}]) {
     expect(splice.defer(new LogEvent({ message }))).toBeUndefined()
   }
@@ -157,20 +158,20 @@ test.each([
   '. = parse_json!(.message)\n."ü" = 1',
   '. = parse_json!(.message)\nif true { del(.a) }',
 ])('a program that does anything else runs: %s', (source) => {
-  expect(splicedProgram(compile(source))).toBeUndefined()
+  expect(spliceOf(compile(source))?.defers ?? false).toBe(false)
 })
 
 test('a budget makes no difference, because no such program is large enough to count what it uses', () => {
   for (const source of programs) {
     const program = compile(source, restrictedRules)
     expect(program.isMetered).toBe(false)
-    expect(compare(program, spliceOf(program), '{"v":1.5,"w":[2]}')).toBe(true)
+    expect(compare(program, deferring(program), '{"v":1.5,"w":[2]}')).toBe(true)
   }
   expect(compile('. = map_values(., recursive: true) -> |value| { value }', restrictedRules).isMetered).toBe(true)
 })
 
 test('events whose fields are asked for are deferred no more', () => {
-  const splice = spliceOf(compile(merged))
+  const splice = deferring(compile(merged))
   let deferred = 0
   for (let round = 0; round < 20_000; round++) {
     const event = splice.defer(new LogEvent({ message: '{"a":1}' }))
@@ -183,7 +184,7 @@ test('events whose fields are asked for are deferred no more', () => {
 
 test('where many events have the same keys, generated code makes them; where few have, they are deferred', () => {
   const deferredOf = (sequences: number) => {
-    const splice = spliceOf(compile(merged))
+    const splice = deferring(compile(merged))
     let deferred = 0
     for (let round = 0; round < 20_000; round++) {
       const number = round % sequences
@@ -198,7 +199,7 @@ test('where many events have the same keys, generated code makes them; where few
 })
 
 test('a deferred event is an event like any other once its fields are there', () => {
-  const event = spliceOf(compile(merged)).defer(new LogEvent({ message: '{"a":1}', b: 2 }))
+  const event = deferring(compile(merged)).defer(new LogEvent({ message: '{"a":1}', b: 2 }))
   if (!(event instanceof DeferredEvent)) throw new Error('It is not deferred.')
   const copy = event.measuredCopy()
   expect(copy.fields).toEqual({ a: 1, b: 2, message: undefined })

@@ -22,7 +22,7 @@ import { metricReader } from '../remap/own-metrics.ts'
 import { type CompileOptions, compileProgram, Program, type Runs } from '../remap/program.ts'
 import { RemoteProgram } from '../remap/remote.ts'
 import { type ProgramRules, platformRules } from '../remap/rules.ts'
-import { obstacleOf, Splice, splicedProgram } from '../remap/splice.ts'
+import { obstacleOf, type Splice, spliceOf } from '../remap/splice.ts'
 import { bool, float, list, oneOf, optional, path, program, text } from '../schema/options.ts'
 import { TokenBucket } from '../timing/token-bucket.ts'
 
@@ -219,9 +219,8 @@ class Remap {
   constructor(program: Program | RemoteProgram, options: RemapOptions, context: TransformContext) {
     this.#program = program
     const isTaken = program instanceof Program && context.globals.remap?.byte_lane !== false
-    const spliced = isTaken ? splicedProgram(program) : undefined
-    if (spliced !== undefined) this.#splice = new Splice(program as Program, spliced)
-    this.takesBytes = spliced !== undefined
+    this.#splice = isTaken ? spliceOf(program) : undefined
+    this.takesBytes = this.#splice !== undefined
     this.#options = options
     this.#context = context
     const perSecond = options.reroute_dropped_limit
@@ -295,11 +294,11 @@ class Remap {
       }
     }
     // A program that writes nothing may look at events that others have too.
-    const events = writes && splice?.field === undefined ? ownEvents(batch) : batch.events
+    const events = writes && splice?.defers !== true ? ownEvents(batch) : batch.events
     const kept: LogEvent[] = []
     for (let index = 0; index < events.length; index++) {
       let event = events[index] as LogEvent
-      if (splice?.field !== undefined) {
+      if (splice?.defers === true) {
         const deferred = splice.defer(event)
         if (deferred !== undefined) {
           kept.push(deferred)

@@ -14,6 +14,10 @@ export const maxLiterals: i32 = 0x40000
 export const maxOutput: i32 = 0x80000
 export const maxRecodes: i32 = 4096
 export const maxAffix: i32 = 0x4000
+/** Columns of a batch, their values, and the bytes of these. */
+export const maxColumns: i32 = 16
+export const maxValues: i32 = 0x4000
+export const maxValueBytes: i32 = 0x40000
 const room: i32 = 256
 
 // What of a line is known, an integer for each line in each place.
@@ -49,9 +53,14 @@ export const slots: i32 = keys + maxKeys * keyStride + room
 export const edited: i32 = slots + hashSlots * 2 + room
 /** Members that do not come from the message, in the order of their names. */
 export const outside: i32 = edited + maxKeys + room
-export const literals: i32 = outside + maxOutside * 24 + room
+export const literals: i32 = outside + maxOutside * 32 + room
+/** By column and line, the number of a value, or one of the two below. */
+export const columns: i32 = literals + maxLiterals + room
+/** Of each value, where its JSON is, how long that is, and its estimated size. */
+export const values: i32 = columns + maxColumns * maxLines * 4 + room
+export const valueBytes: i32 = values + maxValues * 12 + room
 /** What is written before each event, and behind it. */
-export const prefix: i32 = literals + maxLiterals + room
+export const prefix: i32 = valueBytes + maxValueBytes + room
 export const tail: i32 = prefix + maxAffix + room
 export const order: i32 = tail + maxAffix + room
 export const input: i32 = order + maxLineMembers * 4 + room
@@ -69,18 +78,38 @@ export const isUnusual: i32 = 2
 /** The message is not an object that is taken. */
 export const isOdd: i32 = 4
 
-// Kinds of members that do not come from the message. `ofMessage` and those after it stay if the message has no member of the name.
+// Kinds of members that a plan adds.
 export const kindLiteral: i32 = 0
 export const kindMessage: i32 = 1
 export const kindStream: i32 = 2
 export const kindTime: i32 = 3
-/** Added to a kind: the member counts only where the message has none of its name. */
+/** A value of a column. */
+export const kindColumn: i32 = 4
+/** A member of the message, under another name: it counts only where the message has it. */
+export const kindMember: i32 = 5
+/** The object in the message. */
+export const kindObject: i32 = 6
+/** Added to a kind: the member counts only where the message does not have a certain one. */
 export const weak: i32 = 16
+
+// What a line has in a column instead of the number of a value: no member, or the one that there would be without the column.
+export const noValue: i32 = -1
+export const untouched: i32 = -2
+
+// What becomes of the object in a message: nothing, or its members are members of the event, or it is the value of one.
+export const apart: i32 = 0
+export const spread: i32 = 1
+export const nested: i32 = 2
+
+/** Added to the number of a column in `edited`: the member of the message stays where the column leaves it. */
+export const byColumn: i32 = 2
 
 // What lines are joined by.
 export const byMember: i32 = 0
 export const byStream: i32 = 1
 export const bySecond: i32 = 2
 
-// An entry of `outside`: key, kind, place and length of a literal, size, and nothing.
-export const outsideStride: i32 = 24
+// An entry of `outside`: key, kind, place and length of a literal, size, rank, the key of the member of the message that decides whether it
+// counts, and the column that must leave it (-1: none). Of a value of a column: place of its first value, length of its longest one, and
+// the number of the column as the key.
+export const outsideStride: i32 = 32

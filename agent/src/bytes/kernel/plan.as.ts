@@ -2,6 +2,9 @@
 
 import { compareNames, lengthOf, nameOf } from './keys.as'
 import {
+  apart,
+  byColumn,
+  columns,
   counts,
   digits,
   edited,
@@ -13,9 +16,13 @@ import {
   isUnusual,
   keyStride,
   keys,
+  kindColumn,
+  kindMember,
   kindMessage,
+  kindObject,
   kindStream,
   kindTime,
+  maxLines,
   maxName,
   maxOutput,
   members,
@@ -26,76 +33,145 @@ import {
   outsideStride,
   prefix,
   sizes,
+  spread,
   starts,
   tail,
   timeMs,
   timeNs,
+  untouched,
+  values,
   weak,
   writtenEnds,
 } from './layout.as'
 import { isAscii, nextStamp, recodedLength, stamp } from './state.as'
 import { escapeText, unitsOf } from './text.as'
 
-/** Estimates the sizes of the events of lines `[from, to)`; gives their sum. `parses` says whether the members of the message count. */
-export function measure(from: i32, to: i32, outsideCount: i32, parses: bool): f64 {
+/**
+ * Estimates the sizes of the events of lines `[from, to)`; gives their sum.
+ * @param mode what becomes of the object in the message
+ */
+export function measure(from: i32, to: i32, outsideCount: i32, mode: i32): f64 {
   let sum: f64 = 0
-  noteWeak(outsideCount, parses)
+  lookAtPlan(outsideCount, mode)
   for (let line = from; line < to; line++) {
     const bits = load<i32>(flags + line * 4)
-    if ((bits & isUnusual) !== 0 || (parses && (bits & isOdd) !== 0)) continue
-    const total = sizeOf(line, outsideCount, parses)
+    if ((bits & isUnusual) !== 0 || (mode !== apart && (bits & isOdd) !== 0)) continue
+    const total = sizeOf(line, outsideCount, mode)
     store<i32>(sizes + line * 4, total)
     sum += <f64>total
   }
   return sum
 }
 
-function sizeOf(line: i32, outsideCount: i32, parses: bool): i32 {
+function sizeOf(line: i32, outsideCount: i32, mode: i32): i32 {
   let total: i32 = 2
-  if (parses) {
+  if (mode === spread) {
     const first = members + load<i32>(firsts + line * 4) * 16
     const end = first + load<i32>(counts + line * 4) * 16
-    if (hasWeak) stampKeys(first, end)
+    if (needsNotes) noteMembers(first, end)
     for (let member = first; member < end; member += 16) {
       const key = load<i32>(member)
       if (key < 0) total += lengthOf(key) + 4 + load<i32>(member + 12)
-      else if (load<u8>(edited + key) === 0) {
-        total += <i32>load<u16>(keys + key * keyStride) + 4 + load<i32>(member + 12)
-      }
+      else if (isLeft(key, line)) total += <i32>load<u16>(keys + key * keyStride) + 4 + load<i32>(member + 12)
     }
   }
   let entry = outside
   for (let index: i32 = 0; index < outsideCount; index++, entry += outsideStride) {
-    const kind = load<i32>(entry + 4)
-    if (parses && (kind & weak) !== 0 && load<u32>(keys + load<i32>(entry) * keyStride + 4) === stamp) continue
-    total += load<i32>(entry + 16)
-    if ((kind & 15) === kindMessage) {
-      const message = load<i32>(messages + line * 4)
-      const end = load<i32>(ends + line * 4)
-      total += isAscii ? end - message : unitsOf(message, end)
-    }
+    if (!isWritten(entry, line, mode)) continue
+    total += load<i32>(entry + 16) + partSize(entry, line)
   }
   return total
 }
 
-/** Whether some members that do not come from the message stay only where the message has none of their name. */
-let hasWeak: bool = false
-
-function noteWeak(outsideCount: i32, parses: bool): void {
-  hasWeak = false
-  if (!parses) return
-  for (let entry = outside; entry < outside + outsideCount * outsideStride; entry += outsideStride) {
-    if ((load<i32>(entry + 4) & weak) !== 0) hasWeak = true
+/** What an entry adds to the size, beside what it adds for each line. */
+function partSize(entry: i32, line: i32): i32 {
+  switch (load<i32>(entry + 4) & 15) {
+    case kindMessage: {
+      const message = load<i32>(messages + line * 4)
+      const end = load<i32>(ends + line * 4)
+      return isAscii ? end - message : unitsOf(message, end)
+    }
+    case kindColumn:
+      return load<i32>(valueIn(entry, line) + 8)
+    case kindMember:
+      return load<i32>(memberOf(entry) + 12)
+    case kindObject:
+      return objectSize(line)
+    default:
+      return 0
   }
 }
 
-/** Notes which names the members of an event have. */
-function stampKeys(first: i32, end: i32): void {
+function objectSize(line: i32): i32 {
+  let total: i32 = 2
+  let member = members + load<i32>(firsts + line * 4) * 16
+  for (let rest = load<i32>(counts + line * 4); rest > 0; rest--, member += 16) {
+    total += lengthOf(load<i32>(member)) + 4 + load<i32>(member + 12)
+  }
+  return total
+}
+
+/** Whether members of the message decide about others: where one is, and where one of the source is not to be. */
+let needsNotes: bool = false
+/** How often a plan may write the text of a message, and how often members of the object in it beside their own place. */
+let messageCopies: i32 = 0
+let memberCopies: i32 = 0
+
+function lookAtPlan(outsideCount: i32, mode: i32): void {
+  needsNotes = false
+  messageCopies = 0
+  memberCopies = 0
+  for (let entry = outside; entry < outside + outsideCount * outsideStride; entry += outsideStride) {
+    const kind = load<i32>(entry + 4)
+    if (mode === spread && ((kind & weak) !== 0 || kind === kindMember)) needsNotes = true
+    if ((kind & 15) === kindMessage) messageCopies++
+    else if (kind === kindMember || kind === kindObject) memberCopies++
+  }
+}
+
+/** Notes, in the entries of names, which members the message of an event has, and where. */
+function noteMembers(first: i32, end: i32): void {
   nextStamp()
   for (let member = first; member < end; member += 16) {
     const key = load<i32>(member)
-    if (key >= 0) store<u32>(keys + key * keyStride + 4, stamp)
+    if (key < 0) continue
+    const entry = keys + key * keyStride
+    store<u32>(entry + 4, stamp)
+    store<i32>(entry + 12, member)
   }
+}
+
+/** Whether a plan leaves the member of the message that has this key. */
+function isLeft(key: i32, line: i32): bool {
+  const edit = <i32>load<u8>(edited + key)
+  return edit === 0 || (edit >= byColumn && inColumn(edit - byColumn, line) === untouched)
+}
+
+/** The number of a value in a column, or what stands instead. */
+function inColumn(column: i32, line: i32): i32 {
+  return load<i32>(columns + (column * maxLines + line) * 4)
+}
+
+/** Where the value of a column is that an entry writes for a line. */
+function valueIn(entry: i32, line: i32): i32 {
+  return values + (load<i32>(entry + 8) + inColumn(load<i32>(entry + 24), line)) * 12
+}
+
+/** The member of the message that decides about an entry. */
+function memberOf(entry: i32): i32 {
+  return load<i32>(keys + load<i32>(entry + 24) * keyStride + 12)
+}
+
+/** Whether an entry counts for a line. The members of its message are noted where they are spread. */
+function isWritten(entry: i32, line: i32, mode: i32): bool {
+  const kind = load<i32>(entry + 4)
+  if (kind === kindColumn) return inColumn(load<i32>(entry + 24), line) >= 0
+  if (mode === spread && ((kind & weak) !== 0 || kind === kindMember)) {
+    const isThere = load<u32>(keys + load<i32>(entry + 24) * keyStride + 4) === stamp
+    if (isThere === ((kind & weak) !== 0)) return false
+  }
+  const column = load<i32>(entry + 28)
+  return column < 0 || inColumn(column, line) === untouched
 }
 
 /** Whether what is written is to stand in a JSON string. */
@@ -109,12 +185,12 @@ let sortedFirst: i32 = 0
  * Writes the events of lines `[from, to)`, so many bytes of `prefix` before each, and `suffix` behind each (a byte; 0: none), until
  * `output` is full. Gives how many it wrote; where each ends, its suffix not counted, stands in `writtenEnds`.
  */
-export function write(from: i32, to: i32, outsideCount: i32, parses: bool, prefixLength: i32, suffix: u8): i32 {
+export function write(from: i32, to: i32, outsideCount: i32, mode: i32, prefixLength: i32, suffix: u8): i32 {
   let at = output
   const limit = output + maxOutput - prefixLength
-  const outsideBytes = bytesOutside(outsideCount, parses)
+  const outsideBytes = bytesOutside(outsideCount, mode)
   for (let line = from; line < to; line++) {
-    const end = writeLine(line, at + prefixLength, limit, outsideBytes, outsideCount, parses)
+    const end = writeLine(line, at + prefixLength, limit, outsideBytes, outsideCount, mode)
     if (end === 0) return line - from
     if (prefixLength !== 0) memory.copy(at, prefix, prefixLength)
     at = end
@@ -127,13 +203,13 @@ export function write(from: i32, to: i32, outsideCount: i32, parses: bool, prefi
 /**
  * Writes the event of a line as a JSON string that holds its JSON; gives its end in `output`, 0 if it is too long.
  */
-export function writeQuoted(line: i32, outsideCount: i32, parses: bool): i32 {
-  return quoteLine(line, output, output + maxOutput, bytesOutside(outsideCount, parses), outsideCount, parses)
+export function writeQuoted(line: i32, outsideCount: i32, mode: i32): i32 {
+  return quoteLine(line, output, output + maxOutput, bytesOutside(outsideCount, mode), outsideCount, mode)
 }
 
-function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, parses: bool): i32 {
+function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, mode: i32): i32 {
   isQuoted = true
-  const end = writeLine(line, place + 1, limit - 2, outsideBytes, outsideCount, parses)
+  const end = writeLine(line, place + 1, limit - 2, outsideBytes, outsideCount, mode)
   isQuoted = false
   if (end === 0) return 0
   store<u8>(place, 0x22)
@@ -146,12 +222,12 @@ function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outside
  * and so many bytes of `tail`. Their times are those of `timeMs` and `timeNs`, and have 19 digits. Gives how many it wrote; where each
  * ends stands in `writtenEnds`.
  */
-export function writeEntries(from: i32, to: i32, outsideCount: i32, parses: bool, tailLength: i32): i32 {
+export function writeEntries(from: i32, to: i32, outsideCount: i32, mode: i32, tailLength: i32): i32 {
   const limit = output + maxOutput - tailLength
-  const outsideBytes = bytesOutside(outsideCount, parses)
+  const outsideBytes = bytesOutside(outsideCount, mode)
   let at = output
   for (let line = from; line < to; line++) {
-    const end = quoteLine(line, at + 24, limit, outsideBytes, outsideCount, parses)
+    const end = quoteLine(line, at + 24, limit, outsideBytes, outsideCount, mode)
     if (end === 0) return line - from
     store<u32>(at, 0x00225b2c)
     writeNanoseconds(at + 3, load<f64>(timeMs + line * 8), load<i32>(timeNs + line * 4))
@@ -173,11 +249,11 @@ function writeNanoseconds(to: i32, ms: f64, ns: i32): void {
   }
 }
 
-/** What the members that do not come from the message may take at most, but for the message itself. Begins a call that writes. */
-function bytesOutside(outsideCount: i32, parses: bool): i32 {
+/** What the members that do not come from the message may take at most, but for copies of it. Begins a call that writes. */
+function bytesOutside(outsideCount: i32, mode: i32): i32 {
   sortedCount = -1
-  noteWeak(outsideCount, parses)
-  let bytes: i32 = 0
+  lookAtPlan(outsideCount, mode)
+  let bytes: i32 = 64
   for (let index: i32 = 0; index < outsideCount; index++) {
     bytes += maxName + 64 + load<i32>(outside + index * outsideStride + 12)
   }
@@ -185,34 +261,35 @@ function bytesOutside(outsideCount: i32, parses: bool): i32 {
 }
 
 /** Writes the event of a line; gives its end, 0 if it may be too long, or if nothing was read of the line. */
-function writeLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, parses: bool): i32 {
-  const refused = parses ? isUnusual | isOdd : isUnusual
+function writeLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, mode: i32): i32 {
+  const refused = mode === apart ? isUnusual : isUnusual | isOdd
   // The places of such a line hold what others have left there.
   if ((load<i32>(flags + line * 4) & refused) !== 0) return 0
   let count: i32 = 0
   let first: i32 = 0
-  if (parses) {
+  if (mode !== apart) {
     count = load<i32>(counts + line * 4)
     first = members + load<i32>(firsts + line * 4) * 16
   }
   const length = load<i32>(ends + line * 4) - load<i32>(messages + line * 4)
-  const bytes = outsideBytes + 6 * length + 64 + count * (maxName + 32)
+  const copies = 1 + memberCopies
+  const bytes = outsideBytes + messageCopies * 6 * length + copies * count * (maxName + 32)
   // Nothing in an event is below 0x20, so a string that holds it is at most twice as long.
   const factor = isQuoted ? 2 : 1
   // Values stand in the message, or where they were put into form.
-  if (place + factor * (bytes + length + recodedLength) > limit) {
-    if (place + factor * (bytes + bytesOfValues(first, count)) > limit) return 0
+  if (place + factor * (bytes + copies * (length + recodedLength)) > limit) {
+    if (place + factor * (bytes + copies * bytesOfValues(first, count)) > limit) return 0
   }
   let byName = false
   // The members of one event after the other often have the same names.
-  if (parses && (count !== sortedCount || !hasSameKeys(first, sortedFirst, count))) {
+  if (mode !== apart && (count !== sortedCount || !hasSameKeys(first, sortedFirst, count))) {
     byName = hasPlaces(first, count)
     if (byName) sortByName(first, count)
     else sortMembers(first, count)
     sortedCount = byName ? -1 : count
     sortedFirst = first
   }
-  return writeEvent(line, place, first, count, outsideCount, parses, byName)
+  return writeEvent(line, place, first, count, outsideCount, mode, byName)
 }
 
 function bytesOfValues(first: i32, count: i32): i32 {
@@ -262,41 +339,59 @@ function sortByName(first: i32, count: i32): void {
 }
 
 /** @param byName whether members have no ranks */
-function writeEvent(line: i32, from: i32, first: i32, count: i32, outsideCount: i32, parses: bool, byName: bool): i32 {
+function writeEvent(line: i32, from: i32, first: i32, count: i32, outsideCount: i32, mode: i32, byName: bool): i32 {
   let at = from
   let other = outside
   const otherEnd = outside + outsideCount * outsideStride
-  if (hasWeak) stampKeys(first, first + count * 16)
-  for (let place: i32 = 0; place < count; place++) {
-    const word = load<u32>(order + place * 4)
-    const rank = word >>> 16
-    const member = first + <i32>(word & 0xffff) * 16
-    const key = load<i32>(member)
-    while (other < otherEnd && (byName ? compareNames(load<i32>(other), key) < 0 : load<u32>(other + 20) < rank)) {
-      at = writeOutside(other, at, line, parses)
-      other += outsideStride
+  if (mode === spread) {
+    if (needsNotes) noteMembers(first, first + count * 16)
+    for (let place: i32 = 0; place < count; place++) {
+      const word = load<u32>(order + place * 4)
+      const rank = word >>> 16
+      const member = first + <i32>(word & 0xffff) * 16
+      const key = load<i32>(member)
+      while (other < otherEnd && (byName ? compareNames(load<i32>(other), key) < 0 : load<u32>(other + 20) < rank)) {
+        at = writeOutside(other, at, line, mode)
+        other += outsideStride
+      }
+      if (key < 0 || isLeft(key, line)) at = writeMember(member, at)
     }
-    if (key >= 0 && load<u8>(edited + key) !== 0) continue
-    const value = load<i32>(member + 4)
-    const length = load<i32>(member + 8) - value
-    if (isQuoted) {
-      at = quoteValue(quoteName(at, key), value, length)
-      continue
-    }
-    if (key >= 0) at = writeName(at, keys + key * keyStride)
-    else {
-      store<u8>(at, 0x2c)
-      at = copy(at + 1, ~key, lengthOf(key) + 2)
-      store<u8>(at++, 0x3a)
-    }
-    at = copy(at, value, length)
   }
-  for (; other < otherEnd; other += outsideStride) at = writeOutside(other, at, line, parses)
+  for (; other < otherEnd; other += outsideStride) at = writeOutside(other, at, line, mode)
+  return closed(from, at)
+}
+
+/** Puts brackets around members; gives their end. */
+function closed(from: i32, end: i32): i32 {
+  let at = end
   // The comma before the first name becomes the bracket.
   if (at === from) at++
   store<u8>(from, 0x7b)
   store<u8>(at, 0x7d)
   return at + 1
+}
+
+/** Writes a member of the message under its own name. */
+function writeMember(member: i32, from: i32): i32 {
+  const key = load<i32>(member)
+  const value = load<i32>(member + 4)
+  const length = load<i32>(member + 8) - value
+  if (isQuoted) return quoteValue(quoteName(from, key), value, length)
+  if (key >= 0) return copy(writeName(from, keys + key * keyStride), value, length)
+  store<u8>(from, 0x2c)
+  const at = copy(from + 1, ~key, lengthOf(key) + 2)
+  store<u8>(at, 0x3a)
+  return copy(at + 1, value, length)
+}
+
+/** Writes the object in the message of a line, whose members are in their order. */
+function writeObject(from: i32, line: i32): i32 {
+  const first = members + load<i32>(firsts + line * 4) * 16
+  let at = from
+  for (let place: i32 = 0; place < load<i32>(counts + line * 4); place++) {
+    at = writeMember(first + <i32>(load<u32>(order + place * 4) & 0xffff) * 16, at)
+  }
+  return closed(from, at)
 }
 
 /** The same as `writeName` in a JSON string. */
@@ -343,16 +438,16 @@ function copy(to: i32, from: i32, length: i32): i32 {
   return to + length
 }
 
-function writeOutside(entry: i32, at: i32, line: i32, parses: bool): i32 {
-  const key = keys + load<i32>(entry) * keyStride
-  const kind = load<i32>(entry + 4)
-  if (parses && (kind & weak) !== 0 && load<u32>(key + 4) === stamp) return at
-  if (!isQuoted) return writePart(entry, writeName(at, key), line, kind & 15)
+function writeOutside(entry: i32, at: i32, line: i32, mode: i32): i32 {
+  if (!isWritten(entry, line, mode)) return at
+  const kind = load<i32>(entry + 4) & 15
+  if (!isQuoted) return writePart(entry, writeName(at, keys + load<i32>(entry) * keyStride), line, kind)
   const first = quoteName(at, load<i32>(entry))
+  if (kind === kindMember || kind === kindColumn || kind === kindObject) return writePart(entry, first, line, kind)
   // As far behind its place as it may become longer.
   let ahead: i32 = 64 + load<i32>(entry + 12)
-  if ((kind & 15) === kindMessage) ahead += 6 * (load<i32>(ends + line * 4) - load<i32>(messages + line * 4))
-  return escapeText(first, first + ahead, writePart(entry, first + ahead, line, kind & 15))
+  if (kind === kindMessage) ahead += 6 * (load<i32>(ends + line * 4) - load<i32>(messages + line * 4))
+  return escapeText(first, first + ahead, writePart(entry, first + ahead, line, kind))
 }
 
 function writePart(entry: i32, at: i32, line: i32, kind: i32): i32 {
@@ -364,9 +459,25 @@ function writePart(entry: i32, at: i32, line: i32, kind: i32): i32 {
       return at + 8
     case kindTime:
       return writeTime(at, load<i32>(starts + line * 4), load<i32>(digits + line * 4))
+    case kindColumn: {
+      const value = valueIn(entry, line)
+      return writeValue(at, load<i32>(value), load<i32>(value + 4))
+    }
+    case kindMember: {
+      const member = memberOf(entry)
+      const value = load<i32>(member + 4)
+      return writeValue(at, value, load<i32>(member + 8) - value)
+    }
+    case kindObject:
+      return writeObject(at, line)
     default:
       return copy(at, load<i32>(entry + 8), load<i32>(entry + 12))
   }
+}
+
+/** Writes JSON as it stands, or as it stands in a JSON string. */
+function writeValue(at: i32, from: i32, length: i32): i32 {
+  return isQuoted ? quoteValue(at, from, length) : copy(at, from, length)
 }
 
 /** Writes text as a JSON string. */

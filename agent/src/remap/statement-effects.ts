@@ -1,0 +1,138 @@
+// What a statement reads and writes, as far as that is known before it runs.
+
+import type { PathSegment } from '../event/path.ts'
+import { isPlainKey } from '../formats/json-splice.ts'
+import { type Place, type Slot, type Typed, visit } from './typed.ts'
+
+/** What keeps events of a program objects: where it stands in the source, and what it is, as the predicate of a sentence. */
+export interface Obstacle {
+  readonly at: number
+  readonly text: string
+}
+
+/** Fields are those of the root. */
+export interface Effects {
+  readonly reads: ReadonlySet<string>
+  readonly writes: ReadonlySet<string>
+  /** Variables that it reads or writes. */
+  readonly variables: ReadonlySet<Slot>
+  /** Whether it may end the program. */
+  readonly mayEnd: boolean
+}
+
+/** The effects of a statement, if they depend on fields of the event that it names, and on nothing else; or what is in the way. */
+export function effectsOf(statement: Typed): Effects | Obstacle {
+  return new Look(statement).result()
+}
+
+export function isObstacle(found: object): found is Obstacle {
+  return 'text' in found
+}
+
+class Look {
+  readonly #statement: Typed
+  readonly #reads = new Set<string>()
+  readonly #writes = new Set<string>()
+  readonly #variables = new Set<Slot>()
+  #mayEnd = false
+  #obstacle: Obstacle | undefined
+
+  constructor(statement: Typed) {
+    this.#statement = statement
+  }
+
+  result(): Effects | Obstacle {
+    const statement = this.#statement
+    if (statement.op === 'del' && statement.compact === undefined && this.#isField(statement.at)) {
+      // Its value is of no use here.
+      this.#write(statement.at.place, statement.span[0])
+    } else visit(statement, (typed) => this.#see(typed))
+    return (
+      this.#obstacle ?? {
+        reads: this.#reads,
+        writes: this.#writes,
+        variables: this.#variables,
+        mayEnd: this.#mayEnd,
+      }
+    )
+  }
+
+  #isField(at: Typed): at is Extract<Typed, { op: 'read' }> {
+    return at.op === 'read' && at.place.root === 'event' && at.place.segments.length === 1
+  }
+
+  #see(typed: Typed): void {
+    const at = typed.span[0]
+    switch (typed.op) {
+      case 'read':
+        this.#read(typed.place, at)
+        break
+      case 'assign':
+        this.#write(typed.to, at)
+        break
+      case 'assign-or-error':
+        this.#write(typed.to, at)
+        this.#write(typed.error, at)
+        break
+      case 'del':
+        if (typed.at.op === 'read') this.#write(typed.at.place, at)
+        break
+      case 'call': {
+        const { declaration } = typed
+        if (!declaration.pure)
+          this.#stop(at, `calls \`${declaration.name}\`, which does not depend on its arguments alone`)
+        if (typed.canFail) this.#mayEnd = true
+        break
+      }
+      case 'unnest':
+        this.#stop(at, 'makes several events of one')
+        break
+      case 'return':
+        this.#stop(at, 'ends the program by `return`')
+        break
+      case 'abort':
+        this.#mayEnd = true
+        break
+      default:
+    }
+  }
+
+  #read(place: Place, at: number): void {
+    if (place.root === 'variable') this.#variables.add(place.slot)
+    if (place.root !== 'event') return
+    const [first] = place.segments
+    if (typeof first === 'string') this.#reads.add(first)
+    else this.#stop(at, 'takes the event as a whole')
+  }
+
+  #write(place: Place, at: number): void {
+    if (place.root === 'none') return
+    if (place.root === 'variable') {
+      this.#variables.add(place.slot)
+      return
+    }
+    if (place.root === 'metadata') {
+      this.#stop(at, 'changes metadata')
+      return
+    }
+    const [first, ...below] = place.segments
+    if (!this.#isName(first)) {
+      this.#stop(
+        at,
+        first === undefined ? 'replaces the event' : 'sets a field whose name has other characters than ASCII',
+      )
+      return
+    }
+    this.#writes.add(first)
+    // What lies beside it stays.
+    if (below.length > 0) this.#reads.add(first)
+  }
+
+  #isName(segment: PathSegment | undefined): segment is string {
+    return typeof segment === 'string' && isPlainKey(segment)
+  }
+
+  #stop(at: number, text: string): void {
+    this.#obstacle ??= { at, text }
+  }
+}
