@@ -269,10 +269,11 @@ async function runConformance(): Promise<Score> {
 /**
  * Each counts as one test: a minute of generated programs, which must do what a plain evaluator does, and generated Pipelines of a
  * hostile tenant through compile and render. Always the same ones, so that a change is what made them fail; by hand both take
- * others each time.
+ * others each time. The programs on lines that stay bytes and on objects are new ones in each run: the seed is printed.
  */
 const fuzzers = [
   { script: 'fuzz', args: ['--seconds', '60', '--seed', '20260101'] },
+  { script: 'fuzz:lanes', args: ['--seconds', '30'] },
   { script: 'fuzz:tenants', args: ['--cases', '20000', '--seed', '20260101'] },
 ] as const
 

@@ -2,19 +2,10 @@
 // are, whoever reads them, and whenever.
 
 import { expect, test } from 'vitest'
-import { compileEncoder } from '../codecs/encoding/encoder.ts'
-import type { Transform } from '../component.ts'
-import { type JsonFrames, LineTarget } from '../delivery/line-target.ts'
-import { OpenRequest } from '../delivery/request.ts'
 import { type LogBatch, logBatch } from '../event/batch.ts'
-import { Body } from '../event/body.ts'
-import { DeferredEvent } from '../event/deferred.ts'
 import { Finalizer } from '../event/finalizer.ts'
-import type { LogEvent } from '../event/log.ts'
-import { getField, type Value, type ValueObject } from '../event/value.ts'
-import { writeJson } from '../formats/json.ts'
 import { BytePod } from '../testing/byte-pod.ts'
-import { names } from '../testing/json-texts.ts'
+import { check, expectedOf } from '../testing/lane-check.ts'
 import { lineOf, through, transformsOf } from '../testing/lanes.ts'
 import { Random } from '../testing/random.ts'
 import { ByteBatch } from './byte-batch.ts'
@@ -87,133 +78,6 @@ const chains: readonly (readonly string[])[] = [
   ['.x = 1', merge],
 ]
 
-const encoder = compileEncoder({ codec: 'json' } as never)
-const frames: readonly JsonFrames[] = [
-  { delimiter: 0x0a, isSeparator: false },
-  { delimiter: 0x2c, isSeparator: true },
-  { delimiter: undefined, isSeparator: false },
-]
-
-/** The JSON of events, as a sink writes and marks them, some at a time. */
-function written(batch: LogBatch, random: Random): string[] {
-  const frame = random.pick(frames)
-  const request = new OpenRequest('', new Body(16))
-  const encode = (events: readonly (LogEvent | unknown)[], from: number, to: number, into: OpenRequest) => {
-    for (let index = from; index < to; index++) {
-      if (frame.isSeparator && into.count > 0) into.body.writeByte(0x2c)
-      const start = into.body.length
-      expect(encoder.encode(events[index] as LogEvent, into.body)).toBeUndefined()
-      if (frame.delimiter !== undefined && !frame.isSeparator) into.body.writeByte(frame.delimiter)
-      into.mark(start)
-    }
-  }
-  const target = new LineTarget(frame, encode)
-  for (let from = 0; from < batch.count; ) {
-    const to = Math.min(batch.count, from + 1 + random.below(100))
-    if (batch instanceof ByteBatch) target.encode(batch, from, to, request)
-    else encode(batch.events, from, to, request)
-    from = to
-  }
-  if (batch instanceof ByteBatch) batch.done()
-  const all = request.body.view()
-  const parts = Array.from({ length: request.count }, (_, index) =>
-    all.toString('utf8', request.starts[index], request.ends[index]),
-  )
-  const between = frame.isSeparator ? ',' : ''
-  expect(all.toString()).toBe(parts.join(between))
-  const end = frame.delimiter === undefined || frame.isSeparator ? '' : String.fromCharCode(frame.delimiter)
-  for (const part of parts) expect(part.endsWith(end)).toBe(true)
-  return parts.map((part) => part.slice(0, part.length - end.length))
-}
-
-/** What a batch has to give. */
-interface Expected {
-  readonly fields: readonly ValueObject[]
-  readonly json: readonly string[]
-  readonly sizes: readonly number[]
-}
-
-function expectedOf(transforms: readonly Transform[], events: LogEvent[]): Expected {
-  const after = through(transforms, logBatch(events, new Finalizer()))?.events ?? []
-  const fields = after.map((event) => event.fields)
-  return { fields, json: after.map(({ fields }) => writeJson(fields)), sizes: after.map(({ size }) => size) }
-}
-
-function check(batch: LogBatch | undefined, expected: Expected, random: Random): void {
-  if (batch === undefined) {
-    expect([]).toEqual(expected.json)
-    return
-  }
-  expect(batch.count).toBe(expected.json.length)
-  expect(batch.bytes).toBe(expected.sizes.reduce((sum, size) => sum + size, 0))
-  if (batch instanceof ByteBatch) {
-    expect(Array.from({ length: batch.count }, (_, index) => batch.size(index))).toEqual(expected.sizes)
-  }
-  const way = random.below(5)
-  if (way === 4) {
-    for (const [index, event] of batch.events.entries()) checkEvent(event, expected.fields[index] ?? {}, random)
-    return
-  }
-  if (way === 0) {
-    expect(batch.events.map(({ fields }) => writeJson(fields))).toEqual(expected.json)
-    expect(batch.events.map(({ size }) => size)).toEqual(expected.sizes)
-    expect(written(batch, random)).toEqual(expected.json)
-    return
-  }
-  if (way === 1 && batch.count > 1) {
-    const middle = random.below(batch.count)
-    const part = (from: number, to: number): Expected => ({
-      fields: expected.fields.slice(from, to),
-      json: expected.json.slice(from, to),
-      sizes: expected.sizes.slice(from, to),
-    })
-    check(batch.slice(0, middle), part(0, middle), random)
-    check(batch.slice(middle, batch.count), part(middle, batch.count), random)
-    return
-  }
-  if (way === 2) {
-    const other = batch.share()
-    expect(written(batch, random)).toEqual(expected.json)
-    check(other, expected, random)
-    return
-  }
-  expect(written(batch, random)).toEqual(expected.json)
-}
-
-/** What an event says of itself without an object, and then with one. */
-function checkEvent(event: LogEvent, fields: ValueObject, random: Random): void {
-  for (const name of [
-    ...Object.keys(fields).slice(0, 12),
-    'a',
-    's',
-    'message',
-    'timestamp',
-    'stream',
-    'env',
-    'none',
-    random.pick(names),
-  ]) {
-    const value = event.field(name)
-    expect(value === undefined ? undefined : writeJson(value), name).toBe(jsonOf(getField(fields, name)))
-  }
-  if (event instanceof DeferredEvent && event.hides) {
-    const body = new Body(8)
-    event.hidden = ['timestamp', 'a']
-    event.writeJson(body)
-    const quoted = new Body(8)
-    if (event.writeQuoted(quoted)) expect(JSON.parse(quoted.view().toString())).toBe(body.view().toString())
-    event.hidden = []
-    const { timestamp: _, a: __, ...rest } = fields
-    expect(body.view().toString()).toBe(writeJson(rest))
-  }
-  const body = new Body(8)
-  expect(encoder.encode(event, body)).toBeUndefined()
-  expect(body.view().toString()).toBe(writeJson(fields))
-  expect(writeJson(event.fields)).toBe(writeJson(fields))
-}
-
-const jsonOf = (value: Value | undefined) => (value === undefined ? undefined : writeJson(value))
-
 /** A character of Latin-1 as JSON writes it in ASCII. */
 const escaped = (character: string) => `\\u00${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 
@@ -244,7 +108,7 @@ test('lines and objects give the same', { timeout: 120_000 }, async () => {
         const readers = Array.from({ length: isShared ? 3 : 1 }, () => random.pick(sides))
         const all = readers.map((_, index) => (index === readers.length - 1 ? batch : batch.share()))
         for (const [index, { bytes, objects }] of readers.entries()) {
-          const expected = expectedOf(objects, pod.objects(chunk))
+          const expected = expectedOf(through(objects, logBatch(pod.objects(chunk), new Finalizer()))?.events ?? [])
           const after = through(bytes, all[index] as LogBatch)
           lines += expected.json.length
           if (after instanceof ByteBatch) asBytes += after.lineCount

@@ -22,6 +22,7 @@ const scripts = [
   },
   { script: 'agent/src/conformance/conformance.ts', usage: 'npm run conformance -- remap|wire DIR [--only STEM,…]' },
   { script: 'agent/src/fuzz/fuzz.ts', usage: 'npm run fuzz -- [--seconds N] [--seed N] [--cases N]' },
+  { script: 'agent/src/fuzz/fuzz-lanes.ts', usage: 'npm run fuzz:lanes -- [--seconds N] [--seed N] [--cases N]' },
   {
     script: 'e2e/bench/bench.ts',
     usage:

@@ -1,0 +1,28 @@
+// `npm run fuzz:lanes -- [--seconds N] [--seed N] [--cases N]`: random programs on hostile lines of pods, on both lanes. What leaves, what is
+// dropped and what is counted must be the same. Prints the programs when it is not; the exit code is 1 then.
+
+import { runScript } from '../tools/script.ts'
+import { fuzzLanes } from './lanes.ts'
+
+await runScript({
+  call: 'npm run fuzz:lanes --',
+  about:
+    'Random programs on hostile lines, as bytes and as objects, until the time is up or they differ (exit code 1).',
+  flags: {
+    seconds: { type: 'number', value: 'N', help: 'How long (30).' },
+    seed: { type: 'number', whole: true, value: 'N', help: 'Of the first case; another each time if not given.' },
+    cases: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'How many cases at most.' },
+  },
+  async run({ flags: { seed = Date.now() % 1_000_000_000, seconds = 30, cases = Number.POSITIVE_INFINITY } }) {
+    process.stdout.write(`seed ${seed}\n`)
+    const result = await fuzzLanes(seed, seconds, cases)
+    const { found, events, asBytes } = result
+    process.stdout.write(`${result.cases} chains of programs, ${events} events, of which ${asBytes} stayed bytes\n`)
+    if (found === undefined) return 0
+    process.stdout.write(
+      `\nThe lanes differ (again with: npm run fuzz:lanes -- --cases 1 --seed ${found.seed})\n` +
+        `${found.steps.map((step) => JSON.stringify(step, undefined, 2).replaceAll('\\n', '\n')).join('\n')}\n${found.problem}\n`,
+    )
+    return 1
+  },
+})
