@@ -77,5 +77,21 @@ export function parsed(base: URL, text: string): unknown {
 }
 
 function refused(url: URL, response: IncomingMessage, text: string): PenstockError {
-  return new PenstockError('PEN_UNAVAILABLE', `${url.origin} answered ${response.statusCode}: ${text.trim()}`)
+  const status = response.statusCode
+  const reason = errorOf(text)
+  const message =
+    reason === undefined
+      ? `${url.origin} is no Penstock agent: it answered ${url.pathname} with ${status}.`
+      : `${url.origin} answered ${status}: ${reason}`
+  return new PenstockError('PEN_UNAVAILABLE', message)
+}
+
+/** The reason in a refusal of an agent; undefined if an agent did not write it. */
+function errorOf(text: string): string | undefined {
+  try {
+    const { error } = JSON.parse(text) as { readonly error?: unknown }
+    return typeof error === 'string' ? error : undefined
+  } catch {
+    return undefined // another server's page
+  }
 }

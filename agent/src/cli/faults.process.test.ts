@@ -32,6 +32,17 @@ test.each(['top', 'tap'])('%s says that another server is no agent', async (comm
   expect([code, err]).toEqual([69, `${url} is no Penstock agent: it answered something that is not JSON.\n`])
 })
 
+test('the page of another server for an unknown path is not shown', async () => {
+  await using server = createServer((_, response) => response.writeHead(404).end('<html>\n<body>lost</body>\n'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+
+  const { code, err } = await agent('top', '--url', url)
+
+  expect([code, err]).toEqual([69, `${url} is no Penstock agent: it answered /v1/components with 404.\n`])
+})
+
 test('a stack is shown with --debug alone', async () => {
   const loop = join(folder, 'loop.yaml')
   symlinkSync(loop, loop)
