@@ -43,6 +43,8 @@ function lokiLabels(section: Section, context: Context): Record<string, string> 
         )
     }
   }
+  // A name that ends in `*` becomes a label for each member; the sink writes `_` for what names may not have, as Fluent Bit does.
+  if (isOn(lastValue(section, 'auto_kubernetes_labels'), false)) labels['*'] = '{{ kubernetes.labels }}'
   if (Object.keys(labels).length === 0) labels['job'] = 'fluent-bit'
   return labels
 }
@@ -56,6 +58,7 @@ const loki: Plugin<SinkPart> = {
     uri: '`path`',
     labels: '`labels`',
     label_keys: '`labels`',
+    auto_kubernetes_labels: '`labels` of all labels of the pod',
     remove_keys: '`encoding.except_fields`',
     line_format: '`encoding.codec`',
     tenant_id: '`tenant_id`',

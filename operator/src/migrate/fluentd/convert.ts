@@ -13,6 +13,7 @@ import { childrenOf, type Plugged, sectionOf } from './element.ts'
 import { filters, openOptions, refusedFilters } from './filters.ts'
 import { inputs, type Joined, joinedBy, refusedInputs, replacedInputs } from './inputs.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
+import { elementsOf, holdsResources } from './resources.ts'
 import { recordPath } from './ruby.ts'
 import { type Element, type Include, readFluentd } from './syntax.ts'
 import { matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
@@ -80,7 +81,9 @@ export const flows: readonly Described[] = [
 
 const isElement = (text: string) => /^\s*<(?:source|match|filter|system|label|worker)\b[^>]*>\s*$/m.test(text)
 
-export function isFluentd({ text }: NamedText): boolean {
+export function isFluentd(given: NamedText): boolean {
+  const { text } = given
+  if (holdsResources(given)) return true
   return isElement(text) && /^\s*(?:@?type)\s+\S/m.test(text)
 }
 
@@ -102,8 +105,12 @@ function filesIn(given: NamedText): { readonly mains: readonly NamedText[]; read
 
 /** Reads the files of one configuration, with those that they include, into a draft. */
 export function convertFluentd(files: readonly NamedText[], included: Included, draft: Draft): void {
-  const elements = load(files, included, draft.gaps)
-  new Conversion(draft, elements).run()
+  const elements = load(
+    files.filter((file) => !holdsResources(file)),
+    included,
+    draft.gaps,
+  )
+  new Conversion(draft, [...elements, ...elementsOf(files.filter(holdsResources), draft)]).run()
 }
 
 function load(files: readonly NamedText[], besides: Included, gaps: Gap[]): Element[] {
@@ -258,16 +265,18 @@ class Conversion {
     const { component, steps } = plugin.build(section, this.#context, this.#gaps)
     const joined = this.#joining(tag, label)
     const isPodSource = component.type === 'orchestrator_logs'
+    const { selector, before = [], after = [] } = section.element
+    const own = selector === undefined ? component : { ...component, selector }
     const whole =
       joined === undefined
-        ? component
+        ? own
         : isPodSource
-          ? { ...component, multiline: joined.pods }
-          : { ...component, config: { ...component.config, multiline: joined.file } }
+          ? { ...own, multiline: joined.pods }
+          : { ...own, config: { ...own.config, multiline: joined.file } }
     const origin = { file: section.file, line: section.line, subject: `source ${section.type}` }
     const sound = soundComponent('source', whole, origin, this.#gaps)
     const source = this.#draft.add('sources', name, sound)
-    const [head = source] = this.#append([source], steps, `${name}-record`, section)
+    const [head = source] = this.#append([source], [...before, ...steps, ...after], `${name}-record`, section)
     return { head, tag, label }
   }
 

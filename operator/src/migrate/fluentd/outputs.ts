@@ -63,8 +63,8 @@ const loki = translated({
         )
       }
     }
-    if (labels.length === 0 && !isOn(read('extract_kubernetes_labels'), false)) labels.push(['labels', 'job=fluentd'])
-    if (isOn(read('extract_kubernetes_labels'), false) && labels.length === 0) labels.push(['labels', 'job=fluentd'])
+    const areExtracted = isOn(read('extract_kubernetes_labels'), false)
+    if (labels.length === 0 && !areExtracted) labels.push(['labels', 'job=fluentd'])
     if (read('bearer_token_file') !== undefined) {
       context.gap(
         section,
@@ -92,6 +92,7 @@ const loki = translated({
         tls: url?.[1] === 'https' ? 'on' : 'off',
         'tls.verify': isOn(read('insecure_tls'), false) ? 'off' : 'on',
         line_format: format === 'json' ? 'json' : 'key_value',
+        auto_kubernetes_labels: areExtracted ? 'on' : undefined,
       },
       several: [...labels, ...removed.map((key): [string, string] => ['remove_keys', key])],
     }

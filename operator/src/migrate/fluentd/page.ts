@@ -6,6 +6,7 @@ import { filters, refusedFilters } from './filters.ts'
 import { always, common, inputs, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { parseItself, parseOptions } from './parsers.ts'
+import { resourceKinds } from './resources.ts'
 import { buffered, itself } from './translation.ts'
 
 const shared: readonly Described[] = [
@@ -27,6 +28,7 @@ function own({ name, becomes, options, itself: rest = {} }: Described): Describe
 
 export function fluentdTables(): string {
   return [
+    mappingTables('Resources of the logging-operator', resourceKinds, []),
     mappingTables('Elements within plugins', shared, []),
     mappingTables('Sources', inputs.map(own), refusedInputs),
     mappingTables('Filters', filters.map(own), refusedFilters),

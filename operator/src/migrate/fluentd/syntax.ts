@@ -1,6 +1,7 @@
 // Fluentd's configuration as a tree of elements with the place of every line. Values in double quotes may go over several lines and hold
 // Ruby; references to variables of the environment become `${NAME}`, and other Ruby is kept as it stands and reported.
 
+import type { Selector, Step } from '../draft.ts'
 import type { Place } from '../fluent-bit/sections.ts'
 
 export interface Parameter extends Place {
@@ -15,6 +16,10 @@ export interface Element extends Place {
   readonly argument: string
   readonly parameters: readonly Parameter[]
   readonly children: readonly Element[]
+  /** Of a source that is made of a resource: the pods that it reads, and transforms before and behind that of the record. */
+  readonly selector?: Selector | undefined
+  readonly before?: readonly Step[]
+  readonly after?: readonly Step[]
 }
 
 export interface Include extends Place {

@@ -1,0 +1,194 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
+// Resources of the logging-operator: which pods a flow reads, the way of an event to its outputs, Secrets, and what is a gap.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertFluentd, isFluentd } from './convert.ts'
+
+const head = (kind: string, name: string, namespace = 'shop') =>
+  `apiVersion: logging.banzaicloud.io/v1beta1\nkind: ${kind}\nmetadata: { name: ${name}, namespace: ${namespace} }\n`
+const flow = (spec: string, kind = 'Flow') => `${head(kind, 'web')}spec:\n${spec.replace(/^(?=.)/gm, '  ')}\n`
+const refs = 'localOutputRefs: [out]\nglobalOutputRefs: [all]\n'
+const outputs = `---\n${head('Output', 'out')}spec:\n  http: { endpoint: 'http://out/logs', format: { type: json } }
+---\n${head('ClusterOutput', 'all', 'logging')}spec:\n  loki: { url: 'http://loki:3100', configure_kubernetes_labels: true }\n`
+
+const convert = (text: string, namespace?: string) => converted(convertFluentd, [{ file: 'l.yaml', text }], namespace)
+const sourcesOf = (text: string, namespace?: string) => convert(text, namespace).resource.spec.sources
+
+test.each([
+  {
+    name: 'labels',
+    spec: 'match: [ { select: { labels: { app: web } } } ]',
+    selector: {
+      pods: { matchLabels: { app: 'web' } },
+      namespaces: { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } },
+    },
+  },
+  {
+    name: 'old selectors',
+    spec: 'selectors: { app: web }',
+    selector: {
+      pods: { matchLabels: { app: 'web' } },
+      namespaces: { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } },
+    },
+  },
+  {
+    name: 'rules that leave out',
+    spec: 'match: [ { exclude: { labels: { a: b } } }, { exclude: { container_names: [x, y] } }, { select: {} } ]',
+    selector: {
+      pods: { matchExpressions: [{ key: 'a', operator: 'NotIn', values: ['b'] }] },
+      namespaces: { matchLabels: { 'kubernetes.io/metadata.name': 'shop' } },
+      containers: { exclude: ['x', 'y'] },
+    },
+  },
+  {
+    name: 'namespaces of a ClusterFlow',
+    kind: 'ClusterFlow',
+    spec: 'match: [ { exclude: { namespaces: [a, b] } }, { select: { namespace_labels: { team: x } } } ]',
+    selector: {
+      namespaces: {
+        matchLabels: { team: 'x' },
+        matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: ['a', 'b'] }],
+      },
+    },
+  },
+  { name: 'all pods', kind: 'ClusterFlow', spec: 'match: [ { select: {} } ]', selector: undefined },
+])('a flow with $name reads its pods', async ({ spec, selector, kind = 'Flow' }) => {
+  const text = `${flow(`${spec}\nglobalOutputRefs: [all]`, kind)}${outputs}`
+  const { document, resource } = convert(text)
+  expect(resource.spec.sources[0].selector).toEqual(selector)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a Pipeline of the namespace of a Flow needs no selector of namespaces', () => {
+  expect(sourcesOf(flow(`selectors: { app: web }\n${refs}`) + outputs, 'shop')[0].selector).toEqual({
+    pods: { matchLabels: { app: 'web' } },
+  })
+})
+
+const time = '2026-11-24T10:11:12.5Z'
+const event = (message: string, facts: object) => ({
+  message,
+  stream: 'stdout',
+  timestamp: time,
+  orchestrator: { pod_name: 'web-1', container_name: 'web', pod_node_name: 'n1', ...facts },
+})
+
+test.each([
+  { name: 'the first rule', namespace: 'kube-system', labels: {}, isTaken: true },
+  { name: 'a rule that leaves out', namespace: 'shop', labels: { a: 'b' }, isTaken: false },
+  { name: 'a rule that needs both', namespace: 'shop', labels: { a: 'c' }, isTaken: true },
+  { name: 'the last rule', namespace: 'other', labels: {}, isTaken: true },
+])('of rules in a list, $name decides', async ({ namespace, labels, isTaken }) => {
+  const spec =
+    'match:\n- select: { namespaces_regex: ["^kube-"], hosts: [n1, n2] }\n- exclude: { namespaces: [shop], labels: { a: b } }\n- select: {}\nglobalOutputRefs: [all]'
+  const { document, resource } = convert(`${flow(spec, 'ClusterFlow')}${outputs}`)
+  withTest(
+    document,
+    resource,
+    event('x', { pod_namespace: namespace, pod_labels: labels }),
+    isTaken ? { message: 'x' } : undefined,
+  )
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('rules that only leave out select nothing', async () => {
+  const { document, resource } = convert(
+    `${flow('match: [ { exclude: { labels: { a: b } } } ]\nglobalOutputRefs: [all]')}${outputs}`,
+  )
+  withTest(document, resource, event('x', { pod_namespace: 'shop', pod_labels: {} }), undefined)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('filters of the Logging come before those of the flow', async () => {
+  const logging = `---\n${head('Logging', 'all')}spec:\n  globalFilters:\n    - record_transformer: { records: [ { a: one }, { b: two } ] }\n`
+  const filters = `filters:
+- parser: { reserve_data: true, remove_key_name_field: true, parse: { type: json } }
+- record_transformer: { enable_ruby: false, remove_keys: noise, records: [ { team: '\${record["a"]}-x', pod: '\${record["kubernetes"]["pod_name"]}' } ] }
+- grep: { regexp: [ { key: level, pattern: '/^warn/' } ] }
+`
+  const { document, resource, gaps } = convert(`${flow(`${filters}${refs}`)}${outputs}${logging}`)
+  withTest(document, resource, event('{"level":"warning","noise":1}', { pod_namespace: 'shop' }), {
+    a: 'one',
+    b: 'two',
+    team: 'one-x',
+    pod: 'web-1',
+    level: 'warning',
+  })
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  expect(resource.spec.sinks.map(({ name, type }: { name: string; type: string }) => [name, type])).toEqual([
+    ['out', 'http'],
+    ['all', 'log_aggregator'],
+  ])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('labels of pods are labels of streams', async () => {
+  const { document, resource } = convert(`${flow('globalOutputRefs: [all]')}${outputs}`)
+  expect(resource.spec.sinks[0].config.labels).toMatchObject({
+    '*': '{{ kubernetes.labels }}',
+    pod: '{{ kubernetes.pod_name }}',
+    container_id: '{{ kubernetes.docker_id }}',
+  })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('an output that two flows name is one sink', () => {
+  const { resource } = convert(
+    `${flow('globalOutputRefs: [all]')}---\n${flow('globalOutputRefs: [all]').replace('name: web', 'name: api')}${outputs}`,
+  )
+  expect(resource.spec.sinks).toHaveLength(1)
+  expect(resource.spec.sinks[0].inputs).toHaveLength(2)
+})
+
+test('keys of Secrets are references to them, in the namespace of the output', async () => {
+  const output = `---\n${head('Output', 'es')}spec:\n  elasticsearch:
+    host: es
+    user: u
+    password: { valueFrom: { secretKeyRef: { name: es-user, key: pass } } }
+    ca_file: { mountFrom: { secretKeyRef: { name: ca, key: ca.crt } } }\n`
+  const { document, resource, gaps } = convert(`${flow('localOutputRefs: [es]')}${output}`)
+  expect(resource.spec.sinks[0].config.auth.password).toEqual({
+    valueFrom: { secretKeyRef: { name: 'es-user', namespace: 'shop', key: 'pass' } },
+  })
+  expect(gaps).toContainEqual(expect.objectContaining({ subject: 'ca_file: mountFrom', line: 15 }))
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each([
+  { name: 'an output that is not there', text: flow('localOutputRefs: [no]'), subject: 'Output no', line: 5 },
+  { name: 'a flow without outputs', text: flow('match: []'), subject: 'shop-web', line: 1 },
+  {
+    name: 'tags',
+    text: flow('filters: [ { tag_normaliser: {} } ]\nglobalOutputRefs: [all]') + outputs,
+    subject: 'tag_normaliser',
+    line: 5,
+  },
+  {
+    name: 'a SyslogNGFlow',
+    text: `${head('SyslogNGFlow', 's')}spec: { match: { regexp: { pattern: abc } } }\n`,
+    subject: 'SyslogNGFlow s',
+    line: 1,
+  },
+  {
+    name: 'a HostTailer',
+    text: `${head('HostTailer', 'h').replace('v1beta1', 'v1alpha1')}spec: {}\n`,
+    subject: 'HostTailer h',
+    line: 1,
+  },
+])('$name is a gap', async ({ text, subject, line }) => {
+  expect(isFluentd({ file: 'l.yaml', text })).toBe(true)
+  const { document, gaps } = convert(text)
+  expect(gaps).toContainEqual(expect.objectContaining({ subject, line, file: 'l.yaml' }))
+  const made = document.toString({ lineWidth: 0 })
+  if (subject.startsWith('SyslogNG')) expect(made).toContain('#       "pattern": "abc"')
+  expect(await lint(made)).toEqual([])
+})
+
+test('a default flow without others reads all pods', async () => {
+  const { document, resource } = convert(
+    `${head('Logging', 'l')}spec:\n  defaultFlow: { globalOutputRefs: [all] }\n${outputs}`,
+  )
+  expect(resource.spec.sources).toMatchObject([{ name: 'l-default', type: 'orchestrator_logs' }])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

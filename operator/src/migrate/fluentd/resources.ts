@@ -1,0 +1,449 @@
+// Resources of the logging-operator as elements of Fluentd, which are what it makes of them: a source for each flow, the filters of the flow
+// in a label of its own, and a label for each output.
+
+import type { Draft, Gap, NamedText, SecretKey, Step } from '../draft.ts'
+import { filters as bitFilters } from '../fluent-bit/filters.ts'
+import { Context } from '../fluent-bit/plugin.ts'
+import { below, flagOf, isList, isMap, itemsOf, type Place, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import { treesOf } from '../loki/yaml.ts'
+import type { Described } from '../page.ts'
+import { selectionOf } from './selection.ts'
+import type { Element, Parameter } from './syntax.ts'
+
+const group = /^apiVersion:\s*["']?logging\.banzaicloud\.io\//m
+
+/** Whether a text holds resources of the logging-operator. */
+export function holdsResources({ file, text }: NamedText): boolean {
+  return (
+    /\.(?:ya?ml|json)$/i.test(file) && (group.test(text) || /"apiVersion":\s*"logging\.banzaicloud\.io\//.test(text))
+  )
+}
+
+/** What becomes of each kind. */
+export const resourceKinds: readonly Described[] = [
+  {
+    name: 'Flow, ClusterFlow',
+    becomes: 'an `orchestrator_logs` source with a selector, and a transform for each filter',
+    options: {
+      match: '`selector` of the source; a filter transform where the order of rules or names of hosts decide',
+      selectors: '`selector.pods`',
+      filters: 'as the filters of Fluentd below',
+      localOutputRefs: 'the inputs of sinks',
+      globalOutputRefs: 'the inputs of sinks',
+      outputRefs: 'the inputs of sinks',
+    },
+    itself: {
+      loggingRef: 'all agents of the platform run the Pipeline',
+      flowLabel: 'labels are not written',
+      includeLabelInRouter: 'labels are not written',
+    },
+  },
+  { name: 'Output, ClusterOutput', becomes: 'a sink, as the matches of Fluentd below', options: {} },
+  {
+    name: 'Logging',
+    becomes: 'its `globalFilters` come before the filters of each flow; its agents are those of Penstock',
+    options: { globalFilters: 'transforms', defaultFlow: 'a gap beside flows; without them a flow of all pods' },
+  },
+]
+
+/** Kinds that describe agents. */
+const ofAgents: ReadonlySet<string> = new Set([
+  'FluentbitAgent',
+  'NodeAgent',
+  'FluentdConfig',
+  'SyslogNGConfig',
+  'LoggingRoute',
+])
+
+/** Outputs whose plugin has another name. */
+const outputTypes: Readonly<Record<string, string>> = {
+  nullout: 'null',
+  kafka: 'kafka2',
+  azurestorage: 'azure-storage-append-blob',
+  cloudwatch: 'cloudwatch_logs',
+  kinesisFirehose: 'kinesis_firehose',
+  kinesisStream: 'kinesis_streams',
+  logz: 'logzio_buffered',
+  splunkHec: 'splunk_hec',
+  awsElasticsearch: 'aws-elasticsearch-service',
+}
+
+const filterTypes: Readonly<Record<string, string>> = {
+  detectExceptions: 'detect_exceptions',
+  useragent: 'ua_parser',
+  enhanceK8s: 'enhance_k8s_metadata',
+  sumologic: 'kubernetes_sumologic',
+}
+
+/** Tables that are elements of Fluentd; others are objects in a parameter. */
+const elementNames: Readonly<Record<string, string>> = {
+  buffer: 'buffer',
+  format: 'format',
+  parse: 'parse',
+  inject: 'inject',
+  auth: 'auth',
+  security: 'security',
+  labels: 'label',
+  records: 'record',
+  record: 'record',
+  replaces: 'replace',
+  regexp: 'regexp',
+  exclude: 'exclude',
+  and: 'and',
+  or: 'or',
+  servers: 'server',
+  patterns: 'pattern',
+  grok_patterns: 'grok',
+}
+
+interface Resource {
+  readonly kind: string
+  readonly name: string
+  readonly namespace: string
+  readonly tree: Tree
+}
+
+/** The elements that the operator makes of the resources in files. */
+export function elementsOf(files: readonly NamedText[], draft: Draft): readonly Element[] {
+  const resources = files.flatMap((file) => treesOf(file, draft.gaps).flatMap((tree) => resourcesIn(tree)))
+  return new Maker(resources, draft).elements
+}
+
+function resourcesIn(tree: Tree): readonly Resource[] {
+  const kind = textOf(below(tree, 'kind')) ?? ''
+  if (kind === 'List') return itemsOf(below(tree, 'items')).flatMap(resourcesIn)
+  if (!(textOf(below(tree, 'apiVersion')) ?? '').startsWith('logging')) return []
+  const name = textOf(below(tree, 'metadata', 'name')) ?? kind.toLowerCase()
+  return [{ kind, name, namespace: textOf(below(tree, 'metadata', 'namespace')) ?? '', tree }]
+}
+
+class Maker {
+  readonly elements: Element[] = []
+  readonly #resources: readonly Resource[]
+  readonly #draft: Draft
+  readonly #gaps: Gap[]
+
+  constructor(resources: readonly Resource[], draft: Draft) {
+    this.#resources = resources
+    this.#draft = draft
+    this.#gaps = draft.gaps
+    const ofKinds = (...kinds: readonly string[]) => resources.filter(({ kind }) => kinds.includes(kind))
+    const loggings = ofKinds('Logging')
+    const shared = loggings.flatMap(({ tree }) => itemsOf(below(tree, 'spec', 'globalFilters')))
+    const flows = ofKinds('Flow', 'ClusterFlow')
+    const [first] = flows
+    if (first !== undefined) {
+      const reason = 'the line is `message`, as with containerd; with Docker, and in early versions, it is `log`'
+      this.#gap(
+        first.tree,
+        'records',
+        reason,
+        'Rename the field behind the sources if filters or queries read `log`.',
+        true,
+      )
+    }
+    for (const flow of flows) this.#flow(flow, below(flow.tree, 'spec') ?? flow.tree, shared)
+    for (const { tree, name } of loggings) this.#logging(tree, name, shared, flows.length > 0)
+    for (const output of ofKinds('Output', 'ClusterOutput')) this.#output(output)
+    for (const other of resources) this.#other(other)
+  }
+
+  #gap(place: Place, subject: string, reason: string, nearest: string, isReplaced = false): void {
+    const gap: Gap = { file: place.file, line: place.line, subject, reason, nearest }
+    this.#gaps.push(isReplaced ? { ...gap, isReplaced } : gap)
+  }
+
+  // --- flows ---
+
+  #flow({ kind, name, namespace, tree }: Resource, spec: Tree, shared: readonly Tree[]): void {
+    const id = namespace === '' ? name : `${namespace}-${name}`
+    const own = kind === 'Flow' && this.#draft.namespace === undefined ? namespace : ''
+    if (kind === 'Flow' && namespace === '' && this.#draft.namespace === undefined) {
+      this.#gap(
+        tree,
+        `Flow ${name}`,
+        'a Flow reads the pods of its namespace, which the file does not say',
+        'Give the source `selector.namespaces`, or convert with `-n`.',
+      )
+    }
+    const { selector, condition } = selectionOf(spec, own, this.#draft.namespace === undefined)
+    const label = `@${kind}/${id}`
+    const before: readonly Step[] = condition === undefined ? [] : [{ type: 'filter', text: condition }]
+    const source = this.#element('source', tree, '', [
+      ['@type', 'tail'],
+      ['@id', id],
+      ['@label', label],
+      ['path', '/var/log/containers/*.log'],
+      ['tag', 'kubernetes.*'],
+    ])
+    const parse = this.#element('parse', tree, '', [['@type', 'cri']])
+    this.elements.push({ ...source, children: [parse], selector, before, after: this.#kubernetes(tree) })
+    const filters = [...shared, ...itemsOf(below(spec, 'filters'))].flatMap((filter) => this.#filter(filter, id))
+    this.elements.push({
+      ...this.#element('label', tree, label),
+      children: [...filters, this.#outputsOf(spec, namespace, tree, id)],
+    })
+  }
+
+  /** What Fluent Bit adds before Fluentd reads a record. */
+  #kubernetes({ file, line }: Place): readonly Step[] {
+    const plugin = bitFilters.find(({ name }) => name === 'kubernetes')
+    const entries = [{ file, line, key: 'name', value: 'kubernetes' }]
+    return plugin?.build({ file, line, kind: 'filter', entries }, new Context([], this.#gaps)) ?? []
+  }
+
+  #logging(tree: Tree, name: string, shared: readonly Tree[], hasFlows: boolean): void {
+    for (const part of ['fluentbit', 'fluentd', 'syslogNG', 'nodeAgents']) {
+      const found = below(tree, 'spec', part)
+      if (found === undefined) continue
+      const reason = 'it describes agents, and a Pipeline has none'
+      this.#gap(found, `Logging: ${part}`, reason, 'The Agent `node` of the installation runs Pipelines.', true)
+    }
+    const rest = below(tree, 'spec', 'defaultFlow')
+    if (rest === undefined) return
+    if (!hasFlows) {
+      this.#flow({ kind: 'ClusterFlow', name: `${name}-default`, namespace: '', tree: rest }, rest, shared)
+      return
+    }
+    const reason = 'it takes what no flow selects, and a source does not know what others read'
+    this.#gap(
+      rest,
+      'Logging: defaultFlow',
+      reason,
+      'Write a ClusterPipeline whose selector leaves out what the flows read.',
+    )
+  }
+
+  /** The match that leads to the labels of outputs. */
+  #outputsOf(spec: Tree, namespace: string, place: Tree, id: string): Element {
+    const named = (option: string, kind: string) =>
+      itemsOf(below(spec, option)).map((ref) => ({ ref, kind, name: textOf(ref) ?? '' }))
+    const refs = [
+      ...named('localOutputRefs', 'Output'),
+      ...named('globalOutputRefs', 'ClusterOutput'),
+      ...named('outputRefs', namespace === '' ? 'ClusterOutput' : 'Output'),
+    ]
+    const found = refs.flatMap(({ ref, kind, name }) => {
+      const output = this.#resources.find(
+        (each) =>
+          each.kind === kind && each.name === name && (kind === 'ClusterOutput' || each.namespace === namespace),
+      )
+      if (output === undefined) {
+        const nearest = 'Convert it together with the flow, or replace the sink that discards its events.'
+        this.#gap(ref, `${kind} ${name}`, 'the files do not have this output', nearest)
+      }
+      return output === undefined ? [] : [output]
+    })
+    if (found.length === 0) {
+      if (refs.length === 0)
+        this.#gap(place, id, 'the flow names no output', 'Replace the sink that discards its events.')
+      return this.#element('match', place, '**', [
+        ['@type', 'null'],
+        ['@id', `${id}-discarded`],
+      ])
+    }
+    const stores = found.map((output) =>
+      this.#element('store', output.tree, '', [
+        ['@type', 'relabel'],
+        ['@label', labelOf(output)],
+      ]),
+    )
+    return { ...this.#element('match', place, '**', [['@type', 'copy']]), children: stores }
+  }
+
+  // --- filters ---
+
+  #filter(filter: Tree, id: string): readonly Element[] {
+    if (!isMap(filter)) return []
+    return [...filter.value].flatMap(([key, options]): Element[] => {
+      if (key === 'tag_normaliser') {
+        this.#gap(
+          options,
+          key,
+          'events have no tags',
+          'Use the fields below `.kubernetes` in names of indexes and labels.',
+        )
+        return []
+      }
+      const type = filterTypes[key] ?? key
+      const own = this.#plugin(key === 'detectExceptions' ? 'match' : 'filter', type, options, `${id}-${type}`)
+      const hasKey = own.parameters.some((parameter) => parameter.key === 'key_name')
+      const line = parameter(options, 'key_name', 'message')
+      return [key === 'parser' && !hasKey ? { ...own, parameters: [...own.parameters, line] } : own]
+    })
+  }
+
+  /** A plugin with its options: tables and lists of tables are elements within it, as far as Fluentd has such elements. */
+  #plugin(name: string, type: string, options: Tree, id: string): Element {
+    const { parameters, children } = this.#options(options)
+    const own = [parameter(options, '@type', type), parameter(options, '@id', id)]
+    return { ...this.#element(name, options, '**'), parameters: [...own, ...parameters], children }
+  }
+
+  #options(options: Tree): { readonly parameters: Parameter[]; readonly children: Element[] } {
+    const parameters: Parameter[] = []
+    const children: Element[] = []
+    for (const [key, item] of isMap(options) ? options.value : []) {
+      const element = elementNames[key]
+      const tables = isList(item) ? item.value : [item]
+      if (element !== undefined && tables.length > 0 && tables.every(isMap)) {
+        for (const table of tables) children.push(this.#inner(element, table))
+      } else if (key === 'multiline' && isList(item)) {
+        for (const [index, format] of itemsOf(item).entries())
+          parameters.push(parameter(format, `format${index + 1}`, textOf(format) ?? ''))
+      } else parameters.push(parameter(item, key, this.#value(key, item)))
+    }
+    return { parameters, children }
+  }
+
+  #inner(name: string, table: Tree): Element {
+    const { parameters, children } = this.#options(table)
+    const isTyped = name !== 'record' && name !== 'label' && name !== 'pattern'
+    const renamed = parameters.map((each) => (isTyped && each.key === 'type' ? { ...each, key: '@type' } : each))
+    const tags = renamed.find(({ key }) => name === 'buffer' && key === 'tags')
+    return {
+      ...this.#element(name, table, tags?.value.replace(/[[\]"]/g, '') ?? ''),
+      parameters: renamed.filter((each) => each !== tags),
+      children,
+    }
+  }
+
+  #value(key: string, item: Tree): string {
+    if (isList(item)) return JSON.stringify(item.value.map(plain))
+    if (!isMap(item)) return textOf(item) ?? ''
+    const literal = textOf(below(item, 'value'))
+    if (literal !== undefined) return literal
+    const reference = below(item, 'valueFrom', 'secretKeyRef')
+    if (reference !== undefined) return this.#secret(reference)
+    const mounted = below(item, 'mountFrom', 'secretKeyRef')
+    if (mounted === undefined) return JSON.stringify(plain(item))
+    const path = `/etc/penstock-secrets/${textOf(below(mounted, 'name'))}/${textOf(below(mounted, 'key'))}`
+    const reason = `the option is a file, and no Secret is mounted at \`${path}\``
+    this.#gap(item, `${key}: mountFrom`, reason, 'Mount the Secret into the Agent, and correct the path.')
+    return path
+  }
+
+  /** A variable that stands for the key of a Secret. */
+  #secret(reference: Tree): string {
+    const [name = '', key = ''] = [textOf(below(reference, 'name')), textOf(below(reference, 'key'))]
+    const variable = `SECRET_${name}_${key}`.toUpperCase().replace(/[^A-Z0-9]+/g, '_')
+    const owner = this.#resources.find(({ tree }) => tree.file === reference.file && holds(tree, reference))
+    const secret: SecretKey = {
+      name,
+      key,
+      namespace: owner?.namespace || undefined,
+      file: reference.file,
+      line: reference.line,
+    }
+    this.#draft.secrets.set(variable, secret)
+    return `\${${variable}}`
+  }
+
+  // --- outputs ---
+
+  #output(output: Resource): void {
+    const { tree, name, kind } = output
+    const spec = below(tree, 'spec')
+    const found = isMap(spec)
+      ? [...spec.value].find(([key]) => !['loggingRef', 'enabledNamespaces', 'protected'].includes(key))
+      : undefined
+    const [key = 'null', options = tree] = found ?? []
+    if (found === undefined)
+      this.#gap(tree, `${kind} ${name}`, 'the output has no plugin', 'The sink discards its events.')
+    const type = outputTypes[key] ?? key
+    const match = this.#plugin('match', type, options, name)
+    const whole = type === 'loki' ? this.#loki(match, options) : match
+    this.elements.push({ ...this.#element('label', tree, labelOf(output)), children: [whole] })
+  }
+
+  /** The operator has defaults of its own for Loki, and labels for the facts about a pod. */
+  #loki(match: Element, options: Tree): Element {
+    const isFacts = flagOf(below(options, 'configure_kubernetes_labels')) === true
+    const parameters = match.parameters.filter(
+      ({ key }) => key !== 'configure_kubernetes_labels' && key !== 'remove_keys',
+    )
+    const has = (key: string) => parameters.some((each) => each.key === key)
+    const removed = textsOf(below(options, 'remove_keys'))
+    const more: Parameter[] = [
+      ...(has('line_format') ? [] : [parameter(options, 'line_format', 'json')]),
+      ...(isFacts && !has('extract_kubernetes_labels')
+        ? [parameter(options, 'extract_kubernetes_labels', 'true')]
+        : []),
+    ]
+    const without = isFacts && !removed.includes('kubernetes') ? [...removed, 'kubernetes'] : removed
+    if (without.length > 0) more.push(parameter(options, 'remove_keys', without.join(',')))
+    const facts = this.#element('label', options, '', [
+      ['namespace', '$.kubernetes.namespace_name'],
+      ['pod', '$.kubernetes.pod_name'],
+      ['container_id', '$.kubernetes.docker_id'],
+      ['container', '$.kubernetes.container_name'],
+      ['pod_id', '$.kubernetes.pod_id'],
+      ['host', '$.kubernetes.host'],
+    ])
+    return {
+      ...match,
+      parameters: [...parameters, ...more],
+      children: isFacts ? [...match.children, facts] : match.children,
+    }
+  }
+
+  // --- others ---
+
+  #other({ kind, name, tree }: Resource): void {
+    if (ofAgents.has(kind)) {
+      const nearest = 'The Agent `node` of the installation runs Pipelines. Set resources and tolerations in an Agent.'
+      this.#gap(tree, kind, 'it describes agents, and a Pipeline has none', nearest, true)
+    } else if (/^SyslogNG/.test(kind)) {
+      const text = JSON.stringify(plain(below(tree, 'spec') ?? tree), undefined, 2)
+      const isFlow = kind.endsWith('Flow')
+      const nearest = isFlow ? 'Write its rules as transforms; its text stands in the comment.' : 'Add a sink for it.'
+      this.#gap(tree, `${kind} ${name}`, 'configurations of syslog-ng are not converted', nearest)
+      const comments = [
+        `GAP: ${kind} \`${name}\` (${tree.file}:${tree.line}) is not converted. Its specification:`,
+        text,
+      ]
+      const source = this.#draft.add('sources', name, {
+        type: 'file',
+        config: { include: ['/var/empty/nothing'] },
+        comments,
+      })
+      this.#draft.add('sinks', `${name}-discarded`, { type: 'blackhole', inputs: [source] })
+    } else if (kind === 'HostTailer' || kind === 'EventTailer') {
+      const nearest = kind === 'HostTailer' ? 'Use the source `file`.' : 'Use the source `orchestrator_events`.'
+      this.#gap(tree, `${kind} ${name}`, 'the resource is not converted', nearest)
+    }
+  }
+
+  #element(
+    name: string,
+    { file, line }: Place,
+    argument = '',
+    parameters: readonly (readonly [string, string])[] = [],
+  ): Element {
+    return {
+      file,
+      line,
+      name,
+      argument,
+      parameters: parameters.map(([key, value]) => ({ file, line, key, value })),
+      children: [],
+    }
+  }
+}
+
+const labelOf = ({ kind, namespace, name }: Resource) => `@${kind}/${kind === 'Output' ? `${namespace}/` : ''}${name}`
+
+const parameter = ({ file, line }: Place, key: string, value: string): Parameter => ({ file, line, key, value })
+
+/** Whether a tree is within another. */
+function holds(tree: Tree, wanted: Tree): boolean {
+  if (tree === wanted) return true
+  if (isList(tree)) return tree.value.some((item) => holds(item, wanted))
+  return isMap(tree) && [...tree.value.values()].some((item) => holds(item, wanted))
+}
+
+/** A tree without its places. */
+function plain(tree: Tree): unknown {
+  if (isList(tree)) return tree.value.map(plain)
+  return isMap(tree) ? Object.fromEntries([...tree.value].map(([key, item]) => [key, plain(item)])) : tree.value
+}
