@@ -38,7 +38,7 @@ export function componentViews(topology: Topology): ComponentView[] {
       sent_event_bytes_total: metrics.sum('component_sent_event_bytes_total', labels),
       sent_bytes_total: metrics.sum('component_sent_bytes_total', labels),
       errors_total: metrics.sum('component_errors_total', labels),
-      // What a full buffer drops on purpose is in the component's counter, too; what it loses is in its own alone.
+      // The component's counter includes events that a full buffer drops on purpose; losses count in the buffer's own counter alone.
       discarded_events_total:
         metrics.sum('component_discarded_events_total', labels) +
         metrics.sum('buffer_discarded_events_total', { ...labels, intentional: 'false' }),

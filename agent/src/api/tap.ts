@@ -10,7 +10,7 @@ import type { MetricEvent } from '../event/metric.ts'
 import type { Observer, Outlet } from '../topology/fanout.ts'
 import type { Topology } from '../topology/run.ts'
 
-/** A reader that has not taken so many bytes misses what comes. */
+/** A reader with this many unread bytes misses further events. */
 const maxUnread = 1 << 20
 
 interface Origin {
@@ -27,7 +27,7 @@ interface Kept {
   readonly order: number
 }
 
-/** Of the events of one sample together, by their estimated sizes. */
+/** Limit for the events of one sample together, by their estimated sizes. */
 const maxKeptBytes = 8 << 20
 
 /** Samples what passes the outputs of one tap. */

@@ -10,12 +10,12 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { OperatorClient } from './operator-client.ts'
 
 const keepMs = 60_000
-/** While nobody can be asked, an answer goes on for so long: metrics are most wanted when something is amiss. */
+/** How long the last answer stays valid while the operator is unreachable: metrics matter most when something is wrong. */
 const unaskedMs = 3_600_000
 const maxKept = 1000
 const timeoutMs = 10_000
 
-/** At the operator: may whoever has this token read the metrics of the agent that asks? */
+/** Path at the operator: answers whether the owner of a token may read the metrics of the agent that asks. */
 export const readersPath = '/v1/readers'
 export interface ReadersBody {
   readonly token: string

@@ -65,7 +65,7 @@ export class Election implements Leadership {
   #wake = new AbortController()
   #term: Term | undefined
   #seen: Seen | undefined
-  /** Of the Lease that is known. */
+  /** Uid of the known Lease. */
   #uid: string | undefined
   #leader: string | undefined
   #failing = false
@@ -94,7 +94,7 @@ export class Election implements Leadership {
     return isTakenOver ? this.#precededUntil : undefined
   }
 
-  /** Who leads has something to run: without members nothing is asked of the API. */
+  /** Takes part while the caller has something to run: without members, the API server gets no requests. */
   join(): Disposable {
     this.#members++
     if (this.#running === undefined) this.#start()
@@ -184,14 +184,14 @@ export class Election implements Leadership {
     if (held !== undefined) {
       const renewed = await this.#put(this.#claim(held))
       if (renewed !== undefined) return this.#confirm(before, renewed, 'own')
-      // Somebody else has written it, be it a label: what there is now says more.
+      // Another client has written it, perhaps only a label: the current content decides.
       if (this.#term !== undefined) this.#term.lease = undefined
     }
     const lease = await this.#get()
     const holder = holderOf(lease)
     if (!this.#isFree(lease, before)) return holder
     if (this.#leaving && this.#term === undefined) return undefined
-    // A claim of ours that was never confirmed says nothing of when somebody led.
+    // A claim of ours that was never confirmed does not show when another agent led.
     if (holder !== identity || this.#served) {
       const renewed = Date.parse(lease?.spec?.renewTime ?? '')
       this.#precededUntil = Number.isNaN(renewed) ? undefined : renewed

@@ -14,9 +14,9 @@ export const bundleSchema = 1
 
 /** What an operator answers to a heartbeat that it has taken. */
 export interface HeartbeatAnswer {
-  /** How often it wants to hear from this agent. */
+  /** How often the operator expects a report from this agent. */
   readonly periodMs?: number
-  /** Keys of the leftovers that were asked about and that nothing needs any more. */
+  /** Keys of the reported leftovers that nothing needs any more. */
   readonly gone?: readonly string[]
   /** Addresses of the API server now: restricted pipelines connect to none of them. */
   readonly denied?: readonly string[]
@@ -29,13 +29,13 @@ export type Leftover =
 
 export const leftoverKey = ({ kind, id }: Leftover): string => `${kind} ${id}`
 
-/** Of heartbeats: within these bounds an operator may choose. */
+/** Bounds within which an operator may choose the period of heartbeats. */
 export const heartbeatPeriods = { minMs: 1000, defaultMs: 30_000, maxMs: 300_000 } as const
 
 /** A file of the bundle folder: gzip of `bytes` bytes of JSON. */
 export interface Shard {
   readonly key: string
-  /** Of the compressed file, in hex. */
+  /** SHA-256 of the compressed file, in hex. */
   readonly sha256: string
   /** Uncompressed. */
   readonly bytes: number
@@ -48,7 +48,7 @@ export interface Revision {
 }
 
 export interface Candidate extends Revision {
-  /** Of the nodes, chosen by `takesCandidate`. */
+  /** Share of the nodes, chosen by `takesCandidate`. */
   readonly percent: number
   readonly salt: string
 }
@@ -61,7 +61,7 @@ export interface Manifest {
   readonly secrets?: Shard | undefined
   readonly secretsEpoch: string
   readonly minAgentVersion: string
-  /** Whether agents ask the operator for their bundle; what is mounted is for when it is away. */
+  /** Whether agents request their bundle from the operator; the mounted one serves while the operator is away. */
   readonly delivery?: 'Stream' | undefined
   /** An agent that starts waits for a random part of this before it asks the API server for pods; absent: it does not. */
   readonly startSpreadMs?: number | undefined
@@ -72,7 +72,7 @@ export interface StreamBody {
   readonly schema: number
   /** How long the operator may hold the request when there is nothing new. */
   readonly waitMs: number
-  /** What it was given last. */
+  /** The content that the agent received last. */
   readonly have?: { readonly rev: string; readonly candidate: boolean; readonly mark: string } | undefined
   /** Pipelines that have lines to read or events to deliver: it keeps them even where no pod of them is on its node any more. */
   readonly busy: readonly string[]
@@ -90,7 +90,7 @@ export const maxBusy = 5000
  */
 export interface StreamHead {
   readonly schema: number
-  /** Revision of the whole bundle, of which the answer may hold a part. */
+  /** Revision of the whole bundle; the answer may hold only a part of it. */
   readonly rev: string
   readonly candidate: boolean
   readonly secretsEpoch: string
@@ -107,7 +107,7 @@ export interface BundlePipeline {
   readonly uid: string
   readonly generation: number
   readonly hash: string
-  /** Of a namespaced resource: what its programs write stays out of the agent's log. */
+  /** True for a namespaced resource: lines that its programs log stay out of the agent's log. */
   readonly restricted?: boolean
   /** Where its components may connect to. */
   readonly egress?: EgressOptions

@@ -48,7 +48,7 @@ export interface PipelineReport {
   readonly filtered?: number
   /** Lost: because of an error, a limit, or a buffer that was full. */
   readonly dropped: number
-  /** Of log files that were given up before they were read. */
+  /** Bytes of log files that were given up before they were read. */
   readonly lostBytes: number
   readonly errors: number
   /** Now. */
@@ -83,7 +83,7 @@ export interface HeartbeatBody {
   readonly pipelines: Readonly<Record<string, PipelineReport>>
   /** Those that have found files to read, whether anything is written to them or not. Agents before it was there say nothing. */
   readonly reading?: readonly string[]
-  /** On its disk, for what it does not run: the operator is asked whether that is gone. */
+  /** Leftovers on disk of pipelines that the agent does not run; it asks the operator whether they are gone. */
   readonly leftovers?: readonly Leftover[]
 }
 
@@ -92,9 +92,9 @@ const timeoutMs = 10_000
 const soonMs = 100
 /** A second report follows this long after a load, with its first figures. */
 const firstFiguresMs = 5000
-/** So long the end of the agent waits for the operator to hear the rest. */
+/** Shutdown waits this long to send the last report. */
 const lastMs = 1000
-/** What could not be said is said again after so long, then after twice as long each time, until it is as rare as it is otherwise. */
+/** Failed reports are retried after this wait, which doubles each time up to the normal period. */
 const retryMs = 1000
 const maxFailures = 20
 /** A control plane has a few addresses. */
@@ -140,7 +140,7 @@ export class Heartbeat {
   readonly #topology: Topology
   readonly #startedAt = new Date().toISOString()
   readonly #ending = new AbortController()
-  /** What is wrong with components, until they are well again: what follows from an error later has the same cause. */
+  /** Errors of components until they recover: a later error usually follows from the first one. */
   readonly #lastErrors = new Map<string, Complaint>()
   #reported = new Map<string, Counts>()
   readonly #client: OperatorClient
@@ -191,7 +191,7 @@ export class Heartbeat {
     this.#timer = setTimeout(() => this.#beat(), inMs)
   }
 
-  /** A destination has begun to refuse: whoever waits for that is not left to wait for the usual report. */
+  /** A destination has begun to refuse events: report that at once instead of with the next heartbeat. */
   #hasten(): void {
     if (this.#failed > 0) return
     if (this.#timer === undefined) this.#isNew = true
@@ -232,7 +232,7 @@ export class Heartbeat {
       }
       this.#settle(counts)
       this.#reported = counts
-      // What was said while this was sent is for the next one.
+      // Findings that arrived while this report was sent belong to the next one.
       for (const [id, complaint] of said)
         if (this.#lastErrors.get(id) === complaint) this.#lastErrors.set(id, { ...complaint, isReported: true })
       const { periodMs, gone, denied } = answerIn(answer.body)
@@ -382,7 +382,7 @@ export class Heartbeat {
     const status = numberIn(record['status']) ?? numberIn(typeof error === 'object' ? error.status : undefined)
     const itemStatus = record['item_status']
     const type = typeof record['error_type'] === 'string' ? ` (${record['error_type']})` : ''
-    // Of a request that the destination took, the answer for one of its events.
+    // The answer for one event of a request that the destination accepted.
     const ofItem = typeof itemStatus === 'number' ? ` Status ${itemStatus} of an event${type}.` : type
     const otherwise = status !== undefined ? ` Status ${status}.` : ofItem
     const detail = typeof text === 'string' ? ` ${text}` : otherwise

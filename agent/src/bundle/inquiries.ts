@@ -61,7 +61,7 @@ export type Figures = Pick<
 > & {
   /** Age of the oldest log line that waits to be read, or of the newest event when it was read; absent where nothing is read. */
   readonly lagSeconds?: number
-  /** Where it stands in the logs of the pod that was asked for. */
+  /** Its read position in the logs of the requested pod. */
   readonly positions?: readonly LogPosition[]
 }
 
@@ -85,7 +85,7 @@ const crowdedMs = 60_000
 const unknownMs = 600_000
 const maxServed = 8
 const maxMs = 3_600_000
-/** Of one answer to a tap; what is beyond is skipped and counted. */
+/** Limit for one answer to a tap; further events are skipped and counted. */
 const maxBytes = 256 * 1024
 const maxEventBytes = 64 * 1024
 
@@ -213,7 +213,7 @@ export class Inquiries {
     return found
   }
 
-  /** Answers again and again until nobody wants to know. */
+  /** Answers repeatedly until the inquiry ends. */
   async #turns({ id, intervalMs, forMs }: Inquiry, answer: () => Buffer | object): Promise<void> {
     const over = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(Math.min(forMs, maxMs))])
     const path = `/v1/inquiries/${encodeURIComponent(id)}`
@@ -232,7 +232,7 @@ function pauseMs(failures: number): number {
   return jittered(doubledMs(failures, retryMs.least, retryMs.most), 'half')
 }
 
-/** How old events are when they leave the sources of pipelines: watched while somebody wants to know. */
+/** Ages of events when they leave the sources of pipelines; measured only during an inquiry. */
 class Lag implements Disposable {
   readonly #topology: Topology
   readonly #wanted: ReadonlySet<string> | undefined
@@ -248,7 +248,7 @@ class Lag implements Disposable {
     this.#attach()
   }
 
-  /** Of the last batch since the last time, in seconds. */
+  /** Age of the last batch since the last look, in seconds. */
   take(pipeline: string): number | undefined {
     const age = this.#ages.get(pipeline)
     this.#ages.delete(pipeline)

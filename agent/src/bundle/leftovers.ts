@@ -19,13 +19,13 @@ export interface LeftoverOptions {
   readonly runner: Pick<BundleRunner, 'state' | 'pipelines'>
   readonly logger: Logger
   readonly metrics: Metrics
-  /** For so long an operator must call something gone. */
+  /** An operator must call a leftover gone for this long. */
   readonly graceMs?: number | undefined
 }
 
 /** By itself: what is applied again soon finds what it has left. */
 export const leftoverGraceMs = 600_000
-/** Of one heartbeat; the others have their turn in the next ones. */
+/** Limit for one heartbeat; the others follow in the next ones. */
 export const maxAsked = 50
 
 export class Leftovers {
@@ -44,7 +44,7 @@ export class Leftovers {
     this.#graceMs = options.graceMs ?? leftoverGraceMs
   }
 
-  /** What the operator is to be asked about next. Nothing, unless a whole bundle is in force. */
+  /** Keys to ask the operator about next. None, unless a whole bundle is in force. */
   found(): readonly Leftover[] {
     const present = [...this.#present()].sort(([left], [right]) => (left < right ? -1 : 1))
     const behind = present.findIndex(([key]) => key > this.#last)
@@ -59,7 +59,7 @@ export class Leftovers {
   answered(gone: readonly string[], now = performance.now()): void {
     const asked = new Map(this.#asked.map((leftover) => [leftoverKey(leftover), leftover]))
     const isGone = new Set(gone)
-    // Something may have come back while the operator was asked.
+    // A pipeline may have returned while the request was under way.
     const present = this.#present()
     for (const key of [...this.#goneSince.keys()]) {
       // Those whose turn it was not stay what they were called last.
@@ -158,7 +158,7 @@ function decoded(name: string): string | undefined {
   }
 }
 
-/** Events that nobody has answered for. A buffer that was closed says so in its ledger; any other is looked through. */
+/** Events without a final status. The ledger of a closed buffer has their number; any other buffer is scanned. */
 function eventsIn(path: string): number {
   try {
     const { state, damaged } = Ledger.read(join(path, ledgerName))

@@ -59,7 +59,7 @@ function formsOf(value: Buffer): string[] {
   return [...forms, percent, percent.replaceAll('%20', '+'), value.toString('hex')]
 }
 
-/** Same length whatever the letters: places in it are those of the text. */
+/** Keeps the length, so that a position in the result is one in the text. */
 function lowered(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }

@@ -32,13 +32,13 @@ export interface RunnerOptions {
   readonly node: string
   /** The components that pipelines may use: all that the agent has if not given. */
   readonly components?: Registry | undefined
-  /** Addresses that namespaced pipelines may not connect to, whatever the bundle says. */
+  /** Addresses that namespaced pipelines may never connect to; the bundle cannot allow them. */
   readonly denied: readonly string[]
   /** Makes what log sources share, when the first of them is built. */
   openHub(): Promise<object>
-  /** Where the operator is asked for the bundle, if the mounted one says so. */
+  /** Where to request the bundle, if the mounted one says so. */
   readonly stream?: BundleStream | undefined
-  /** Beside the containers of a pod: which pipelines it wants, and where their files are. */
+  /** In a sidecar: the pipelines to run, and where their files are. */
   readonly sidecar?: Sidecar | undefined
   /** Sources do not run. */
   readonly draining?: boolean
@@ -82,7 +82,7 @@ const retryMs = 60_000
 /** A folder of values that is mounted shows a change within a minute or so; after this, its pipelines fail. */
 const defaultLateMs = 100_000
 const keptLines = 100
-/** Weight of a pipeline of which no policy says more. */
+/** Weight of a pipeline without one in its policy. */
 const defaultShare = 100
 
 export interface ProgramLine {
@@ -191,7 +191,7 @@ export class BundleRunner {
     return this.#pipelinesWith((id, openFiles) => openFiles > 0 && sources?.has(id) === true)
   }
 
-  /** Those of which this is true of a component. */
+  /** Pipelines with a component that meets the condition. */
   #pipelinesWith(test: (id: string, openFiles: number) => boolean): string[] {
     const open = this.#options.metrics.byComponent(['open_files'])
     const isFound = (id: string) => test(id, open.get(id)?.open_files ?? 0)
@@ -203,7 +203,7 @@ export class BundleRunner {
     return this.#lines.get(pipeline) ?? []
   }
 
-  /** Loads what is there, or else what was loaded last before a restart, and follows the folders from then on. */
+  /** Loads the current bundle, or else the one that was loaded last before a restart, and follows the folders from then on. */
   async start(topology: Topology): Promise<void> {
     this.#topology = topology
     const { bundleDir, secretsDir } = this.#options
@@ -296,7 +296,7 @@ export class BundleRunner {
     return performance.now() - this.#late.since < lateMs ? late : new Map()
   }
 
-  /** What the operator has given, or what is mounted where it does not, or is away. */
+  /** The bundle from the operator, or the mounted one if the operator gives none or is away. */
   async #look(): Promise<Look> {
     const { bundleDir, secretsDir, node, stream } = this.#options
     if (stream !== undefined) {
@@ -417,7 +417,7 @@ export class BundleRunner {
       reason,
       message: withoutSecrets(message, part, secrets),
     })
-    // Beside secrets, an error of a tenant's component shows its class: it may quote what it was given in any form.
+    // Beside secrets, an error of a tenant's component shows its class only: its message may quote input in any form.
     const hides = part.pipeline.restricted === true && keysOf(part).size > 0
     const said = (error: unknown) => (hides ? factText(error) : errorText(error))
     const listed = new Set((part.pipeline.secrets ?? []).map(({ key }) => key))

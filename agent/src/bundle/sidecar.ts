@@ -17,7 +17,7 @@ export interface SidecarFlags {
   readonly drainSeconds: number
 }
 
-/** New files are found, and what was written is read, within this time. */
+/** New files are found, and new lines are read, within this time. */
 const quietMs = 1500
 
 export class Sidecar {

@@ -70,7 +70,7 @@ export class BundleStream {
     return this.#current
   }
 
-  /** Whether the operator is asked. */
+  /** Whether the agent requests its bundle from the operator. */
   get follows(): boolean {
     return this.#following !== undefined
   }

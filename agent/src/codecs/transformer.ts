@@ -65,7 +65,7 @@ const timestampForms: Record<Exclude<TransformerOptions['timestamp_format'], 'rf
   unix_float: (instant) => float((instant.ms * 1000 + Math.floor(instant.ns / 1000)) / 1e6),
 }
 
-/** How one instant is written by an `encoding`; RFC 3339 is left to whoever writes the value. */
+/** How one instant is written by an `encoding`; the writer of the value formats RFC 3339 itself. */
 export function timestampForm(options: Pick<TransformerOptions, 'timestamp_format'>): (instant: Timestamp) => Value {
   return options.timestamp_format === 'rfc3339' ? (instant) => instant : timestampForms[options.timestamp_format]
 }

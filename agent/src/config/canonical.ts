@@ -1,4 +1,4 @@
-// Digests of configuration values: equal for equal values, whatever the order of keys or the syntax they were written in.
+// Digests of configuration values: equal for equal values, independent of the order of keys and of the syntax.
 
 import { createHash } from 'node:crypto'
 

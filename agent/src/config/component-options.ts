@@ -78,7 +78,7 @@ export interface ComponentChecks {
   readonly problems: Problem[]
 }
 
-/** Reads one component; what is wrong with it is added to `problems`. */
+/** Reads one component and adds its mistakes to `problems`. */
 export function checkComponent(kind: ComponentKind, id: string, located: Located, checks: ComponentChecks): Component {
   const { globals, problems } = checks
   const broken = { id, kind, located, declaration: undefined, options: undefined, inputs: undefined, given: {} }

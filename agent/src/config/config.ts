@@ -1,5 +1,5 @@
 // What a configuration is once it has been read and checked: the graph of components with parsed options, and the globals.
-// A `Config` is complete and consistent; whoever holds one checks nothing again.
+// A `Config` is complete and consistent; its users check nothing again.
 
 import type {
   Globals,
@@ -30,7 +30,7 @@ export interface ConfigGlobals extends Globals {
 interface ComponentConfig {
   /** The user's name for the component. */
   readonly id: string
-  /** Options as the declaration's `build` wants them. */
+  /** Options in the form that the declaration's `build` expects. */
   readonly options: Parsed<Options>
   /** Equal for equal configurations of the component; a digest, so it reveals no secrets. */
   readonly fingerprint: string
@@ -40,11 +40,11 @@ export interface SourceConfig extends ComponentConfig {
   readonly declaration: SourceDeclaration
   /** Proxies of the component, merged with the global ones and the environment. */
   readonly proxy: ProxyOptions
-  /** Whether a sink downstream wants the origin to be acknowledged only after delivery. */
+  /** Whether a sink downstream requires that the origin is acknowledged only after delivery. */
   readonly acknowledgements: boolean
   /** In a sidecar: the folder that files must be in. */
   readonly confinedTo?: string | undefined
-  /** In a bundle: what the source may read, whatever its options say. */
+  /** In a bundle: what the source may read, regardless of its options. */
   readonly subscription?: Subscription | undefined
 }
 

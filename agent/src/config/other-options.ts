@@ -246,7 +246,7 @@ const sinks: readonly OtherOption[] = [
     when: Array.isArray,
     instead:
       'Write one buffer as a table: `buffer: {type: disk, max_size: BYTES}` takes what does not fit into memory, too.',
-    // A chain overflows from stage to stage, so the last stage holds whatever the others do not.
+    // A chain overflows from stage to stage, so the last stage holds the remaining events.
     rewrite: (value) => {
       const stages = Array.isArray(value) ? value.filter(isTable) : []
       const last = stages.at(-1)
@@ -406,7 +406,7 @@ export function otherOption(
   const rows = otherOptions.filter(
     (row) => row.kind === kind && row.path === path && (row.types === undefined || row.types.includes(type ?? '')),
   )
-  // What is said of one type counts before what is said of all.
+  // A setting for one type overrides a setting for all types.
   const ordered = rows.toSorted((one, other) => Number(one.types === undefined) - Number(other.types === undefined))
   return ordered.find(({ when }) => when?.(value) ?? true)
 }

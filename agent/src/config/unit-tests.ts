@@ -158,7 +158,7 @@ async function run(test: UnitTest, config: Config): Promise<Map<string, AnyEvent
   return emitted
 }
 
-/** Builds one transform and runs one event through it; what it reports is added to `reports`. */
+/** Builds one transform and runs one event through it; adds its reports to `reports`. */
 async function runOne(
   type: string,
   options: object,

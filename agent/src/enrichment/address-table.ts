@@ -20,7 +20,7 @@ export function addressTable(data: Buffer, geoip: { readonly locale: string } | 
       if (fields.length !== 1) return 'the table is asked by one field, the address'
       const address = condition[fields[0] as string]
       if (typeof address !== 'string') return 'the address must be a text'
-      // What is no address has no record.
+      // Text that is not an address has no record.
       const record = parseIp(address) === undefined ? null : reader.get(address)
       if (record === null) return []
       const known = record as unknown as Readonly<Record<string, unknown>>

@@ -164,7 +164,7 @@ function keyOf(value: Value | undefined, caseSensitive: boolean): string {
   return `${typeof given === 'bigint' ? 'number' : typeof given}:${text.length}:${text}`
 }
 
-/** `{ from, to }`, of which one may be missing: a span of time. */
+/** `{ from, to }`, a span of time; one of the two may be missing. */
 function isRange(value: Value | undefined): value is ValueObject {
   return isObject(value) && (value['from'] instanceof Timestamp || value['to'] instanceof Timestamp)
 }

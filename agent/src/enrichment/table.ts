@@ -4,7 +4,7 @@ import type { Value } from '../event/value.ts'
 
 export interface Table {
   /**
-   * The records that meet a condition; a sentence if the table cannot be asked so.
+   * The records that meet a condition; a sentence if the table does not support the condition.
    * @param condition fields and the values that they must have
    * @param select fields of the result; all if undefined
    * @param wildcard a value in the table that stands for any

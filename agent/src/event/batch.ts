@@ -17,9 +17,9 @@ export interface LogBatch {
   /** The events as objects; made on first use where the batch still is bytes. */
   readonly events: LogEvent[]
   readonly finalizer: Finalizer
-  /** True while another holder has the same events: whoever changes them copies them first (`ownEvents`). */
+  /** True while another holder has the same events: copy them before a change (`ownEvents`). */
   readonly shared: boolean
-  /** Who else holds the events of a shared batch; undefined for a part of one, which nobody keeps count of. */
+  /** The other holders of a shared batch; undefined for a part of one, whose holders are not counted. */
   holders: Holders | undefined
   /** A part of the batch, events `[from, to)`, under the same finalizer. The caller accounts for the shares. */
   slice(from: number, to: number): LogBatch
@@ -77,7 +77,7 @@ export function finalizeBatch(batch: Batch, status: EventStatus): void {
 
 /** Marks two batches as holders of the same events. */
 export function shareBetween(holder: Shareable, other: Shareable): void {
-  // Of a part, or of what was copied, nobody knows how many hold it.
+  // Slices and copies do not count their holders.
   if (!holder.shared) holder.holders = { count: 1 }
   holder.shared = true
   if (holder.holders !== undefined) holder.holders.count++

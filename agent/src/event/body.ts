@@ -40,19 +40,19 @@ export class Body {
     this.length = length
   }
 
-  /** A view of what was written, valid until the body is written to again. */
+  /** A view of the written bytes, valid until the next write. */
   view(): Buffer {
     return this.buffer.subarray(0, this.length)
   }
 }
 
-/** Bodies given back between two looks at how many are needed. */
+/** Bodies returned between two checks of how many are needed. */
 const lookAfter = 64
 
 /** Bodies in reserve, for one sink. After a time with many requests it keeps no more than those that are used. */
 export class BodyPool {
   readonly #free: Body[] = []
-  /** Fewest that lay here since the last look: nobody needed those. */
+  /** Smallest number of idle bodies since the last check: these were not needed. */
   #unused = 0
   #untilLook = lookAfter
   readonly #capacity: number

@@ -26,7 +26,7 @@ export class DeferredEvent<K = unknown> extends LogEvent {
   readonly #key: K | undefined
   #fields: ValueObject | undefined
   readonly #knownSize: number
-  /** Fields that are left out of the JSON for now; those of the event stay. */
+  /** Fields that the JSON omits for now; those of the event stay. */
   hidden: readonly string[] = nothingHidden
 
   /** @param size the estimated size of the fields that will be made */

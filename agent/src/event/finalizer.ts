@@ -1,10 +1,10 @@
-// End-to-end acknowledgement. A source makes one finalizer for each batch and hears once what became of all its events.
-// Holders count shares: whoever splits a batch or hands it to several consumers retains, whoever is done releases.
+// End-to-end acknowledgement. A source makes one finalizer for each batch and receives one status for all its events.
+// Holders count shares: splitting a batch, or handing it to several consumers, retains; finishing with it releases.
 
 /** How an event ended. `dropped` is neutral: filtered out, or discarded by a failing transform. */
 export type EventStatus = 'dropped' | 'delivered' | 'errored' | 'rejected'
 
-/** What the source hears: the worst of its events. */
+/** The status that the source receives: the worst of its events. */
 export type BatchStatus = 'delivered' | 'errored' | 'rejected'
 
 const rank = { dropped: 0, delivered: 0, errored: 1, rejected: 2 } as const

@@ -57,7 +57,7 @@ export class LogEvent {
       return
     }
     let size = this.#size
-    // An object that is not hot may become so by the change, or by the look after it.
+    // A cold object may become hot by the change, or by the check after it.
     let shape = this.#shape ?? undefined
     for (let index = 0; index < names.length; index++) {
       const name = names[index] as string
@@ -77,7 +77,7 @@ export class LogEvent {
     return new LogEvent(copyObject(this.fields), this.metadata)
   }
 
-  /** A copy that knows the size and shape that are known: whoever changes its fields says so. */
+  /** A copy with the known size and shape: code that changes its fields must declare it. */
   measuredCopy(): LogEvent {
     const copy = this.copy()
     copy.#size = this.#size

@@ -216,7 +216,7 @@ function shapeWith(names: string[], family: Family): Shape | null {
   return new Shape(names.sort(compareKeys), family)
 }
 
-/** Keys that look like array indexes come first in any object, whatever the order of their making. */
+/** Keys that look like array indexes come first in any object, in whichever order they were added. */
 function isIndex(name: string): boolean {
   return /^(?:0|[1-9]\d{0,9})$/.test(name)
 }
@@ -241,7 +241,7 @@ function keyText(name: string): Uint8Array {
   return text
 }
 
-/** Ends an epoch: forgets sequences that no object had, and gives back the code of those that have cooled down. */
+/** Ends an epoch: forgets sequences that no object had, and drops the code of those that have cooled down. */
 function judge(): void {
   looks = 0
   treeBytes = 0

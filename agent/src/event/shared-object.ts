@@ -15,14 +15,14 @@ export const maxKeptJson = 64 * 1024
 
 const sharedObjects = new WeakMap<object, SharedObject>()
 
-/** Marks an object and the objects below it, none of which changes any more. */
+/** Marks an object and the objects below it; none of them may change after that. */
 export function markShared(value: Value | undefined): void {
   if (!isObject(value) || sharedObjects.has(value)) return
   sharedObjects.set(value, { size: -1, json: undefined })
   for (const member of Object.values(value)) markShared(member)
 }
 
-/** What is known about an object; undefined if nobody has marked it. */
+/** The known facts about an object; undefined if it was never marked. */
 export function sharedObject(value: object): SharedObject | undefined {
   return sharedObjects.get(value)
 }

@@ -82,7 +82,7 @@ function numberSize(value: number): number {
   return 12
 }
 
-/** Of name, namespace and tags: what each of several series of a metric repeats. */
+/** Size of name, namespace and tags, which each of several series of a metric repeats. */
 export function identitySize(metric: MetricEvent): number {
   let size = 80 + metric.name.length + (metric.namespace?.length ?? 0)
   if (metric.tags !== undefined) {

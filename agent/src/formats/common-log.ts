@@ -51,7 +51,7 @@ const errorLines = [
       String.raw`${errorHead}(?:-|\[\s*client\s*(?:-|(?<client>[^\n]*:?):(?<port>[^[]*))\])\s(?:-|(?<message>[^\n]*))\s*$`,
     ),
   ),
-  // Of servers with threads: what stands before and after the client are two messages.
+  // Servers with threads write two messages, before and after the client.
   bounded(
     /^\s*\[(?<timestamp>[^\]]+)\]\s+\[(?:-|(?<module>[^:]+)):(?<severity>[^\]]+)\]\s+\[pid\s+(?<pid>\d+)(?::tid\s+(?<thread>\d+))?\]\s+(?<message1>[^[]*?:\s+(?:[^[]*?:\s+)?)?(?:\[client\s+(?<client>[^\n]+?):(?<port>\d+)\]\s+)?(?<message2>[^\n]*)\s*$/,
   ),

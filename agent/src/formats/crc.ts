@@ -168,7 +168,7 @@ function reflected(value: bigint, width: number): bigint {
   return result
 }
 
-/** Up to 32 bits: the register is kept in the upper bits, or reflected in the lower ones. */
+/** Up to 32 bits: the register uses the upper bits, or is reflected in the lower ones. */
 function narrow(algorithm: Algorithm): (bytes: Uint8Array) => bigint {
   const { width } = algorithm
   const shift = 32 - width

@@ -616,7 +616,7 @@ function parseName(
   return -1
 }
 
-/** Any number of digits, of which nine count. */
+/** Any number of digits; the first nine count. */
 function parseFraction(text: string, from: number, fields: Fields): number {
   let at = from
   let value = 0
@@ -639,7 +639,7 @@ function twoDigits(text: string, at: number): number {
   return tens >= 0 && tens <= 9 && units >= 0 && units <= 9 ? tens * 10 + units : -1
 }
 
-/** `+hh:mm`, with the colon as it may be; RFC 3339 wants it. */
+/** `+hh:mm`; the colon may be missing, but RFC 3339 requires it. */
 function parseOffset(
   text: string,
   from: number,

@@ -43,7 +43,7 @@ export function classicPatterns(): Readonly<Record<string, string>> {
   return madeClassicPatterns
 }
 
-/** What is left of the characters that patterns which belong together may expand to. */
+/** How many more characters patterns that belong together may expand to. */
 export interface GrokEffort {
   left: number
 }
@@ -132,7 +132,7 @@ interface Reference {
   readonly definition?: string | undefined
 }
 
-/** Of the classic dialect: `%{NAME}`, `%{NAME:field}`, `%{NAME:field:extract}`, each perhaps with `=definition` at its end. */
+/** The syntax of the classic dialect: `%{NAME}`, `%{NAME:field}`, `%{NAME:field:extract}`, each perhaps with `=definition` at its end. */
 const classicReference = /%\{(\w+)(?::([\w.[\]-]*))?(?::[\w.[\]-]*)?(?:=([^{}]+))?\}/y
 
 class Expansion {

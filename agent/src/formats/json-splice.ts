@@ -43,7 +43,7 @@ interface Key {
   readonly id: number
   /** Its place among all keys, in the order of encoders. */
   rank: number
-  /** Whether an edit sets or removes the member, whatever was there. */
+  /** Whether an edit sets or removes the member, independent of its old value. */
   readonly isEdited: boolean
   /** The last event that had it in its text. */
   event: number
@@ -53,7 +53,7 @@ interface Key {
   valueJson: Uint8Array | undefined
 }
 
-/** The text at hand in UTF-8, with a zero behind it. All splicers share it: none keeps it beyond a call. */
+/** The current text in UTF-8, with a zero behind it. All splicers share it: none keeps it beyond a call. */
 const bytes = Buffer.allocUnsafeSlow(3 * maxText + 1) as Buffer & {
   utf8Write(text: string, at: number): number
   utf8Slice(from: number, to: number): string
@@ -281,7 +281,7 @@ export class JsonSplicer {
     return afterBlanks(at) === end ? size : -1
   }
 
-  /** Notes where a value lies, or what it is; gives its end, negative if it is not taken. */
+  /** Records where a value lies, or the value itself; returns its end, negative if it is not taken. */
   #readValue(from: number, member: number): number {
     const first = bytes[from] as number
     let end = -1
@@ -340,7 +340,7 @@ export class JsonSplicer {
   /** The key of a name that comes from elsewhere; undefined as for `#keyAt`. */
   #named(name: string): Key | undefined {
     if (!isPlainKey(name)) return undefined
-    // The text at hand is still needed.
+    // The current text is still needed.
     const text = bytes.latin1Slice(0, name.length + 1)
     bytes.write(`${name}"`, 0, 'latin1')
     const key = this.#keyAt(0)
@@ -383,7 +383,7 @@ function afterString(from: number): number {
     if (byte < 0x20) return -1
     if (byte === 0x5c) {
       hadEscapes = true
-      // Behind the text is a zero: what is escaped there is found next.
+      // A zero follows the text, so an escape at its end is found next.
       if (bytes[at + 1] !== 0) at++
     }
   }

@@ -26,7 +26,7 @@ const maxDepth = 128
 /** Longer texts are looked at for their depth before the platform reads them: a deep one costs it forty times its size. */
 const longText = 32_768
 
-/** True if arrays and objects are nested too deep, whatever else the text is. */
+/** True if arrays and objects are nested too deep, even if the text has other mistakes. */
 function isTooDeep(text: string): boolean {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -202,7 +202,7 @@ function noteWide(digits: string): boolean {
   return true
 }
 
-/** The value with its wide integers as they stand in the text. It was made by `JSON.parse`, and nobody else has it. */
+/** The value with its wide integers as written in the text. `JSON.parse` has just made it, so nothing else holds it. */
 function withWideIntegers(value: Value[] | ValueObject): Value {
   if (wideIntegers.length > 0) {
     restoreWideIntegers(value)

@@ -4,7 +4,7 @@
 
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 
-/** One in so many objects is looked at. */
+/** One of this many objects is examined. */
 const sampleEvery = 8
 /** Objects looked at between two judgements. */
 const judgeAfter = 512

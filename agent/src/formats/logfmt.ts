@@ -1,4 +1,4 @@
-// logfmt: key-value text with `=` and a blank, where true is the bare key and false is left out.
+// logfmt: key-value text with `=` and a blank; true is written as the bare key, false is omitted.
 
 import type { ValueObject } from '../event/value.ts'
 import { parseKeyValue, writeKeyValue } from './key-value.ts'

@@ -29,7 +29,7 @@ export function compressBlock(data: Uint8Array): Buffer {
   }
   let anchor = 0
   let at = 0
-  // The format wants the last 5 bytes as literals, and no match that begins in the last 12.
+  // The format requires the last 5 bytes as literals, and no match that begins in the last 12.
   const limit = data.length - 12
   while (at < limit) {
     const value = word(at)

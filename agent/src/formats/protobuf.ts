@@ -1,4 +1,4 @@
-// The protobuf wire format, read and written field by field: enough for the few fixed messages of the house.
+// The protobuf wire format, read and written field by field: enough for the few fixed messages of Penstock.
 // Reading is bounded by the message; bytes that are no message end in a `MalformedProtobuf`.
 
 import type { Body } from '../event/body.ts'
@@ -63,7 +63,7 @@ export class ProtobufWriter {
     this.body.writeBytes(value)
   }
 
-  /** Begins a message (or text) of yet unknown length; what it returns goes to `end`. */
+  /** Begins a message (or text) of yet unknown length; pass the result to `end`. */
   begin(field: number): number {
     this.tag(field, 2)
     this.body.writeByte(0)

@@ -12,7 +12,7 @@ export function standardSuffixes(): SuffixList {
   const { parse } = require('tldts') as typeof tldts
   const options = { allowPrivateDomains: true, extractHostname: false, validateHostname: false, detectIp: false }
   return (labels) => {
-    // The list is of lower-case names; what is not lower-case is in none of its rules.
+    // The list has lower-case names, so a name in upper case matches none of its rules.
     let from = labels.length
     while (from > 0 && isPlain(labels[from - 1] as string)) from--
     if (from === labels.length) return 0

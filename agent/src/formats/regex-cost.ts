@@ -7,7 +7,7 @@ import { anchored, type CharacterSet, longest, nullable, type RegexNode, type Re
 /** Positions of a pattern beyond these are not looked at. */
 const maxPositions = 600
 
-/** A repeat of at most so many positions is looked at written out. */
+/** A repeat of at most this many positions is examined written out. */
 const maxUnrolled = 40
 
 /** Ways to reach positions without reading a character. */
@@ -24,7 +24,7 @@ interface Part {
   emptyFree: boolean
 }
 
-/** Characters beside ASCII of which the usual classes take all of a kind or none; the letters fold to ASCII. */
+/** Characters beside ASCII of each kind that the usual classes include completely or not at all; the letters fold to ASCII. */
 const others = [0xa0, 0xfeff, 0x663, 0xe9, 0x345, 0x300, 0x203f, 0xd7, 0x212a, 0x17f, 0x200d, 0x1f600]
 
 class TooManyPositions extends Error {}

@@ -139,7 +139,7 @@ function longestThat(fits: (length: number) => boolean): number {
 export interface Limits {
   /** The built-in engine runs on texts up to this length; -1: never. */
   readonly longest?: number
-  /** Beyond so many bits of memory run all states at once. */
+  /** Above this many bits of memory, all states run at once. */
   readonly memoryBits?: number
 }
 

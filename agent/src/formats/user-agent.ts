@@ -6,7 +6,7 @@ import { createRequire } from 'node:module'
 import { compileBounded } from './regex-linear.ts'
 
 const require = createRequire(import.meta.url)
-// What is longer is no user agent; the expressions are tried on the beginning only.
+// A longer text is not a user agent; the expressions are tried on its beginning only.
 const maxCharacters = 2000
 
 export interface KnownAgent {

@@ -1,5 +1,5 @@
 // XML documents to values. Elements become fields, repeated ones arrays, attributes fields with a prefix; an element that holds
-// nothing but text becomes that text. Prefixes of namespaces are left out. No entities of a document's own are expanded.
+// nothing but text becomes that text. Prefixes of namespaces are dropped. Entities that a document declares are not expanded.
 //
 // Why not fast-xml-parser: it reads `<a>1</b>` and documents with two roots or with control characters, which are not well-formed; its
 // validator accepts the last two. It expands the entities of a document, joins the texts around an element to one, and leaves `&#65;`

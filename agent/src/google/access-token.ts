@@ -12,7 +12,7 @@ import { unlessAborted } from '../timing/wait.ts'
 const defaultTokenUri = 'https://oauth2.googleapis.com/token'
 const metadataPath = '/computeMetadata/v1/instance/service-accounts/default/token'
 
-/** A token is replaced so long before its end, and after a failure it is asked for again after the shortest wait. */
+/** A token is replaced this long before it expires, and after a failure it is requested again after the shortest wait. */
 const earlyMs = 200_000
 const shortestMs = 2000
 
@@ -126,7 +126,7 @@ export class AccessTokens {
       this.#loading = undefined
     })
     try {
-      // The look-up is shared: whoever leaves it does not end it for the others.
+      // Several callers share the look-up: one that stops waiting does not end it for the others.
       const token = await unlessAborted(this.#loading, signal)
       this.#token = token
       return token.value

@@ -52,7 +52,7 @@ export class AnswerBody {
     this.#full = taken < piece.length
   }
 
-  /** Makes room up to `end`, or as near to it as the client may hold; gives what there is room for. */
+  /** Makes room up to `end`, or as close to it as the client may hold; returns the part that fits. */
   #grow(end: number): number {
     const before = this.#bytes?.length ?? 0
     const free = Math.max(0, maxHeldBytes - this.#client.held)
@@ -96,7 +96,7 @@ type Decompressor = Gunzip | Inflate | BrotliDecompress | ZstdDecompress
 export const codings: ReadonlySet<string> = new Set(['gzip', 'deflate', 'br', 'zstd'])
 
 function decompressorOf(coding: string): Decompressor | undefined {
-  // A body that was cut off gives what it has.
+  // A body that was cut off returns the part that arrived.
   switch (coding) {
     case 'gzip':
       return createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })

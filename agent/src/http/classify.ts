@@ -1,4 +1,4 @@
-// What an answer means for the events of its request: delivered, worth another attempt, too large, or refused for good.
+// The meaning of an answer for the events of its request: delivered, worth another attempt, too large, or rejected permanently.
 
 import type { Attempt, Failure } from '../delivery/delivery.ts'
 import type { Request } from '../delivery/request.ts'
@@ -15,7 +15,7 @@ export function classifyResponse(response: HttpResponse): Attempt {
   return { outcome: 'rejected', failure }
 }
 
-/** Halvings of one request at most, to find the events that a destination refuses: what is left then is refused together. */
+/** Maximum halvings of one request to find the rejected events; after that, the remaining events are rejected together. */
 const maxHalvings = 32
 
 /**

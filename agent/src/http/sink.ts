@@ -1,4 +1,4 @@
-// What every sink that speaks HTTP shares: batching, delivery, authentication, TLS, proxies, telemetry, health checks.
+// Shared by all sinks over HTTP: batching, delivery, authentication, TLS, proxies, telemetry, health checks.
 // A sink says where requests go and how events are written; it never touches a connection.
 
 import { BoundedMap, ownText } from '../bounded-map.ts'
@@ -92,7 +92,7 @@ export interface HttpSinkSpec {
   readonly healthcheck?: ((get: Ask) => Promise<void>) | undefined
 }
 
-/** A path below a base address, whatever slashes stand between them; the query of the address stays behind. */
+/** A path below a base address, with one slash between them; the query of the address stays at the end. */
 export function joinPath(base: string, path: string): string {
   const url = parseUrl(base, 'endpoint')
   const credentials = url.username === '' && url.password === '' ? '' : `${url.username}:${url.password}@`
@@ -483,7 +483,7 @@ class HttpSink implements AskingSink {
         signal,
       )
     } catch (error) {
-      // Without credentials nothing was asked.
+      // Without credentials, no request was sent.
       if (error instanceof PenstockError && error.code === 'PEN_AUTH') throw error
       throw new PenstockError('PEN_HEALTHCHECK', `${url.origin} cannot be reached: ${reasonText(error)}.`, {
         cause: error,

@@ -16,7 +16,7 @@ export class MessageReader {
   readonly #decoder: Decoder
   readonly #notes: Notes
   readonly #context: SourceContext
-  /** Of the message that is read. */
+  /** Metadata of the message that is read. */
   #time: Timestamp | undefined
 
   constructor(

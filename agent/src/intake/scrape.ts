@@ -1,5 +1,5 @@
-// Addresses that are asked for metrics at intervals. Each has a loop of its own: one that is slow or silent holds up no other,
-// and is asked again only when it has answered or its time is over.
+// Addresses that are scraped for metrics at intervals. Each has a loop of its own: one that is slow or silent delays no other,
+// and receives the next request only after it has answered or its time is over.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { timeoutSignal, timerMs } from '../clock.ts'
@@ -34,7 +34,7 @@ export interface ScrapeOptions {
   readonly intervalSecs: number
   readonly timeoutSecs: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Gives what there is to say of an address; `endpoint` is the address without its credentials. */
+  /** Returns the metrics of an address; `endpoint` is the address without its credentials. */
   read(outcome: Outcome, endpoint: string, time: Timestamp): Reading
 }
 

@@ -34,7 +34,7 @@ export class KubeClient {
   readonly #userAgent: string
   readonly #address: Omit<Access, 'headers'>
   readonly #http1 = new Transport()
-  /** Whether the server speaks only HTTP/1.1, as far as is known. */
+  /** Whether the server supports only HTTP/1.1, as far as is known. */
   #speaksHttp1: boolean
   #session: Promise<ClientHttp2Session | undefined> | undefined
   #closed = false
@@ -86,7 +86,7 @@ export class KubeClient {
     }
   }
 
-  /** Closes connections for good. */
+  /** Closes all connections and opens no others. */
   async close(): Promise<void> {
     this.#closed = true
     await this.disconnect()
@@ -99,7 +99,7 @@ export class KubeClient {
     session?.destroy()
   }
 
-  /** The shared session; undefined if the server speaks HTTP/1.1 only. */
+  /** The shared session; undefined if the server supports HTTP/1.1 only. */
   #connected(): Promise<ClientHttp2Session | undefined> {
     this.#session ??= this.#connect().catch((error: unknown) => {
       this.#session = undefined

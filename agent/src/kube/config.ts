@@ -1,5 +1,5 @@
 // Where the Kubernetes API is and how to sign in: from the pod's own service account, or from a kubeconfig.
-// The token is read anew for every request, because the kubelet exchanges it now and then.
+// The token is read again for every request, because the kubelet replaces it regularly.
 
 import { dirname, resolve } from 'node:path'
 import { errorText, PenstockError } from '../errors.ts'
@@ -13,7 +13,7 @@ export interface KubeTarget {
   readonly key: string | undefined
   readonly verify: boolean
   readonly serverName: string | undefined
-  /** Of the context of a kubeconfig. */
+  /** Namespace of the context of a kubeconfig. */
   readonly namespace: string | undefined
   /** Value of the `authorization` header. */
   authorization(): string | undefined

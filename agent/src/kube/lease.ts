@@ -33,7 +33,7 @@ export const leasePath = ({ namespace, name }: LeasePlace) =>
 /** The holder that the record names; undefined if there is none. */
 export const holderOf = (lease: Lease | undefined): string | undefined => lease?.spec?.holderIdentity || undefined
 
-/** The record with which somebody takes or renews the claim; it is written over the one that was read. */
+/** The record that takes or renews the claim; it replaces the one that was read. */
 export function claimed(lease: Lease | undefined, place: LeasePlace, identity: string, leaseMs: number): Lease {
   const now = new Date().toISOString().replace('Z', '000Z')
   const same = holderOf(lease) === identity

@@ -70,7 +70,7 @@ export function followReports(
 
 const pageSize = 500
 const watchSecs = 290
-/** A watch that is silent so much longer than the server wants to keep it is taken for dead. */
+/** A watch that is silent for this much longer than the server's timeout counts as broken. */
 const watchGraceMs = 30_000
 const initialBackoffMs = 250
 const maxBackoffMs = 30_000
@@ -96,7 +96,7 @@ export async function follow<T extends KubeObject>(
       const ended: WatchEnd = await watch<T>(client, followed, version, hooks, signal)
       version = ended.version
       if (ended.seen > 0) failures = 0
-      // A server that ends every watch at once must not be asked in a tight loop.
+      // A server that ends every watch at once must not receive requests in a tight loop.
       else failures++
       if (failures > 1) await pause(backoffMs(failures - 1), signal)
     } catch (error) {

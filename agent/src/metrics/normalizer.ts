@@ -24,14 +24,14 @@ interface Known {
   bytes: number
 }
 
-/** Of all series that are remembered. */
+/** Limit for all remembered series together. */
 const maxKnownBytes = 64 << 20
 /**
  * Of one series. Each event of it makes a new value, so what grows, such as a set with ever new members, would cost time for all
  * that it holds.
  */
 export const maxValueBytes = 4 << 20
-/** A series that was not seen for so long makes room for another. */
+/** A series that was silent for this long makes room for another. */
 const silentMs = 3_600_000
 const sweepForRoomMs = 10_000
 /** Bytes of a series beside the characters of its key and its value. */
@@ -50,7 +50,7 @@ export class Normalizer {
 
   /**
    * @param target what the destination takes of an event
-   * @param expireMs a series that was not seen for so long is forgotten; left out: never
+   * @param expireMs a series that was silent for this long is forgotten; never if omitted
    */
   constructor(
     target: (metric: MetricEvent) => Target,

@@ -6,7 +6,7 @@ import { BlockList, isIP } from 'node:net'
 export class Networks {
   readonly #list = new BlockList()
 
-  /** @param networks as `169.254.0.0/16`, or single addresses; what is neither is left out */
+  /** @param networks as `169.254.0.0/16`, or single addresses; other texts are ignored */
   constructor(networks: readonly string[]) {
     for (const network of networks) {
       const [address = '', bits] = network.split('/')

@@ -21,7 +21,7 @@ export function environmentProxy(env: Readonly<Record<string, string | undefined
   }
 }
 
-/** Proxies of which the more specific ones win: also an empty list of exceptions, and `enabled: true`. */
+/** Settings of proxies; the more specific ones win, even an empty list of exceptions or `enabled: true`. */
 export function mergeProxy(specific: ProxyOptions, general: ProxyOptions): ProxyOptions {
   return {
     enabled: specific.enabled ?? general.enabled,
@@ -49,7 +49,7 @@ export function proxyProblems(options: ProxyOptions): { readonly path: string; r
 export interface ProxyAddress {
   readonly host: string
   readonly port: number
-  /** Whether the proxy itself is spoken to over TLS. */
+  /** Whether the connection to the proxy itself uses TLS. */
   readonly secure: boolean
   /** Value of `Proxy-Authorization`, from the credentials in the address. */
   readonly authorization: string | undefined

@@ -23,7 +23,7 @@ export interface TlsSettings {
   secure(socket: Socket, name: string, signal?: AbortSignal): Promise<TLSSocket>
   /** Options of the platform, for libraries that connect themselves. They call `wrongName` when they are connected. */
   connectOptions(name: string): ConnectionOptions
-  /** What is wrong with the name of a peer whose certificate is not verified, where the name is. */
+  /** The mistake in the name of a peer whose name is verified although its certificate is not. */
   wrongName(socket: TLSSocket, name: string): Error | undefined
   /** The name to ask for in place of the host of the address. */
   readonly serverName: string | undefined
@@ -76,7 +76,7 @@ export function compileTls(options: TlsOptions): TlsSettings {
 
   const connectOptions = (name: string): ConnectionOptions => ({
     secureContext: secureContext(),
-    // An address is no name that could be asked for (RFC 6066, section 3).
+    // An address must not be sent as server name (RFC 6066, section 3).
     ...(isIP(name) === 0 ? { servername: name } : {}),
     rejectUnauthorized: options.verify_certificate,
     checkServerIdentity: options.verify_hostname

@@ -150,7 +150,7 @@ export interface RequestDefaults {
   rtt_deviation_scale?: number
 }
 
-/** Of sinks that speak HTTP. */
+/** For sinks over HTTP. */
 const authGrace = {
   auth_grace_secs: uint(
     'Seconds for which a request that the destination refuses with status 401 or 403 is tried again, before its events are discarded: time to rotate a credential. The time begins at the first refusal; when it is over, further refusals discard at once, until there was none for as long.',
@@ -270,7 +270,7 @@ function withBool(description: string, value: boolean | undefined): Option<boole
 
 const codecNames = ['avro', 'csv', 'gelf', 'json', 'logfmt', 'native', 'native_json', 'raw_message', 'text'] as const
 
-/** The codecs of a sink that people look at: `pretty` is for nobody else. */
+/** The codecs of a sink whose output people read: only such a sink has `pretty`. */
 export const screenCodecs = [...codecNames, 'pretty'] as const
 export type EncodingCodec = (typeof screenCodecs)[number]
 
@@ -428,7 +428,7 @@ export const framing = () =>
     default: undefined, // an empty table is not the same as none
   })
 
-/** `framing` of a sink: what is written has no limits. Left out, the default of the codec applies. */
+/** `framing` of a sink: output has no limits. If omitted, the default of the codec applies. */
 export const outgoingFraming = () =>
   optional(
     group(

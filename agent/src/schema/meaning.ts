@@ -22,7 +22,7 @@ export interface Meaning {
    * cluster kind, because the value looks beyond a namespace.
    */
   readonly owner?: 'operator' | 'agent' | 'cluster'
-  /** Where an operator runs the agent, the value is the operator's or the agent's own, whatever is given. */
+  /** If an operator runs the agent, the operator or the agent sets the value and overrides the user's. */
   readonly fixed?: true
   /** What the number bounds. */
   readonly limit?: LimitName
@@ -145,7 +145,7 @@ export type LimitName =
 
 interface Limit {
   readonly unit: 'bytes' | 'number'
-  /** Of namespaced kinds, unless a TenantPolicy says otherwise. */
+  /** Limit for namespaced kinds, unless a TenantPolicy sets another one. */
   readonly cap: number
   readonly description: string
   /** The field of a TenantPolicy, where it does not stand below `spec.limits`. */

@@ -1,4 +1,4 @@
-// What a validator found, in words: the option, what was expected, what was found, what was probably meant.
+// Findings of a validator as sentences: the option, the expected value, the found value, a suggestion.
 // Values of secrets and credentials in addresses are never shown.
 
 import { meaningOf } from './meaning.ts'
@@ -28,7 +28,7 @@ export function explained(errors: readonly Violation[], root: Schema): Invalid[]
       problems.push(problem)
       continue
     }
-    // Settled: one sentence for whatever is wrong with an `encoding`, and what it is as help.
+    // Settled: one sentence for any mistake in an `encoding`, with its content as help.
     const text = pathOf(encoding)
     const entry = malformed.get(text) ?? { segments: [...problem.segments], help: [] }
     malformed.set(text, entry)
@@ -254,7 +254,7 @@ function expectation(schema: Schema, name: string): string | undefined {
   return typeof description === 'string' ? `${description.replace(/\.$/, '')}: ${expected(member)}` : undefined
 }
 
-/** What a schema wants, in words. */
+/** A schema's expectation in words. */
 function expected(schema: Schema): string {
   const variants = variantsOf(schema)
   if (schema['discriminator'] !== undefined) return 'a table'

@@ -5,7 +5,7 @@ export interface Problem {
   /** Path of the option from the root of the configuration, such as `sinks.out.batch.max_bytes`. */
   readonly path: string
   readonly message: string
-  /** What was found, what is known, a suggestion: shown below the message. */
+  /** Details below the message: the found value, known values, a suggestion. */
   readonly help?: string | undefined
   readonly file?: string | undefined
   /** Line and column in the file, from 1. */
@@ -15,7 +15,7 @@ export interface Problem {
   readonly informational?: boolean | undefined
   /** A rendered diagnostic, for programs. */
   readonly rendered?: string | undefined
-  /** Of a program that does not compile, or that may not run: the first reason. */
+  /** The first reason why a program does not compile or may not run. */
   readonly diagnostic?: ProgramDiagnostic | undefined
   /** Set where callers treat a problem in their own way: they decide by it, never by the message. */
   readonly code?: 'NO_CONSUMERS' | undefined

@@ -1,5 +1,5 @@
 // Checks options against their declaration and fills in defaults: one pass resolves aliases, variants and defaults, then
-// the schema decides. Options are used as parsed: nobody checks or completes them again.
+// the schema decides. Options are used as parsed; no other code checks or completes them again.
 
 import { explained, type Invalid } from './messages.ts'
 import { type Options, objectSchema, type Parsed } from './options.ts'

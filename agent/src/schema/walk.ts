@@ -87,7 +87,7 @@ function resemblance(variant: Schema, value: unknown): number {
 
 // --- One way through options, for all that judge them ---
 
-/** A value on the way: its place as the author wrote it, its place by the names of the declaration, and what it may be. */
+/** A value on the way: its place as the author wrote it, its place by the names of the declaration, and its possible types. */
 export interface Place {
   readonly path: readonly (string | number)[]
   readonly canonical: readonly (string | number)[]
@@ -164,7 +164,7 @@ function mayBe(variant: Schema, value: unknown): boolean {
   )
 }
 
-/** Every member of a table that is declared, with its value, whatever name the author used. */
+/** Every declared member of a table with its value, under any name that the author may use. */
 export function declaredMembers(
   schema: Schema,
   table: Readonly<Record<string, unknown>>,

@@ -33,7 +33,7 @@ const keepMissingMs = 60_000
 const writeText = promisify(writeFile)
 const sync = promisify(fdatasync)
 
-/** Who has read a file last, and so may write it: after a reload, the predecessor hears late answers still. */
+/** The tailer that read a file last, and so may write its position: after a reload, the predecessor still receives late answers. */
 const owners = new Map<string, Checkpoints>()
 
 export class Checkpoints {

@@ -26,7 +26,7 @@ export class Confinement implements Confined {
     try {
       folder = openSync(this.#root, constants.O_RDONLY | constants.O_DIRECTORY)
       const root = pathOf(folder)
-      // What is mounted below the folder, such as the agent's own secrets, is no part of the volume.
+      // A mount below the folder, such as the agent's own secrets, is not part of the volume.
       return isBelow(pathOf(descriptor), root) && mountOf(descriptor) === mountOf(folder)
     } catch {
       return false // no folder, or a system without /proc: nothing is known to be inside

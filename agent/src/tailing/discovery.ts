@@ -28,7 +28,7 @@ export interface DiscoveryHooks {
   failed(what: 'watching' | 'globbing', path: string, error: unknown): void
 }
 
-/** What a tailer asks of whoever finds its files. */
+/** How a tailer directs the search for its files. */
 export interface Finder {
   sweep(): void
   beat(now: number): void

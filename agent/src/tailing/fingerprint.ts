@@ -67,7 +67,7 @@ export class Fingerprinter {
 
   /**
    * The fingerprint of an open file; undefined while it holds fewer lines than are needed.
-   * @param complete the file will not grow: what is there is hashed, even without a newline at its end
+   * @param complete the file will not grow: its bytes are hashed even without a newline at the end
    */
   identify(descriptor: number, complete = false): Identity | undefined {
     // Most first lines are short: a small read does for nearly all files.

@@ -94,7 +94,7 @@ function escaped(char: string): string {
   return char.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 }
 
-/** A pattern stands for at most so many without braces, and has at most so many braces. */
+/** A pattern expands to at most this many patterns without braces, and has at most this many braces. */
 export const maxAlternatives = 1000
 const maxBraces = 64
 

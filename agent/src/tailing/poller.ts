@@ -3,7 +3,7 @@
 import { nextPoll, pollIntervalMs, timerSlackMs } from './polling.ts'
 import type { TailedFile } from './tailed-file.ts'
 
-/** A file without new bytes for so long is silent. */
+/** A file without new bytes for this long is silent. */
 export const idleMs = 10_000
 
 interface PollerHooks<State> {

@@ -81,7 +81,7 @@ export class Progress {
     return this.#lost || this.#closed ? undefined : (this.#pending.at(-1)?.position ?? this.position)
   }
 
-  /** From now on, what is in flight moves the checkpoints of the tailer that goes on with the file. */
+  /** From now on, events in flight move the checkpoints of the tailer that continues with the file. */
   passTo(checkpoints: Checkpoints, state: ProgressState): void {
     for (let index = this.#head; index < this.#pending.length; index++) {
       if ((this.#pending[index] as Pending).answered) continue

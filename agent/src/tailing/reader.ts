@@ -130,7 +130,7 @@ export class FileReader<State> {
   mark(file: TailedFile<State>): void {
     if (file.closed || file.gzip) return
     this.#ready.add(file)
-    // What comes within a few milliseconds is read together.
+    // Writes within a few milliseconds are read together.
     if (this.#wake !== undefined && this.#coalescing === undefined) {
       this.#coalescing = setTimeout(() => {
         this.#coalescing = undefined
@@ -226,7 +226,7 @@ export class FileReader<State> {
     return oldest.values()
   }
 
-  /** Reads one file until its turn is over. Gives a promise when what was read must be waited for. */
+  /** Reads one file until its turn is over. Returns a promise if the next component must take the lines first. */
   #turn(file: TailedFile<State>): Promise<void> | undefined {
     const { maxReadBytes } = this.#options
     let read = 0
@@ -295,7 +295,7 @@ export class FileReader<State> {
     const { delimiter, maxLineBytes } = this.#options
     slab.base = file.offset
     slab.time = Timestamp.now()
-    // What is not yet a line is read again and again, and is news only when it has grown.
+    // An incomplete line is read again each time, and is new only when it has grown.
     if (slab.base + length !== file.readTo) file.lastData = slab.time.ms
     file.readTo = slab.base + length
     let from = 0

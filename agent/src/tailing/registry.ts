@@ -49,7 +49,7 @@ export class FileRegistry<State> {
   /** Second files of a fingerprint, by inode, with size and time when that was found. */
   readonly #doubles = new Map<string, { path: string; stamp: string; fingerprint: Fingerprint }>()
   #started = false
-  /** Of the tailer whose place this one takes. */
+  /** Files of the tailer that this one replaces. */
   #inherited: ReadonlyMap<Fingerprint, Progress> | undefined
 
   constructor(options: TailOptions, hooks: RegistryHooks<State>, context: Context) {
@@ -244,7 +244,7 @@ export class FileRegistry<State> {
   #open(path: string, unwatched: boolean): void {
     let descriptor: number
     try {
-      // A pipe at the end of a link would hold the whole process until somebody writes into it.
+      // Opening a pipe at the end of a link would block the whole process until something writes into it.
       descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return

@@ -8,7 +8,7 @@ import type { FileRegistry } from './registry.ts'
 import type { TailReports } from './reports.ts'
 import { type LossReason, sizeOf, type TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
 
-/** A removed file is kept so long after its last line: its writer may not know yet. */
+/** A removed file is kept this long after its last line: its writer may still have it open. */
 const lingerMs = 2000
 
 interface Context<State> {
@@ -41,7 +41,7 @@ export class Retention<State> {
     else if (this.#options.removeAfterMs !== undefined) this.#considerRemoving(file, this.#options.removeAfterMs, now)
   }
 
-  /** Gives up what there is no room for: the oldest first. */
+  /** Gives up files beyond the limit, the oldest first. */
   makeRoom(): void {
     const { maxRotatedFiles, isDiskFull } = this.#options
     if (maxRotatedFiles !== undefined) {
@@ -126,7 +126,7 @@ export class Retention<State> {
   }
 }
 
-/** Whether nobody writes to a file any more: it was removed, or has got another name beside its own. */
+/** Whether a file has no writer any more: it was removed, or has got another name beside its own. */
 function isRotated(file: { readonly path: string; readonly goneSince: number | undefined; readonly gzip: boolean }) {
   return !file.gzip && (file.goneSince !== undefined || !file.path.endsWith('.log'))
 }

@@ -53,7 +53,7 @@ export class SharedDiscovery {
     )
   }
 
-  /** The discovery as one tailer sees it: its rules decide what it hears of. */
+  /** The discovery as one tailer sees it: its rules decide which files it learns of. */
   open(rules: DiscoveryRules, hooks: DiscoveryHooks): Finder {
     const view: View = { rules, hooks, started: false }
     this.#views.add(view)
@@ -116,7 +116,7 @@ export class SharedDiscovery {
     }
     view.started = true
     this.#join(view, [...this.#folders.keys()])
-    // What nobody has looked into yet.
+    // Folders that no search has visited yet.
     this.#asking = view
     if (this.#lastSweep === Number.NEGATIVE_INFINITY) {
       this.#lastSweep = performance.now()

@@ -24,7 +24,7 @@ export class Slab {
   consumed = 0
   /** Lines that were longer than allowed. */
   discarded = 0
-  /** Someone else reads the bytes: the slab must not be filled again before it is given back. */
+  /** Someone else reads the bytes: the slab must not be filled again before they release it. */
   held = false
   #encoding: number = encodings.unknown
 
@@ -32,7 +32,7 @@ export class Slab {
     this.buffer = buffer
   }
 
-  /** Finds the lines in the bytes `[from, length)`. A line longer than `maxLineBytes` is left out and counted. */
+  /** Finds the lines in the bytes `[from, length)`. A line longer than `maxLineBytes` is skipped and counted. */
   split(from: number, length: number, delimiter: Delimiter, maxLineBytes: number): void {
     this.count = 0
     this.discarded = 0

@@ -9,7 +9,7 @@ import { maxPollMs } from './polling.ts'
 import type { Progress } from './progress.ts'
 import type { Delimiter, Slab, SlabPool } from './slab.ts'
 
-/** Bytes of a file's turn of which the user says nothing. */
+/** Default for the bytes of a file's turn. */
 export const defaultReadBytes = 2048
 
 export interface TailOptions {
@@ -32,7 +32,7 @@ export interface TailOptions {
   /** A file's turn ends with the chunk in which this is passed, or, if it is exact, before more is read. */
   readonly maxReadBytes: number
   readonly isReadBoundExact?: boolean | undefined
-  /** Of the files of one folder, the older ones are read to their end first: that keeps the order across a rotation. */
+  /** Within a folder, older files are read to their end first: that keeps the order across a rotation. */
   readonly oldestFirst: boolean
   readonly readFrom: 'beginning' | 'end'
   readonly ignoreOlderMs: number | undefined
@@ -43,9 +43,9 @@ export interface TailOptions {
   readonly sweepMs: number
   /** Ends when all files have been read to their end. */
   readonly stopAtEnd: boolean
-  /** A file is removed so long after it was delivered to its end. */
+  /** A file is removed this long after it was delivered to its end. */
   readonly removeAfterMs: number | undefined
-  /** What stands after the last delimiter of a file that ends is a line too. */
+  /** Text after the last delimiter of a file that ends is a line too. */
   readonly lastLine: boolean
   readonly dataDir: string
   readonly componentId: string
@@ -58,13 +58,13 @@ export interface TailHooks<State> {
   opened(file: TailedFile<State>): State
   /** Lines were read. The slab is valid until this returns, unless it is made `held`. */
   lines(file: TailedFile<State>, slab: Slab): Promise<void> | undefined
-  /** A file will not go on: what is held back for it is to be handed on. */
+  /** A file ends: hand on the lines that are held back for it. */
   closed(file: TailedFile<State>): Promise<void> | undefined
-  /** The tailer is asked to stop, and the file may go on: what is held back is read again. As `closed` if not given. */
+  /** The tailer stops, and the file may continue: held-back lines are read again. Same as `closed` if not given. */
   stopped?(file: TailedFile<State>): Promise<void> | undefined
-  /** So many bytes more have been written, by the size of the file. Called about once a second. */
+  /** This many bytes more have been written, by the size of the file. Called about once a second. */
   written?(file: TailedFile<State>, bytes: number): void
-  /** So many bytes will not be read. */
+  /** This many bytes will not be read. */
   lost?(file: TailedFile<State>, bytes: number, reason: LossReason): void
   /** Whether a new file is better not read yet; asked for at most a second. */
   waits?(file: TailedFile<State>): boolean
@@ -75,7 +75,7 @@ export interface TailHooks<State> {
 /** When the line `[start, end)` was written, in ms; undefined if it does not say so. */
 export type LineTime = (bytes: Buffer, start: number, end: number) => number | undefined
 
-/** A file, and what of it waits to be read. */
+/** A file and its unread part. */
 export interface ReadPosition<State> {
   readonly file: TailedFile<State>
   readonly size: number
@@ -165,7 +165,7 @@ export function directoryOf(path: string): string {
   return end <= 0 ? '/' : path.slice(0, end)
 }
 
-/** What the file holds; what was read of it if it cannot be asked. */
+/** Size of the file; the bytes read so far if it cannot be determined. */
 export function sizeOf(file: { readonly descriptor: number; readonly offset: number }): number {
   try {
     return fstatSync(file.descriptor).size

@@ -4,7 +4,7 @@ import { readSync } from 'node:fs'
 import type { SlabPool } from './slab.ts'
 import type { LineTime, TailedFile, TailOptions } from './tailed-file.ts'
 
-/** What is read to see when the next line was written. */
+/** Bytes read to find out when the next line was written. */
 const glanceBytes = 4 * 1024
 
 /** When the first unread line of a file was written, in ms; undefined where none waits. Looks once at each position. */

@@ -56,7 +56,7 @@ export function factsOnly(fields: object): Record<string, unknown> {
 const codeShape = /^[A-Z][A-Z0-9_]{1,63}$/
 const maxCauses = 5
 
-/** Of an error, the class of each of its causes. */
+/** The class of an error and of each of its causes. */
 function factsOf(error: Error): { readonly message: string; readonly code?: string; readonly kind?: FailureKind } {
   const texts: string[] = []
   let code: string | undefined

@@ -30,7 +30,7 @@ export function subscribe(listener: (record: LogRecord) => void): () => void {
 
 const levels: readonly LogLevel[] = ['silent', 'error', 'warn', 'info', 'debug', 'trace']
 
-/** The level after so many `-v` and `-q`. */
+/** The level after this many `-v` and `-q`. */
 export function adjustedLevel(base: LogLevel, verbose: number, quiet: number): LogLevel {
   const index = Math.min(levels.length - 1, Math.max(0, levels.indexOf(base) + verbose - quiet))
   return levels[index] as LogLevel

@@ -49,7 +49,7 @@ export class Series {
     this.#read = read
   }
 
-  /** Worked out when it is read: nobody would bring it back once it was forgotten. */
+  /** Computed when it is read: nothing would restore the series after it was forgotten. */
   get computed(): boolean {
     return this.#read !== undefined
   }

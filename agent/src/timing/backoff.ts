@@ -1,7 +1,7 @@
 // How long to wait after failures: twice as long each time, up to a limit, and often a random part of it, so that those who failed
 // together do not come back together.
 
-/** The wait after so many failures before this one, without chance. */
+/** The wait after this many earlier failures, without jitter. */
 export function doubledMs(failures: number, initialMs: number, maxMs: number): number {
   return Math.min(maxMs, initialMs * 2 ** Math.min(failures, 40))
 }

@@ -1,4 +1,4 @@
-// So many a second, and a stock of them for bursts.
+// A rate a second, with a stock of tokens for bursts.
 
 import { pause } from '../clock.ts'
 

@@ -32,7 +32,7 @@ export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Prom
   })
 }
 
-/** Whether a promise resolves within so many milliseconds; rejects as the promise does. */
+/** Whether a promise resolves within this many milliseconds; rejects as the promise does. */
 export async function within(promise: Promise<unknown>, limitMs: number): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>()
   const timer = setTimeout(() => resolve(false), limitMs)
@@ -43,7 +43,7 @@ export async function within(promise: Promise<unknown>, limitMs: number): Promis
   }
 }
 
-/** A signal that aborts when the user presses Ctrl-C or the process is asked to stop. */
+/** A signal that aborts when the user presses Ctrl-C or the process receives SIGTERM. */
 export function interrupted(): AbortSignal {
   const controller = new AbortController()
   const stop = () => controller.abort()

@@ -32,7 +32,7 @@ import { type Leadership, singletonSource } from './singleton.ts'
 import { SinkDriver } from './sink-driver.ts'
 import { Meter, Stopwatch } from './utilization.ts'
 
-/** Most events in a memory buffer of which the user says nothing. */
+/** Default for the maximum number of events in a memory buffer. */
 const defaultMaxEvents = 500
 
 /** What all components of a topology share. */
@@ -61,7 +61,7 @@ export interface BundleParts {
   /** The thread's time among pipelines, and the account of the one that a component belongs to. */
   readonly shares?: FairShare | undefined
   account?(componentId: string): CpuAccount | undefined
-  /** Where what the destination of a sink rejects for good is kept. */
+  /** Where events that the destination of a sink rejects permanently are kept. */
   deadLetter?(sinkId: string): DeadLetterTarget | undefined
   /** Which of the agents that share this bundle runs what one alone may run; without it, each does. */
   readonly leadership?: Leadership | undefined
@@ -126,7 +126,7 @@ export interface SourceNode {
   readonly logger: Logger
   readonly limit: RepetitionLimit
   readonly stopping: AbortController
-  /** Busy while it hands on what it has, and while the next components do not take it. */
+  /** Busy while it hands on events, and while the next components do not accept them. */
   readonly meter: Meter
 }
 
@@ -251,7 +251,7 @@ export class TransformNode implements Consumer {
   readonly #labels: Labels
   readonly #main: Outlet
   #emitted = 0
-  /** Whether `transform` is running; what is emitted at other times has no sender that hears of pressure. */
+  /** Whether `transform` is running; events emitted at other times have no sender that could be slowed down. */
   #inside = false
   /** Batches that the transform has not emitted yet. */
   readonly #waiting = new Set<Promise<void>>()
@@ -305,7 +305,7 @@ export class TransformNode implements Consumer {
       const later = this.#transform.transform(batch, this.#output)
       if (later !== undefined) this.#wait(later, batch)
     } catch (error) {
-      // The share went with what was emitted, if anything was.
+      // The share was released with the emitted events, if there were any.
       this.#failed(error, batch, this.#emitted === 0 ? 'dropped' : undefined)
     }
     this.#inside = false
@@ -456,7 +456,7 @@ export async function buildSink(config: SinkConfig, around: TopologyContext, kep
   return new SinkNode(config, sink, { buffer, abandon, succession }, around, own)
 }
 
-/** Counts of a sink with a durable buffer: what it gives up because the agent must end is kept for the next start, not lost. */
+/** Counts of a sink with a durable buffer: events that it gives up because the agent must end are kept for the next start, not lost. */
 function keepingEvents(events: ComponentEvents, abandoning: AbortSignal): ComponentEvents {
   return {
     receivedBytes: (bytes, tags) => events.receivedBytes(bytes, tags),

@@ -20,7 +20,7 @@ export class DeadLetters {
   readonly #type: string
   readonly #around: TopologyContext
   #bucket: TokenBucket | undefined
-  /** The other sink's buffer is full: what comes meanwhile is not taken. */
+  /** The other sink's buffer is full: events that arrive meanwhile are not taken. */
   #waiting = false
 
   constructor(id: string, type: string, around: TopologyContext) {
@@ -29,7 +29,7 @@ export class DeadLetters {
     this.#around = around
   }
 
-  /** @param written gives what was written for the first so many of the events */
+  /** @param written returns the text that was written for the first events, up to this number */
   take(events: number, written: (events: number) => readonly string[], message: string): void {
     const target = this.#around.bundle?.deadLetter?.(this.#id)
     if (target === undefined || this.#waiting || !target.sink.config.declaration.accepts.includes('log')) return

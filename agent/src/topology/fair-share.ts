@@ -23,7 +23,7 @@ export class CpuAccount {
 
 export class FairShare {
   readonly #accounts = new Map<string, CpuAccount>()
-  /** Accounts for which somebody waits. */
+  /** Accounts that have waiting sources. */
   readonly #active: CpuAccount[] = []
   /** Where the account stood that had the last turn. */
   #nowMs = 0
@@ -46,7 +46,7 @@ export class FairShare {
     return this.#accounts.get(pipeline)
   }
 
-  /** Forgets a pipeline; what it still has to do goes on. */
+  /** Forgets a pipeline; its pending work continues. */
   close(pipeline: string): void {
     this.#accounts.delete(pipeline)
   }

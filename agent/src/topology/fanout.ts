@@ -7,7 +7,7 @@ import { type Batch, finalizeBatch } from '../event/batch.ts'
 export interface Consumer {
   /** Takes the batch over. Must not throw. */
   push(batch: Batch): void
-  /** Whether events that are lines still may come as such: it needs no objects. */
+  /** Whether events that are still lines may arrive as such: the consumer needs no objects. */
   readonly takesBytes?: boolean
 }
 
@@ -65,7 +65,7 @@ export class Outlet {
       for (let index = 0; index < last; index++) (consumers[index] as Consumer).push(batch.share())
     }
     const consumer = consumers[last]
-    // An output that nobody reads: its events go nowhere by design.
+    // An output without readers: its events go nowhere by design.
     if (consumer === undefined) finalizeBatch(batch, 'dropped')
     else consumer.push(batch)
   }

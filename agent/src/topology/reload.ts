@@ -87,7 +87,7 @@ async function keptSink(topology: Topology, config: SinkConfig): Promise<SinkNod
   const retiring = topology.retiringSink(config.id)
   if (retiring?.buffer.durable !== true) return undefined
   if (retiring.abandon.signal.aborted || retiring.driver.closesBuffer) {
-    // It ends, and what it leaves is in the files: they are opened anew when it has closed them.
+    // It ends, and its events stay in the files, which are opened again after it has closed them.
     await topology.retired(retiring)
     return undefined
   }

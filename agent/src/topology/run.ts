@@ -28,9 +28,9 @@ import { Shutdown } from './shutdown.ts'
 const utilizationTickMs = 5000
 /** What components get, after the limit of a graceful stop, to notice that it is over. */
 const abandonMs = 1000
-/** How long a destination may take to answer when the agent stops, and what it was sent is safe in a buffer. */
+/** How long a destination may take to answer when the agent stops, if a durable buffer holds the sent events. */
 const answerMs = 5000
-/** What a buffer on disk gets to write down what it has. */
+/** How long a buffer on disk may take to write its pending events. */
 const closeMs = 5000
 
 export interface TopologyOptions {
@@ -270,7 +270,7 @@ export class Topology {
     node.outlet.consumers = [{ push: (batch) => finalizeBatch(batch, 'errored') }]
   }
 
-  /** Lets a sink that is out of the topology deliver what it holds, and closes it; nobody waits but a stop. */
+  /** Lets a sink that is out of the topology deliver its events, and closes it; only a stop waits for it. */
   retire(node: SinkNode): void {
     const limit = this.#drainMs === undefined ? undefined : setTimeout(() => this.#giveUp(node), this.#drainMs).unref()
     const done = this.#finish(node).then(async () => {
@@ -303,7 +303,7 @@ export class Topology {
     return [...this.#retiring.keys()].findLast((node) => node.config.id === id)
   }
 
-  /** Resolves when a sink that was taken out has closed what it had, or has had time enough to. */
+  /** Resolves when a removed sink has closed, or its time is over. */
   async retired(node: SinkNode): Promise<void> {
     await within(this.#retiring.get(node) ?? Promise.resolve(), closeMs)
   }
@@ -322,7 +322,7 @@ export class Topology {
     }
   }
 
-  /** Lets a transform that is out of the topology emit what it has taken; called before the wires are changed. */
+  /** Lets a transform that is out of the topology emit its pending events; called before the wires are changed. */
   leave(node: TransformNode): void {
     this.#leaving.add(node)
     void node.drained().then(() => {
@@ -399,7 +399,7 @@ export class Topology {
       shutdown.endProgress()
       for (const node of this.sources.values()) node.limit.close()
       this.#closeTransforms()
-      // Of sinks that did not end in time; the others' are closed.
+      // Buffers of sinks that did not end in time; those of the others are closed.
       const durable = this.#durableSinks()
       await Promise.all(durable.map((node) => within(this.#closeBuffer(node), closeMs)))
     }
@@ -424,7 +424,7 @@ export class Topology {
   }
 
   async #finishSinks(shutdown: Shutdown): Promise<void> {
-    // An agent that is asked to stop leaves events on disk in their buffers. When all sources have ended, it delivers everything.
+    // An agent that receives a stop signal leaves events on disk in their buffers. When all sources have ended, it delivers everything.
     if (!this.#endedByItself) {
       const kept = this.#durableSinks()
       for (const node of kept) node.driver.keep()

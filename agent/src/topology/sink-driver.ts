@@ -89,7 +89,7 @@ export class SinkDriver {
     return this.#ownsBuffer
   }
 
-  /** Whether the buffer is being closed, so that nobody can have it before it is. */
+  /** Whether the buffer is being closed: nothing else may open it until then. */
   get closesBuffer(): boolean {
     return this.#closesBuffer
   }
@@ -100,7 +100,7 @@ export class SinkDriver {
     this.keep()
   }
 
-  /** Stops taking from the buffer: what is inside stays there. */
+  /** Stops taking events from the buffer: its events stay there. */
   keep(): void {
     this.#released = true
     this.#drained?.()

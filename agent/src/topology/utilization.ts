@@ -7,7 +7,7 @@ const weight = 0.9
 
 export class Meter {
   busyMs = 0
-  /** Of the pipeline, where several share the thread. */
+  /** Account of the pipeline, if several share the thread. */
   readonly account: CpuAccount | undefined
   /** Since when the component waits for its destination, which counts as busy. */
   waitingSince: number | undefined

@@ -72,7 +72,7 @@ function int64(longType: typeof avsc.types.LongType): avsc.Type {
 
 class Misfit extends Error {}
 
-/** The value in the form that the library wants for a type; throws a `Misfit` if there is none. */
+/** The value in the form that the library expects for a type; throws a `Misfit` if there is none. */
 function shaped(type: avsc.Type, value: Value | undefined, path: string): unknown {
   const misfit = () => new Misfit(`${path === '' ? 'the event' : path} is not a valid ${type.typeName}`)
   switch (type.typeName) {

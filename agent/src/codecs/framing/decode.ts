@@ -56,7 +56,7 @@ export class FrameReader {
     return out
   }
 
-  /** The end of the stream: what is left is a frame where the method allows it. */
+  /** The end of the stream: remaining bytes are a frame if the method allows it. */
   end(): Frames {
     const out: Frames = { frames: [], failures: [] }
     this.#splitter.end(this.#memory.subarray(0, this.#length), out)

@@ -1,4 +1,4 @@
-// The fields of a match, as objects that nobody else holds.
+// The fields of a match, as new objects.
 
 import { parsePath } from '../../event/path.ts'
 import { fieldNames, getField, isObject, setField, type Value, type ValueObject } from '../../event/value.ts'

@@ -8,7 +8,7 @@ export interface BrokerAddress {
   readonly password: string
   readonly vhost: string
   readonly timeoutMs: number
-  /** Seconds; undefined: as the broker wants it. */
+  /** Seconds; undefined for the broker's default. */
   readonly heartbeat: number | undefined
   readonly frameMax: number | undefined
   readonly channelMax: number | undefined

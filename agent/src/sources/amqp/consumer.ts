@@ -21,7 +21,7 @@ export interface ConsumerOptions {
 
 export type Delivery = ConsumeMessage
 
-/** Larger frames than the broker was asked to send are refused. */
+/** Frames larger than the limit that the broker agreed to are refused. */
 const longestFrame = 1 << 20
 /** Longest message that is read. A broker says the length of a message first, and may say anything. */
 const maxMessageBytes = 64 << 20
@@ -154,7 +154,7 @@ export class Consumer {
     this.#prefetch = prefetch
     const end = (reason: string) => {
       this.#ended ??= reason
-      // What has not been handed on is given out again by the broker.
+      // The broker delivers messages again that were not handed on.
       this.#waiting = []
       this.#next = 0
       this.#waitingBytes = 0

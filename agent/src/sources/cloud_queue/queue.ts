@@ -37,7 +37,7 @@ export interface QueueOptions {
 const maxMessages = 10
 /** Longest answer: ten messages of the largest size, every character of them escaped. */
 const longestAnswer = 64 << 20
-/** How long credentials are taken for granted by the vendor's client: not at all, because ours knows when they end. */
+/** How long the vendor's client caches credentials: not at all, because our own cache knows when they expire. */
 const askAgainMs = 1000
 
 /** Names of answers that say that credentials are not, or no longer, good. */

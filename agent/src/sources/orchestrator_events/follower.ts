@@ -10,9 +10,9 @@ import { untilAborted } from '../../timing/wait.ts'
 import { type Cursor, type Cursors, marginMs, type Seen } from './cursor.ts'
 import { type KubeEvent, type Occurrence, readEvent } from './log-event.ts'
 
-/** A position that is older than the predecessor's claim by so much is not that of the predecessor. */
+/** A position older than the predecessor's claim by this much is not the predecessor's. */
 const staleMs = 30_000
-/** After so many failures in a row, the version itself may be what the server does not take. */
+/** After this many failures in a row, the server may be rejecting the version itself. */
 const failuresToRelist = 5
 const initialBackoffMs = 1000
 const maxBackoffMs = 30_000

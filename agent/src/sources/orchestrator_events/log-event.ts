@@ -23,7 +23,7 @@ export interface Occurrence {
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 const timeOf = (value: unknown) => (typeof value === 'string' ? parseRfc3339(value) : undefined)
 
-/** What is wrong with an object, or the event that it is. */
+/** The mistake in an object, or the event that it is. */
 export function readEvent(object: unknown, schema: Globals['logSchema']): Occurrence | string {
   if (!isTable(object) || !isTable(object['metadata'])) return 'It has no metadata.'
   const { metadata } = object

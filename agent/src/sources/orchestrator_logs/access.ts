@@ -22,9 +22,9 @@ export interface AccessOptions {
   readonly fieldSelector: string | undefined
   readonly labelSelector: string | undefined
   readonly namespaceLabelSelector: string | undefined
-  /** Only these namespaces may be asked for, one by one; nothing that belongs to no namespace. All if not given. */
+  /** Only these namespaces may be requested, one by one, and no cluster-wide objects. All if omitted. */
   readonly within?: readonly string[] | undefined
-  /** Where it is remembered which pods are left out. */
+  /** Where the pods that are left out are remembered. */
   readonly leftOutFile: string
   /** Where it is kept what is known of pods. */
   readonly keptPodsDir: string
@@ -38,7 +38,7 @@ const initialListLimitMs = 60_000
 const lookUpAfterMs = 500
 const lookUpLimitMs = 30_000
 
-/** Of so many it is logged that the agent keeps less of their pods; of others it is counted. */
+/** The agent logs this many namespaces whose pods it keeps only in part; others are only counted. */
 const maxReportedNamespaces = 100
 
 type Verdict = 'wait' | 'excluded' | 'gone'
@@ -230,7 +230,7 @@ export class KubeAccess {
     })
   }
 
-  /** Counts pods of which less is kept than there is, and logs the first of each namespace. */
+  /** Counts pods that are kept only in part, and logs the first of each namespace. */
   #reportReduced(): void {
     for (const [namespace, count] of this.#metadata.takeReduced()) {
       this.#events.count('k8s_pod_metadata_reduced_total', count)
@@ -319,7 +319,7 @@ export class KubeAccess {
     this.#lookUps.add(lookUp)
   }
 
-  /** Forgets what was found out about folders that are no more. */
+  /** Forgets findings about folders that no longer exist. */
   forget(isPresent: (folder: string) => boolean): void {
     for (const [folder, verdict] of this.#verdicts) {
       if (verdict !== 'wait' && !isPresent(folder)) this.#verdicts.delete(folder)
@@ -332,7 +332,7 @@ export class KubeAccess {
   async #lookUp(folder: string, parts: { namespace: string; name: string }, excluded?: () => void): Promise<void> {
     const signal = this.#signal as AbortSignal
     const { fieldSelector, labelSelector, namespaceLabelSelector } = this.#options
-    // Whether selectors of the user's would take a pod cannot be asked when it is gone. Kept pods have matched them.
+    // Whether the user's selectors match a pod cannot be checked when it is gone. Kept pods have matched them.
     const isSelected = fieldSelector || labelSelector || namespaceLabelSelector
     const gone: Verdict = isSelected && this.#kept.get(folder) === undefined ? 'excluded' : 'gone'
     const started = Date.now()

@@ -53,7 +53,7 @@ export class PodByteLane {
     const isError = kernel.at('isError')
     // A part of a line may end within a character.
     if (slab.isMixed) lines.exclude(linesThatAreNoText(slab))
-    // The kernel is everybody's: what it says is read before anybody else works.
+    // All sources share the kernel: its results are read before another source uses it.
     const flags = kernel.flags.slice(0, count)
     let known = collected
     let items: number[] | undefined
@@ -71,7 +71,7 @@ export class PodByteLane {
     return { lines, items: items && Int32Array.from(items) }
   }
 
-  /** The batch of what was read, with the events that were collected meanwhile. */
+  /** The batch of the lines read, with the events that were collected meanwhile. */
   batch({ lines, items }: ReadLines, events: readonly LogEvent[], finalizer: Finalizer): ByteBatch {
     return ByteBatch.ofLines(lines, items, events, finalizer)
   }
@@ -79,7 +79,7 @@ export class PodByteLane {
   #originOf(file: PodFile): LineOrigin | undefined {
     const known = file.lines === 'impossible' ? undefined : file.lines?.keys
     const now = performance.now()
-    // One pod whose names are data must not keep those of all others out for good.
+    // One pod whose names are data must not exclude those of all others permanently.
     if (known === this.#keys && known.isFull(theKernel()) && now - this.#keysSince > minKeysMs) {
       this.#keys = new KeyTable()
       this.#keysSince = now

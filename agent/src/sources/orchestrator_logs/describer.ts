@@ -62,7 +62,7 @@ export class PodDescriber {
     return pod !== undefined && pod.containers.get(file.container)?.id === undefined
   }
 
-  /** Makes what all events of a file share, if what it is made from has changed. */
+  /** Computes the common data of all events of a file, if its inputs have changed. */
   refresh(tailed: TailedFile<PodFile>, slab: Slab): void {
     const file = tailed.state
     const { annotator, isManaged, node } = this.#options

@@ -22,9 +22,9 @@ import { compileSelection } from './selection.ts'
 export interface HubOptions {
   readonly node: string
   readonly target: KubeTarget
-  /** The kubelet of the node, where pods are asked for there. */
+  /** The kubelet of the node, if pods are requested from it. */
   readonly kubelet?: KubeTarget | undefined
-  /** Only these may be asked for, one by one; nothing that belongs to no namespace. All if not given. */
+  /** Only these namespaces may be requested, one by one, and no cluster-wide objects. All if omitted. */
   readonly namespaces?: readonly string[] | undefined
   readonly logsDir: string
   readonly dataDir: string
@@ -51,7 +51,7 @@ interface Reader {
 export interface Selection {
   pod(folder: string): boolean
   container(folder: string, name: string): boolean
-  /** Only what is already open is let go when it is selected no more. */
+  /** When it is no longer selected, only an open file is closed. */
   excludes(folder: string): boolean
 }
 
@@ -63,7 +63,7 @@ export class PodLogHub {
   /** Removed files that are still open keep their room: under pressure they must be let go. */
   isDiskFull = false
   readonly client: KubeClient
-  /** Deleted pods are known for as long as the source that wants it longest says. */
+  /** Deleted pods stay known for the longest time that any source asks for. */
   readonly metadata = new PodMetadata()
   readonly access: KubeAccess
   readonly pool = new SlabPool(slabBytes, 32)

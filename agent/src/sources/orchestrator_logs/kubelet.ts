@@ -11,7 +11,7 @@ const pollMs = 10_000
 /** Between two questions, however many are missed. */
 const minPauseMs = 250
 const answerLimitMs = 10_000
-/** After so many failures in a row others are to be asked. */
+/** After this many failures in a row, another server is asked. */
 const maxFailures = 3
 const retryMs = 1000
 
@@ -24,7 +24,7 @@ export class KubeletPods {
     this.#client = client
   }
 
-  /** A pod is missed: it is asked for soon. */
+  /** A pod is missing: the list is requested soon. */
   poke(): void {
     this.#poke()
   }

@@ -29,7 +29,7 @@ export class Limiter {
     return true
   }
 
-  /** Takes what has been read, whatever it is; gives the milliseconds until the debt is paid. */
+  /** Charges the lines and bytes that were read, even beyond the limit; returns the milliseconds until the debt is paid. */
   owe(lines: number, bytes: number, now: number): number {
     this.#lines?.fill(now)
     this.#bytes?.fill(now)

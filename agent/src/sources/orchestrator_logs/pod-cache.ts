@@ -26,7 +26,7 @@ export class PodCache {
   readonly #logger: Logger
   /** Digests of what stands on disk, by folder. */
   readonly #written = new Map<string, string>()
-  /** What stands on disk, of pods that may be gone. */
+  /** The records on disk, of pods that may be gone. */
   readonly #known = new Map<string, Pod>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
@@ -44,7 +44,7 @@ export class PodCache {
     }
   }
 
-  /** What was known of a pod that is gone. */
+  /** The last known metadata of a pod that is gone. */
   get(folder: string): Pod | undefined {
     return this.#known.get(folder)
   }

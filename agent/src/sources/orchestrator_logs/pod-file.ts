@@ -34,7 +34,7 @@ export interface PodFile {
   origin: OriginTags
   /** Fields that all events of the file have, made from the objects below. */
   constants: ValueObject
-  /** In a bundle, what is known about the pod also stands where no program can change it. */
+  /** In a bundle, the pod's metadata also stands where no program can change it. */
   metadata: EventMetadata
   /** The same for lines that stay bytes, once it is needed; `impossible` if they cannot. */
   lines: LineOrigin | 'impossible' | undefined
@@ -74,7 +74,7 @@ export function heldFrom(file: PodFile, stream: Stream): number | undefined {
   return group === undefined ? partial.start : Math.min(partial.start, group)
 }
 
-/** Position from which the file must be read again: before everything that is held back. */
+/** Position from which the file must be read again: before all lines that are held back. */
 export function safePosition(file: PodFile, position: number): number {
   return Math.min(position, heldFrom(file, 'stdout') ?? position, heldFrom(file, 'stderr') ?? position)
 }

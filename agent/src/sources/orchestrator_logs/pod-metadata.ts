@@ -56,7 +56,7 @@ export interface Pod {
   readonly excludedContainers: ReadonlySet<string>
   /** What field selectors look at; undefined of a pod that an older version has written down. */
   readonly fields?: PodFields | undefined
-  /** Of a pod from before the start, whose namespace may be gone too. */
+  /** Labels of the namespace of a pod from before the start; the namespace may be gone too. */
   readonly namespaceLabels?: ValueObject | undefined
 }
 
@@ -105,7 +105,7 @@ function podFrom(object: PodObject): Pod {
   }
 }
 
-/** Characters of the labels and annotations of what is kept although it was removed. */
+/** Characters of the labels and annotations of objects that are kept although they were removed. */
 export const maxRemovedLength = 16 << 20
 
 /** Objects by key, whose removal takes effect later, so that late lines still find them. */
@@ -113,7 +113,7 @@ class Kept<T> {
   /** Grows with every change. */
   revision = 0
   readonly #objects = new Map<string, T>()
-  /** When what is kept for a while was removed, the oldest first, and how long it is. */
+  /** When temporarily kept objects were removed, the oldest first, and how long each is. */
   readonly #removals = new Map<string, { readonly at: number; readonly length: number }>()
   #removedLength = 0
   readonly #lengthOf: (object: T) => number
@@ -208,7 +208,7 @@ export class PodMetadata {
     return this.#pods.delayMs
   }
 
-  /** Keeps what is known of deleted objects for this long, if it is longer than before. */
+  /** Keeps deleted objects for this long, if it is longer than before. */
   keepFor(delayMs: number): void {
     for (const kept of [this.#pods, this.#namespaces, this.#nodes]) kept.delayMs = Math.max(kept.delayMs, delayMs)
   }
@@ -218,7 +218,7 @@ export class PodMetadata {
     return this.#pods.entries()
   }
 
-  /** Takes in what was known of a pod that is gone. */
+  /** Adds the last known metadata of a pod that is gone. */
   restorePod(folder: string, pod: Pod): void {
     if (this.#pods.get(folder) !== undefined) return
     this.#pods.set(folder, pod)
@@ -257,13 +257,13 @@ export class PodMetadata {
     const take = (folder: string, object: PodObject) => {
       pods.set(folder, this.#shares.bounded(folder, podFrom(object)))
     }
-    // Pods that were known keep what they have, whatever else there is now.
+    // Known pods keep their metadata, even if there is less room now.
     for (const [folder, object] of found) if (this.#shares.has(folder)) take(folder, object)
     for (const [folder, object] of found) if (!pods.has(folder)) take(folder, object)
     this.#pods.replace(pods, Date.now(), isOurs)
   }
 
-  /** Of how many pods less is kept than there is, by namespace, since this was called last. */
+  /** Number of pods kept only in part since the last call, by namespace. */
   takeReduced(): ReadonlyMap<string, number> {
     return this.#shares.takeReduced()
   }
@@ -298,7 +298,7 @@ function labelsOf(object: KubeObject): ValueObject {
   return (object.metadata.labels ?? {}) as ValueObject
 }
 
-/** Of the labels of a namespace or node that was removed, with its object. */
+/** Characters of the labels of a removed namespace or node, with its object. */
 function lengthOfLabels(labels: ValueObject): number {
   return 2000 + lengthOf(labels)
 }

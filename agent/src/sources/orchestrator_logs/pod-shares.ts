@@ -8,16 +8,16 @@ import type { Pod } from './pod-metadata.ts'
 export interface ShareLimits {
   /** Characters of all pods that are there. */
   readonly maxLength: number
-  /** Of these, those of one namespace. */
+  /** The part of these characters that belongs to one namespace. */
   readonly maxNamespaceLength: number
 }
 
 /** A node that runs a few hundred pods of several thousand characters each stays far below. */
 const defaultLimits: ShareLimits = { maxLength: 64 << 20, maxNamespaceLength: 16 << 20 }
 
-/** Of a pod without annotations. */
+/** Limit for the labels of a pod without annotations. */
 const maxLabelsLength = 8192
-/** Names of the containers of a pod of which the name alone is kept. */
+/** Limit for the names of the containers of a pod that is kept by its name only. */
 const maxExcludedLength = 1000
 
 export class PodShares {
@@ -26,7 +26,7 @@ export class PodShares {
   readonly #taken = new Map<string, { readonly namespace: string; readonly length: number }>()
   readonly #namespaces = new Map<string, number>()
   #length = 0
-  /** Pods of which less is kept than there is, by namespace, since somebody asked. */
+  /** Number of pods kept only in part since the last call, by namespace. */
   #reduced = new Map<string, number>()
 
   constructor(limits: ShareLimits = defaultLimits) {
@@ -107,7 +107,7 @@ function nameOf({ name, namespace, uid, node, excludedContainers }: Pod): Pod {
   }
 }
 
-/** Of what an object of the API takes beside its texts. */
+/** Characters that an object of the API takes beside its texts. */
 const objectLength = 2000
 
 /** Characters of texts, and about as much for what holds them. */

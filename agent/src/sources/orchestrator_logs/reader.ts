@@ -22,7 +22,7 @@ import type { Throttle } from './throttle.ts'
 export interface PodLogReaderOptions {
   readonly root: string
   readonly timestampKey: string
-  /** Whether a successor reads again what is held back at the end. Without one, the source hands it on. */
+  /** Whether a successor reads held-back lines again at the end. Without one, the source hands them on. */
   readonly hasSuccessor: boolean
 }
 
@@ -52,7 +52,7 @@ export class PodLogReader implements TailHooks<PodFile> {
   readonly #describer: PodDescriber
   readonly #throttle: Throttle
   readonly #lane: PodByteLane | undefined
-  /** Lines of the chunk at hand that are not in the format of the container runtime. */
+  /** Lines of the current chunk that are not in the format of the container runtime. */
   #bad = 0
   /** Files that hold something back. */
   readonly #holding = new Set<TailedFile<PodFile>>()
@@ -311,7 +311,7 @@ export class PodLogReader implements TailHooks<PodFile> {
     return this.#context.output.send(batch, file.origin)
   }
 
-  /** Of a batch after which the file need not be read again from before this position. */
+  /** After this batch, the file need not be read again from before this position. */
   #finalizer(tailed: TailedFile<PodFile>, safe: number): Finalizer {
     const file = tailed.state
     const { carried } = file
@@ -341,7 +341,7 @@ export class PodLogReader implements TailHooks<PodFile> {
   }
 }
 
-/** Reads when a line was written that nobody has read yet. */
+/** Finds out when the first unread line was written. */
 export function compileLineTime(cri: CriParser, docker: DockerParser): LineTime {
   return (bytes, start, end) => {
     if (bytes[start] !== 0x7b) return cri.parse(bytes, start, end) ? cri.timestamp.ms : undefined

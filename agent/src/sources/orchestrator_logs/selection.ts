@@ -26,7 +26,7 @@ export interface SelectionOptions {
   readonly excludeContainers?: readonly string[] | undefined
 }
 
-/** What is known of a pod, as far as it is chosen by it. */
+/** The facts about a pod that selectors use. */
 export interface SelectedPod {
   /** Undefined: nothing is known of them. */
   readonly labels: Readonly<Record<string, unknown>> | undefined
@@ -52,7 +52,7 @@ export function compileSelection(subscription: SelectionOptions): PodSelection {
   const consentTest = optIn === true ? compileSelector(`${consentLabel}=true`) : undefined
   const included = includeContainers === undefined ? undefined : new Set(includeContainers)
   const left = new Set(excludeContainers ?? [])
-  // Whether a selector takes something cannot be asked when nothing is known of it.
+  // A selector cannot be evaluated for an unknown pod.
   const takes = (test: LabelTest | undefined, labels: Readonly<Record<string, unknown>> | undefined) =>
     test === undefined || (labels !== undefined && test(labels))
   return {

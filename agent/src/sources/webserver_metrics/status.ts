@@ -1,4 +1,4 @@
-// The page `/server-status?auto` of mod_status: lines of `Name: value`, of which those that are known become metrics.
+// The page `/server-status?auto` of mod_status: lines of `Name: value`. Known ones become metrics.
 
 import type { Timestamp } from '../../event/timestamp.ts'
 import { type Outcome, type Reading, Readings } from '../../intake/scrape.ts'
@@ -53,7 +53,7 @@ const workerStates: Readonly<Record<string, string>> = {
 
 const number = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
-/** What there is to say of a server: whether it answered, and what its page says. */
+/** Metrics of a server: whether it answered, and the values of its page. */
 export function readStatus(outcome: Outcome, endpoint: string, namespace: string, time: Timestamp): Reading {
   const tags = [
     ['endpoint', endpoint],
