@@ -54,7 +54,7 @@ export interface Artifact {
 
 /** What an `orchestrator_logs` source becomes: a reader of the node's shared collection with a cursor of its own. */
 export interface HubSubscription {
-  /** `<pipeline uid>/<source name>`: identity of the position, whatever the ids of components are. */
+  /** `<pipeline uid>/<source name>`: identity of the position, independent of the ids of components. */
   readonly cursor: string
   /** The namespaces read; undefined: those of `namespaceSelector`, or all. Set by the operator, never by a tenant (T3). */
   readonly namespaces?: readonly string[] | undefined

@@ -171,7 +171,7 @@ function deadEnds({
   )
 }
 
-/** What nothing is known of is taken for something that gives or takes everything, so that the rest can be judged. */
+/** An unknown component counts as one that gives and takes everything, so that the rest can be judged. */
 function withStandIns(config: AgentConfig, { unresolved }: CompiledPipeline): AgentConfig {
   const sources: Record<string, Table> = { ...config.sources }
   const transforms: Record<string, Table> = { ...config.transforms }

@@ -112,7 +112,7 @@ export class CompileProcess {
         // A small space for new objects: compiles are short, and the process stays.
         ...[`--max-old-space-size=${heapMb}`, '--max-semi-space-size=2'],
       ],
-      // What Node writes when it has no memory left is of no use to anybody.
+      // Node's output when it runs out of memory helps no user.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       serialization: 'advanced',
     })
@@ -158,7 +158,7 @@ export class CompileProcess {
     this.#child?.send(this.#task?.job as CompileJob)
   }
 
-  /** Ends the process when it has used so much CPU time from now on, or too much memory. */
+  /** Ends the process when it has used this much more CPU time, or too much memory. */
   #watch(by: 'compile' | 'tests', limitMs: number): void {
     clearInterval(this.#timer)
     const startedAt = performance.now()

@@ -102,7 +102,7 @@ export function compileResources(
   return { config, pipelines, suspended, problems: distinct(problems) }
 }
 
-/** Values of secrets that are among the resources; stand-ins, that nobody could guess, for those that are not. */
+/** Values of secrets that are among the resources; random stand-ins for the others. */
 function valuesOf(
   compiled: CompiledPipeline,
   resources: Resources,

@@ -1,4 +1,4 @@
-// What the owner of a shared sink enforces (T13): values that no Pipeline can change, whatever its programs write into events.
+// Values that the owner of a shared sink enforces (T13): no Pipeline can change them by writing fields of events.
 
 import { isSecretPlace } from '@penstock/agent/bundle'
 import { capturedFields } from '@penstock/agent/config'

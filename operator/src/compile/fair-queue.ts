@@ -33,7 +33,7 @@ export class FairQueue<T> {
     if (this.#size >= this.#limits.total) {
       let longest: T[] = line
       for (const each of this.#lines.values()) if (each.length > longest.length) longest = each
-      // Who has as many waiting as anybody gives way.
+      // The namespace with the longest queue gives way.
       if (longest.length <= line.length + 1) return item
       leaves = longest.pop()
       this.#size--

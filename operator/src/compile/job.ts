@@ -36,7 +36,7 @@ export interface Verdict {
 }
 
 export interface CompileResult {
-  /** Of a Pipeline that may run. */
+  /** Result for a Pipeline that may run. */
   readonly artifact: Artifact | undefined
   readonly accepted: Verdict
   readonly resolved: Verdict

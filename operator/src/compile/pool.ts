@@ -18,7 +18,7 @@ export interface CompileLimits {
   readonly testsMs: number
   /** Memory of any kind that a process may take for Pipelines, beside what the library needs. */
   readonly memoryMb: number
-  /** Of its heap, with the library. */
+  /** Limit of its heap, with the library. */
   readonly heapMb: number
 }
 
@@ -35,11 +35,11 @@ export interface CompilePoolOptions {
   readonly limits?: CompileLimits
   readonly quarantine?: Quarantine
   readonly logger?: Logger
-  /** Of the process; another one in tests. */
+  /** Program of the process; another one in tests. */
   readonly file?: URL
 }
 
-/** What is said of a spec that no process is given. */
+/** Message for a spec that is not compiled at all. */
 export function specTooLong(spec: unknown, { specBytes }: Pick<CompileLimits, 'specBytes'>): string | undefined {
   if (isTooDeep(spec)) return `it is nested deeper than ${maxDepth} levels`
   const bytes = Buffer.byteLength(JSON.stringify(spec) ?? '')
@@ -49,7 +49,7 @@ export function specTooLong(spec: unknown, { specBytes }: Pick<CompileLimits, 's
 
 /** Jobs that wait: reconciles are a few at a time, so that only reviews come near this. */
 const waiting = { perKey: 64, total: 1_024 }
-/** Suspects are compiled when there has been nothing else to compile for so long. */
+/** Suspects are compiled after this long without other work. */
 const quietMs = 1_000
 
 interface Task {
@@ -187,7 +187,7 @@ export class CompilePool implements AsyncDisposable {
     if (outcome.type === 'done') return undefined
     if (outcome.type === 'failed') {
       this.#logger?.error({ pipeline: id, error: outcome.error }, 'The compiler failed.')
-      // Other than that, the error may quote what it was given.
+      // Any other error may quote its input.
       const message = `the compiler failed on it (${outcome.name}); the log of the operator has the details. Change the Pipeline, and report this`
       return { reason: 'CompileFailed', path: 'spec', message }
     }
@@ -216,7 +216,7 @@ export class CompilePool implements AsyncDisposable {
   }
 }
 
-/** Of everything that the work of a compile comes from; what a Pipeline is called by its owner is part of it. */
+/** Hash of all inputs of a compile, including the name of the Pipeline. */
 function hashOf({ pipeline, resources, policy }: CompileJob): string {
   const retry = pipeline.metadata.annotations?.['penstock.dev/retry']
   const facts = [pipeline, ...resources].map((object) => {

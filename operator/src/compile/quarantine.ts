@@ -16,7 +16,7 @@ export interface Quarantine {
   isSuspect(hash: string): boolean
   /** A compile takes its time. Resolves when that is recorded. */
   begin(hash: string, id: string): Promise<void>
-  /** The compile has come to an end, whatever it was. */
+  /** The compile has ended, with any result. */
   end(hash: string): Promise<void>
   keep(hash: string, id: string, refusal: Refusal): void
 }
@@ -30,7 +30,7 @@ export interface Entry {
   readonly ends: number
 }
 
-/** So many are kept; the oldest goes first, and costs one more attempt. */
+/** This many are kept; the oldest is dropped first, which costs one more attempt. */
 export const maxEntries = 500
 /** Operators that may end while they compile something: one may have ended for another reason. */
 const maxEnds = 2
@@ -40,7 +40,7 @@ export class MemoryQuarantine implements Quarantine {
   readonly #entries: Map<string, Entry>
   readonly #active = new Set<string>()
 
-  /** @param left what an earlier operator has left; what it was compiling is suspect */
+  /** @param left the record of an earlier operator; the Pipelines that it was compiling are suspects */
   constructor(left: readonly (readonly [string, Entry])[] = []) {
     this.#entries = new Map(
       left.map(([hash, entry]) => {

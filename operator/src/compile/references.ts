@@ -18,7 +18,7 @@ export interface Resolved {
   readonly tenant: boolean
 }
 
-/** Each entry with the resource that its options are written in; without those of which nothing is known. */
+/** Each entry with the resource that its options are written in; entries of unknown resources are left out. */
 export interface Resolution {
   readonly resolved: ReadonlyMap<Entry, Resolved>
   /** Shared objects that the Pipeline refers to, as `Sink shop/loki`. */

@@ -36,7 +36,7 @@ const referenceReasons: ReadonlySet<Reason> = new Set<Reason>([
   'NoMatchingAgent',
 ])
 
-/** Of the problems of such a Pipeline those that are in the shared object, whoever uses it. */
+/** Problems of such a Pipeline that are in the shared object, and so concern all its users. */
 export function problemsIn(problems: readonly CompileProblem[]): readonly CompileProblem[] {
   return problems.filter(
     ({ path, reason, isOfUser }) =>

@@ -40,7 +40,7 @@ export interface Violation {
   readonly path: readonly PathKey[]
   readonly message: string
   readonly help?: string | undefined
-  /** Of a program: which call it may not make, and where. */
+  /** For a program: the call that it may not make, and where. */
   readonly diagnostic?: ProgramDiagnostic | undefined
 }
 
@@ -252,7 +252,7 @@ function textViolations(
   const name = lastName(path)
   const program = meanings.some((meaning) => meaning.program !== undefined)
   if (program) violations.push(...callViolations(text, path))
-  // `${NAME}` would stay as it is, which its author hardly wants. Programs may hold any text.
+  // `${NAME}` would stay as it is, which its author hardly intends. Programs may hold any text.
   const variable = program ? null : /\$\{[A-Z_][A-Z0-9_]*(:?[-?][^}]*)?\}/.exec(text)
   if (variable !== null) {
     const help = 'Resources do not see the environment of the agent; use a Secret, or `fieldRef`.'

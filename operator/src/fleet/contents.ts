@@ -15,7 +15,7 @@ export interface Contents {
 
 export interface Trial {
   readonly content: Content
-  /** Whether all agents have it: what is new then comes with it. */
+  /** Whether all agents have it: later additions then come with it. */
   readonly isEverywhere: boolean
   /** Whether further changes may join it. */
   readonly mayJoin: boolean
@@ -29,7 +29,7 @@ export function changesOf(desired: Content, stable: Content): string[] {
   })
 }
 
-/** The contents that take in what has come and gone, with the rollout as far as it is. */
+/** The contents with all additions and removals, and the current progress of the rollout. */
 export function contentsOf(desired: Content, stable: Content, trial: Trial | undefined): Contents {
   if (trial === undefined) {
     if (changesOf(desired, stable).length === 0) return { stable, candidate: undefined, added: [] }

@@ -19,12 +19,12 @@ import { type Refusals, refusalsAfter } from './reach.ts'
 import { pipelineFigures } from './traffic.ts'
 import type { Undone } from './undo.ts'
 
-/** What stands in an annotation of the first Secret, so that a rollout goes on where another process has left it. */
+/** Content of an annotation of the first Secret, with which a rollout continues after another process. */
 export interface RolloutRecord {
-  /** Of the candidate: its step, and since when all agents of that step have run it, RFC 3339. */
+  /** Step of the candidate, and since when all agents of that step have run it, RFC 3339. */
   readonly step?: number
   readonly since?: string
-  /** Of the candidate: when it was first tried. */
+  /** When the candidate was first tried. */
   readonly begun?: string
   /** Pipelines that all agents have got without a trial of their own, and when: if agents fail soon, they are under suspicion, too. */
   readonly added?: Readonly<Record<string, string>>
@@ -33,7 +33,7 @@ export interface RolloutRecord {
     Record<string, { readonly hash: string; readonly retry?: string; readonly why: string }>
   >
   readonly history: readonly { readonly revision: string; readonly at: string; readonly result: string }[]
-  /** What was gone back to. */
+  /** The revision that a user returned to. */
   readonly undone?: Undone
 }
 
@@ -48,7 +48,7 @@ export interface Delivered {
   stable: Revision | undefined
   candidate: Candidate | undefined
   record: RolloutRecord
-  /** Revisions whose content is at hand, by `rev`. */
+  /** Revisions whose content is available, by `rev`. */
   readonly revisions: Map<string, KnownRevision>
   /** Desired Pipelines by id, with the hash of their content. */
   selected: ReadonlyMap<string, Fragment>
@@ -115,7 +115,7 @@ export class Delivery {
   readonly #flows = new Map<string, Flow>()
   readonly startedAt = monotonicNow()
   readonly #periodMs: number
-  /** In so long every agent that is there reports, however late in its period it was. */
+  /** Within this time every running agent reports, even one that is late in its period. */
   readonly hearingMs: number
   readonly #listeners = new Set<(agent: string) => void>()
   readonly #offers = new Map<string, Offered>()
@@ -203,7 +203,7 @@ export class Delivery {
       this.#reports.set(agent, reports)
     }
     const before = reports.get(sender.podUid)
-    // An agent speaks for the pipelines of its Agent and for no others. Failures count only for those.
+    // An agent reports for the pipelines of its Agent and for no others. Only failures of those count.
     const selected = this.#delivered.get(agent)?.selected ?? new Map<string, Fragment>()
     const isSelected = (id: string) => selected.has(id)
     const report: Report = {
@@ -362,7 +362,7 @@ function componentOf(value: unknown): HeartbeatBody['pipelines'][string]['compon
   }
 }
 
-/** What is said in a heartbeat is data of others: text, and not too long. */
+/** Texts of a heartbeat are untrusted data: plain text of limited length. */
 function text(value: unknown): string {
   return typeof value === 'string' ? printable(value.slice(0, 1024)) : ''
 }

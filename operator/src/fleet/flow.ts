@@ -46,7 +46,7 @@ const sumNames = ['eventsIn', 'eventsOut', 'dropped', 'errors'] as const
 const slotMs = 30_000
 const windowSlots = 10
 export const flowWindowMs = windowSlots * slotMs
-/** What was lost so long ago still speaks of now: losses that come one by one are no news each time. */
+/** Losses of this age still count as current: losses that come one by one are no news each time. */
 const recentSlots = 3
 
 interface Slot extends Sums {
@@ -120,7 +120,7 @@ export class Flow {
     return this.#sum(this.#window(now))
   }
 
-  /** Of how many milliseconds the figures are: five minutes, or fewer at the beginning. */
+  /** The span of the figures in milliseconds: five minutes, or less at the beginning. */
   knownMs(now: number): number {
     if (!this.#isYoung(now) || this.#last <= this.#first) return flowWindowMs
     return Math.min(flowWindowMs, Math.max(1000, this.#last - this.#first))
@@ -209,7 +209,7 @@ export function steady(value: number, before: unknown): number {
 /** From this lag on it is reported: a smaller one is the time between two reads. */
 const minLagSeconds = 5
 
-/** Seconds that reading is behind: two digits at most, and what stands there already as long as it is about that. */
+/** Lag in seconds: at most two digits, and the reported value as long as it is about right. */
 export function steadyLag(seconds: number, before: number | undefined): number {
   if (before !== undefined && isAbout(seconds, before)) return before
   return seconds < minLagSeconds ? 0 : rounded(Math.round(seconds))

@@ -40,7 +40,7 @@ export function refusalsAfter(
     for (const [component, { kind, sent, dropped, lastError }] of Object.entries(components)) {
       if (kind !== 'sink') continue
       const key = `${pipeline}/${component}`
-      // What was sent at another attempt, and lost nothing, is no refusal.
+      // Events sent at another attempt, without a loss, are not a refusal.
       const isRefused = lastError !== undefined && isReach(lastError.reason) && (sent === 0 || dropped > 0)
       if (isRefused) {
         const { reason, message } = lastError

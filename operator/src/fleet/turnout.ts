@@ -10,7 +10,7 @@ import type { Report } from './delivery.ts'
  */
 export type Standing = 'serving' | 'starting' | 'lost'
 
-/** An agent that runs nothing in force for so long after its start is no longer one that starts. */
+/** An agent that runs nothing in force for this long after its start is no longer starting. */
 export const startingMs = 120_000
 
 /** @param inForce revisions that the Agent runs */
@@ -86,16 +86,16 @@ export function mayHold(
   return stood.size === agents.length && agents.every(({ name, revision }) => stood.get(name) === revision)
 }
 
-/** The pods of an Agent stand still when they have been the same for so long. */
+/** The pods of an Agent stand still when they have been the same for this long. */
 export const settledMs = 300_000
-/** Where pods come and go without end, numbers follow nevertheless after so long, for as long as it takes to write them. */
+/** Where pods come and go continuously, numbers follow after this time, for as long as it takes to write them. */
 const heldMs = 1_800_000
 const followMs = 120_000
 
 interface Known {
   readonly turnout: Turnout
   readonly since: number
-  /** When numbers follow, whatever comes and goes. */
+  /** When numbers follow at the latest. */
   readonly until: number
 }
 

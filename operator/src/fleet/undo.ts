@@ -14,7 +14,7 @@ export interface Undone {
   readonly from?: string
 }
 
-/** Of a kind that an agent has run everywhere: only such a revision can be gone back to. */
+/** The content is one that all agents have run: only such a revision can be restored. */
 export const isGood = ({ result }: { readonly result: string }): boolean =>
   result === 'RolledOut' || result === 'Undone'
 
@@ -37,7 +37,7 @@ export function remembered(history: RolloutRecord['history'], entry: RolloutReco
 /**
  * The revision to return to, from the known state of the request.
  * @param wanted revision that would run without the request
- * @param isKnown whether the content of a revision is at hand
+ * @param isKnown whether the content of a revision is available
  */
 export function undoneOf(
   { undone, history }: RolloutRecord,

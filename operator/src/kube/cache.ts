@@ -34,7 +34,7 @@ export interface Cache<T extends KubeObject = KubeObject> {
   expect(object: T): void
 }
 
-/** What is kept of each object, where that is less than all of it. */
+/** The part of each object to keep; the whole object if omitted. */
 export interface Shape {
   /** Caches of one type whose shapes have one name are the same cache. */
   readonly name: string

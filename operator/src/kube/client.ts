@@ -120,7 +120,7 @@ export function pathOf(type: ResourceType, namespace?: string | undefined, name?
   return `${root}${scope}/${type.plural}${name === undefined ? '' : `/${encodeURIComponent(name)}`}`
 }
 
-/** The query of a path: members that are undefined are left out. */
+/** The query of a path; undefined members are omitted. */
 export function queryOf(parameters: Readonly<Record<string, string | number | boolean | undefined>>): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value))
@@ -447,7 +447,7 @@ export function isReason(error: unknown, reason: string): boolean {
   return error instanceof KubeError && error.reason === reason
 }
 
-/** Whether an error is part of normal life: somebody else was quicker, or the namespace is going away. */
+/** Whether an error is part of normal operation: another client was quicker, or the namespace is being deleted. */
 export function isNormal(error: unknown): boolean {
   if (!(error instanceof KubeError)) return false
   return (

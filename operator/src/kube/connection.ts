@@ -21,7 +21,7 @@ export interface ConnectionOptions {
   /** A kubeconfig file; `KUBECONFIG`, the service account or `~/.kube/config` if not given. */
   readonly kubeconfig?: string | undefined
   readonly context?: string | undefined
-  /** How long what was read is good for. */
+  /** How long the read values are valid. */
   readonly refreshMs?: number
 }
 

@@ -18,7 +18,7 @@ export interface EventWriterOptions {
 }
 
 const everyMs = 300_000
-/** Where the API server wants Events about objects without namespace, and `kubectl describe` looks for them. */
+/** Where the API server expects Events about objects without namespace, and `kubectl describe` looks for them. */
 const clusterNamespace = 'default'
 /** Characters of a note that the API server takes. */
 const noteLength = 1024
@@ -68,7 +68,7 @@ export class EventWriter {
     this.#writing.add(writing)
   }
 
-  /** Resolves when what was recorded has been written. */
+  /** Resolves when all recorded Events have been written. */
   async settled(): Promise<void> {
     await Promise.all(this.#writing)
   }

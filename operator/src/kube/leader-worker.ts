@@ -48,7 +48,7 @@ port?.on('message', (message: { access?: Access; release?: boolean }) => {
 const say = (message: ElectionMessage) => port?.postMessage(message)
 const clock = () => Number(process.hrtime.bigint()) / 1e6
 
-/** What was last seen, and when it was seen to change. */
+/** The last record seen, and when it was seen to change. */
 let seen: { readonly version: string; readonly at: number } | undefined
 let leader: string | undefined
 /** When the claim was last confirmed: the moment before the request that confirmed it. */

@@ -13,7 +13,7 @@ import { podType, secretType, serviceAccountType } from './types.ts'
 export interface LocalReviewOptions {
   readonly kube: KubeClient
   readonly logger: Logger
-  /** The operator's own: what concerns no namespace is asked there. */
+  /** The operator's own namespace, in which rights without a namespace are checked. */
   readonly namespace: string
   /** Where the operator has its Roles. */
   readonly namespaces: readonly string[]
@@ -88,7 +88,7 @@ export class LocalReviews implements Reviews {
     }
   }
 
-  /** Without a namespace it is asked in all that are watched. `/metrics` stands for the resource `metrics` of our group. */
+  /** Without a namespace, all watched ones are checked. `/metrics` stands for the resource `metrics` of our group. */
   async mayDo(user: User, attempt: Attempt): Promise<boolean> {
     const { kube, namespace } = this.#options
     if ('nonResourceAttributes' in attempt) {

@@ -37,7 +37,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly onError?: () => void
   /** Bytes of the longest line of a watch. */
   readonly maxLineBytes?: number
-  /** Seconds for which a watch is asked for. */
+  /** Duration of a watch in seconds. */
   readonly watchSeconds?: () => number
   /** Seconds of silence beyond those after which a watch is given up. */
   readonly silenceSeconds?: number
@@ -49,7 +49,7 @@ export interface Liveness {
   lastEvent: number
   lastBookmark: number
   relists: number
-  /** The last sign of a working connection, be it only an answer to a watch; by a clock that nobody sets. */
+  /** The last sign of a working connection, even if only an answer to a watch; by a monotonic clock. */
   lastProgress: number
 }
 
@@ -65,7 +65,7 @@ export class Reflector<T extends KubeObject> {
   readonly #scope: string
   readonly #what: string
   #version: string | undefined
-  /** Whether the next list must be as new as the newest: what was known is gone, or is not to be trusted. */
+  /** Whether the next list must be up to date: the known state is gone, or cannot be trusted. */
   #expired = false
   #streams = true
   #running: Promise<void> | undefined
@@ -232,7 +232,7 @@ export class Reflector<T extends KubeObject> {
         if (signal.aborted) break
         this.#take(line, state)
       }
-      // A stream of the first state that ended early: what it held is not all.
+      // The initial stream ended early, so its objects are not complete.
       if (state.listed !== undefined) throw new Error('the list ended before it was complete')
       return 'ended'
     } catch (error) {

@@ -18,7 +18,7 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
-/** What a user wants to do, as a SubjectAccessReview has it. */
+/** The action of a user, as a SubjectAccessReview has it. */
 export type Attempt =
   | {
       readonly resourceAttributes: {
@@ -32,16 +32,16 @@ export type Attempt =
     }
   | { readonly nonResourceAttributes: { readonly path: string; readonly verb: string } }
 
-/** How a process finds out whom it speaks to. */
+/** How a process authenticates its callers. */
 export interface Reviews {
   /** Whose tokens are taken, for those who are refused. */
   readonly takes: string
-  /** The owner of a token; undefined when it is not to be trusted, or not for the audience that is asked for. */
+  /** The owner of a token; undefined if the token is invalid, or not for this audience. */
   userOf(token: string, audience?: string): Promise<User | undefined>
   mayDo(user: User, attempt: Attempt): Promise<boolean>
 }
 
-/** The API server is asked about everything: for those who may make reviews in the whole cluster. */
+/** Every review goes to the API server: for operators that may make reviews in the whole cluster. */
 export function serverReviews(kube: KubeClient): Reviews {
   return {
     takes: 'of a user or ServiceAccount of this cluster',
@@ -50,7 +50,7 @@ export function serverReviews(kube: KubeClient): Reviews {
   }
 }
 
-/** The owner of a token; undefined when it is none of this cluster, or not for the audience that is asked for. */
+/** The owner of a token; undefined if the token is not of this cluster, or not for this audience. */
 async function userOf(kube: KubeClient, token: string, audience?: string): Promise<User | undefined> {
   const { status } = await kube.request<{
     status?: { authenticated?: boolean; audiences?: readonly string[]; user?: User }
@@ -76,7 +76,7 @@ export function mayDo(kube: KubeClient, user: User, attempt: Attempt): Promise<b
   return review(kube, subjectAccessReviewType, user, attempt)
 }
 
-/** The same about one namespace, which whoever has the right to ask in that namespace may. */
+/** The same for one namespace, which needs only rights in that namespace. */
 export function mayDoIn(kube: KubeClient, namespace: string, user: User, attempt: Attempt): Promise<boolean> {
   return review(kube, localSubjectAccessReviewType, user, attempt, namespace)
 }

@@ -49,7 +49,7 @@ export async function missingRights(
       const lacking: string[] = []
       for (const verb of verbs) {
         if (granted.some((rule) => covers(rule, question, verb))) continue
-        // Not every authorizer can list what it allows; each can be asked.
+        // Not every authorizer can list its rules, but each can answer a single review.
         if (status.incomplete === true && (await isAllowed(kube, namespace, question, verb, signal))) continue
         lacking.push(verb)
       }

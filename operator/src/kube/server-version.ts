@@ -1,4 +1,4 @@
-// The version of the API server, before anything else is asked of it.
+// The version of the API server, requested before anything else.
 
 import { errorText } from '@penstock/agent/errors'
 import { parseServerVersion, type ServerVersion } from '@penstock/agent/kube'

@@ -23,7 +23,7 @@ export interface SharedCachesOptions {
   readonly signal: AbortSignal
   /** Namespaces to which caches of namespaced types are limited; those of our own Cluster kinds are empty then. */
   readonly namespaces?: readonly string[] | undefined
-  /** Only what Roles can grant is asked for: these Namespaces one by one, and nothing else that belongs to no namespace. */
+  /** Follow only objects that Roles can grant: these Namespaces one by one, and no other cluster-wide object. */
   readonly rolesOnly?: boolean
 }
 
@@ -104,7 +104,7 @@ export class SharedCaches implements Caches {
   }
 
   async synced(signal: AbortSignal): Promise<void> {
-    // Caches may be asked for while others are waited for.
+    // Other parts may request caches while these are being filled.
     for (let waited = -1; waited !== this.#shared.size; ) {
       waited = this.#shared.size
       await Promise.all([...this.#shared.values()].map(({ store }) => store.whenSynced(signal)))

@@ -5,7 +5,7 @@ import type { Logger } from '@penstock/agent/telemetry'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
 import type { Cache, Change, ChangeType, Index, Subscription } from './cache.ts'
 
-/** How long an older state is held back after a write of our own, if the write's event never comes. */
+/** How long an older state is held back after a write of our own, if the event of the write never arrives. */
 const expectationMs = 30_000
 /** Versions of an object that are remembered: an answer to a write may come after its event. */
 const rememberedVersions = 8
@@ -125,7 +125,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
     return this.#drop(key, object)
   }
 
-  /** The complete list of a scope: what is not in it is gone. */
+  /** The complete list of a scope: objects that are not in it are gone. */
   replace(objects: readonly T[], scope: string, isOfScope: (object: T) => boolean): boolean {
     let fine = true
     const listed = new Set<string>()

@@ -24,7 +24,7 @@ export interface TokenGateOptions<T> {
 /** Nothing is known of the token, and no review can be spent on it now. */
 export const busy = Symbol('busy')
 
-/** Whoever was known so long ago is not a stranger. */
+/** Senders authenticated within this time do not count as strangers. */
 const knownMs = 3_600_000
 const maxGood = 10_000
 const maxBad = 2_000
@@ -118,7 +118,7 @@ export class Allowances {
   }
 }
 
-/** So many a second, and a stock of them. Unlike with a queue, nothing is owed by those who were refused. */
+/** A rate a second, with a stock. Unlike in a queue, refused senders leave no debt. */
 class Allowance {
   readonly #rate: Rate
   #left: number

@@ -29,7 +29,7 @@ interface Following {
 }
 
 export interface Author {
-  /** Undefined where nobody is known. */
+  /** Undefined if the author is unknown. */
   readonly name: string | undefined
   /** Why it must not run. */
   readonly problem: string | undefined
@@ -53,7 +53,7 @@ export class Authors {
     return settings.authorizeClusterPipelines ? new Authors(kube.as(client), settings.namespace) : undefined
   }
 
-  /** The same with the records at hand, for those who look again and again. */
+  /** The same with the records already read, for callers that check repeatedly. */
   static following({ kube, settings, caches }: OperatorContext, client: string): Authors | undefined {
     if (!settings.authorizeClusterPipelines) return undefined
     const { namespace } = settings
@@ -61,7 +61,7 @@ export class Authors {
     return new Authors(kube.as(client), namespace, { records, pipelines: caches.cache(clusterPipelineKind) })
   }
 
-  /** Hears the names of ClusterPipelines of which something new is known. */
+  /** Receives the names of ClusterPipelines whose records have changed. */
   subscribe(handler: (name: string) => void): Disposable {
     const subscription = this.#following?.records.subscribe(({ type, object }) => {
       const name = object.metadata.annotations?.[annotations.pipeline]
@@ -74,7 +74,7 @@ export class Authors {
     return mayDo(this.#kube, user, { resourceAttributes: { group, resource: 'logs', verb: 'collect' } })
   }
 
-  /** Whether somebody is known who has applied this content and was allowed to. */
+  /** Whether a known author has applied this content and was allowed to. */
   async knows(pipeline: KubeObject): Promise<boolean> {
     return (await this.#userOf(pipeline)) !== undefined
   }
@@ -133,7 +133,7 @@ export class Authors {
     return text === undefined ? undefined : (JSON.parse(text) as User)
   }
 
-  /** Takes away what is about no content that is there. */
+  /** Deletes records whose content no longer exists. */
   async #sweep(signal: AbortSignal): Promise<void> {
     if (this.#following === undefined || monotonicNow() - this.#sweptAt < keptMs) return
     this.#sweptAt = monotonicNow()

@@ -26,9 +26,9 @@ export interface Need {
 
 export interface Claim {
   readonly pipeline: Pipeline
-  /** Of the newest version; undefined: it is refused whatever the quotas are, or nothing is known of it yet. */
+  /** Size of the newest version; undefined if it is rejected regardless of quotas, or is unknown. */
   readonly wanted: Need | undefined
-  /** Of the version that runs. */
+  /** Size of the running version. */
   readonly running: Need | undefined
 }
 

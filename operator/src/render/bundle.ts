@@ -8,9 +8,9 @@ import type { Fragment } from './fragment.ts'
 
 const gzip = promisify(gzipWithCallback)
 
-/** Of a shard, compressed: a Secret takes 1 MiB, and the manifest stands beside the first. */
+/** Limit of a compressed shard: a Secret takes 1 MiB, and the manifest stands beside the first. */
 const shardBytes = 900 * 1024
-/** Of one revision: two revisions and those that agents still run must fit into the slots together. */
+/** Limit of one revision: two revisions and those that agents still run must fit into the slots together. */
 const maxShards = 3
 
 export interface ShardFile extends Shard {
@@ -23,7 +23,7 @@ export interface RenderedBundle {
   readonly compressedBytes: number
   readonly shards: readonly ShardFile[]
   readonly fragments: ReadonlyMap<string, Fragment>
-  /** Ids of the pipelines that were left out, because it would have been too large with them. */
+  /** Ids of the pipelines that were left out because the bundle would be too large with them. */
   readonly evicted: readonly string[]
 }
 

@@ -11,7 +11,7 @@ export interface Fragment {
   readonly id: string
   readonly uid: string
   readonly generation: number
-  /** Of the content: equal hashes run the same. */
+  /** Hash of the content: fragments with equal hashes run the same. */
   readonly hash: string
   /** Canonical JSON of the entry of `pipelines`. */
   readonly entry: string

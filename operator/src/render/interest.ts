@@ -95,7 +95,7 @@ function interestOf(fragment: Fragment): Interest {
     // Without any subscription there is something else that it does.
     everywhere: fragment.sources.length > 0 || subscriptions.length === 0,
     namespaces: named ? new Set(subscriptions.flatMap(({ namespaces = [] }) => namespaces)) : undefined,
-    // Of pods their fields are not known here; the agent looks at them.
+    // The fields of pods are not known here; the agent checks them.
     selections: subscriptions.map((subscription) => compileSelection({ ...subscription, fieldSelector: undefined })),
   }
   interests.set(fragment, interest)

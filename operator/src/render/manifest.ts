@@ -73,7 +73,7 @@ const startSpreads = [
   { nodes: 51, ms: 1_000 },
 ]
 
-/** The most that an agent of so many waits at its start. A fleet that grows and shrinks about a step stays on the upper one. */
+/** The longest wait of an agent in a fleet of this size. A fleet whose size varies around a step stays on the upper one. */
 export function startSpreadOf(nodes: number, before: number): number {
   const of = (count: number) => startSpreads.find((step) => count >= step.nodes)?.ms ?? 0
   return Math.max(of(nodes), Math.min(before, of(nodes / 0.8)))

@@ -28,7 +28,7 @@ export const publishMs = 3_600_000
 export interface Authority {
   readonly cert: string
   readonly key: string
-  /** The one before, while what it has signed may still be met. */
+  /** The previous authority, while certificates that it has signed may still be in use. */
   readonly previous?: string | undefined
 }
 
@@ -44,7 +44,7 @@ export interface Certificates {
   readonly server: ServerCertificate
 }
 
-/** The names under which the operator is asked. */
+/** The names under which clients reach the operator. */
 export const serverNames = (namespace: string) =>
   [operatorName, webhookName].flatMap((name) => [
     `${name}.${namespace}.svc`,
@@ -267,7 +267,7 @@ export function keepCertificatesPart(certificate: OperatorCertificate): Operator
   }
 }
 
-/** Reads what is there, renews what is due and writes what is new. */
+/** Reads the current certificates, renews those that are due and writes new ones. */
 async function keepCertificates(context: OperatorContext, now: Date): Promise<Certificates> {
   const { namespace } = context.settings
   const secret = await context.kube.get<Secret>(secretType, namespace, authoritySecretName)

@@ -254,12 +254,12 @@ class HeartbeatServer implements AsyncDisposable {
     give(response, { inquiries } satisfies InquiriesAnswer)
   }
 
-  /** Whether whoever has a token may read the metrics of an agent that cannot find that out for itself. */
+  /** Whether the owner of a token may read the metrics of an agent that cannot check it itself. */
   async #mayRead({ agent, podUid }: Asked, body: Buffer): Promise<boolean> {
     const { token } = JSON.parse(body.toString('utf8')) as Partial<ReadersBody>
     if (typeof token !== 'string') return false
     const { reviews } = this.#context
-    // Strangers show their tokens to the agent: each agent may ask about so many.
+    // Unknown callers show their tokens to the agent, so each agent has a limit of such checks.
     const user = await this.#readers.of(token, podUid)
     if (user === busy) return false
     const [namespace] = agent.split('/')
@@ -289,7 +289,7 @@ class HeartbeatServer implements AsyncDisposable {
     const name = extra('pod-name')
     const uid = extra('pod-uid')
     if (namespace === undefined || account === undefined || name === undefined || uid === undefined) return undefined
-    // Pods of workloads are known already; those with a sidecar are asked for.
+    // Pods of workloads are known already; those with a sidecar are looked up.
     const cached = this.#pods.get(namespace, name)
     const pod = cached?.metadata.uid === uid ? cached : await kube.as('heartbeat').get<Pod>(podType, namespace, name)
     if (pod === undefined || pod.metadata.uid !== uid) return undefined

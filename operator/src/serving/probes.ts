@@ -27,7 +27,7 @@ const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond
 export class ProbeServer implements AsyncDisposable {
   readonly #options: ProbeOptions
   readonly #server: Server
-  /** Of tokens, whether they may read metrics. */
+  /** Whether the owners of tokens may read metrics. */
   readonly #gate: TokenGate<true>
 
   constructor(options: ProbeOptions) {

@@ -28,10 +28,10 @@ import type { Asked } from './observe/inquiries.ts'
 
 const gzip = promisify(gzipWithCallback)
 
-/** Pods of which it is known what they were given; those that asked longest ago are forgotten first. */
+/** How many pods the last given content is remembered for; those whose last request is oldest are forgotten first. */
 const maxGiven = 10_000
 
-/** The longest that a request is held, whatever the agent asks for. */
+/** The longest that a request is held, even if the agent asks for more. */
 export const maxHeldMs = 60_000
 /** Requests that are held at a time; further ones are answered at once, and come back later. */
 const maxHeld = 5000
@@ -112,7 +112,7 @@ export class Streams implements Disposable {
     })
     this.#subscriptions.push(
       delivery.onOffer((agent) => {
-        // What was made of the earlier offer may hold values that are gone.
+        // Parts made of the earlier offer may hold values that are gone.
         this.#kept.clear()
         this.#keptBytes = 0
         if (delivery.offered(agent)?.mode === 'Node') this.#followPods()
@@ -159,7 +159,7 @@ export class Streams implements Disposable {
 
   async #next(request: Request, waitMs: number, gone: AbortSignal): Promise<Part | undefined> {
     const { podUid } = request.asked
-    // It asks again: what it asked before has been lost on the way.
+    // The agent connects again: its previous request has been lost on the way.
     this.#held.get(podUid)?.wake(undefined)
     const now = this.#partFor(request)
     if (now !== undefined || gone.aborted || waitMs === 0 || this.#held.size >= maxHeld) return now
@@ -181,7 +181,7 @@ export class Streams implements Disposable {
     })
   }
 
-  /** What is newer than what the agent has; undefined: nothing, or it is not known yet. */
+  /** Content newer than the agent's; undefined if there is none, or it is not known yet. */
   #partFor({ asked, account, have, busy }: Request): Part | undefined {
     const offered = this.#delivery.offered(asked.agent)
     if (offered === undefined || asked.node === '' || !isOwn(offered, account)) return undefined

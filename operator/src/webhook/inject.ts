@@ -102,7 +102,7 @@ export function injectSidecar(pod: Pod, options: InjectOptions): Injection {
     user: declared === 0 ? undefined : declared,
   })
   const revision = createHash('sha256').update(canonicalJson(parts)).digest('hex').slice(0, 8)
-  // Where nobody mounts the volume, every container of the pod gets it at the place that the paths name.
+  // If no container mounts the volume, every container of the pod gets it at the place that the paths name.
   const containers =
     users.length > 0
       ? bare.spec.containers

@@ -26,13 +26,13 @@ import { type Judge, validate } from './validate.ts'
 export interface ClientAuthority {
   /** PEM of the authority, or several, that signs it. */
   readonly ca: string
-  /** Common names, or names for DNS, one of which it must have; any if empty. */
+  /** Common names, or names for DNS; the certificate must have one of them. Any if empty. */
   readonly names: readonly string[]
 }
 
 export interface WebhookOptions {
   readonly tokens: WebhookTokens
-  /** Undefined: no certificate is asked for. */
+  /** Undefined: clients need no certificate. */
   readonly clients?: ClientAuthority | undefined
   readonly judge: (context: OperatorContext) => Judge
   /** What sidecars are made with. */
@@ -63,11 +63,11 @@ interface AdmissionResponse {
 
 /** Longer than any object that the API server stores, old and new together. */
 const maxBytes = 8 * 1024 * 1024
-/** Of all requests that are being read or answered: the memory of the process must hold them. */
+/** Limit for all requests that are being read or answered: the memory of the process must hold them. */
 const maxBytesTogether = 48 * 1024 * 1024
 /** For an answer, where the API server does not say how long it waits. */
 const budgetMs = 4_500
-/** The API server must have the answer so much earlier than it stops waiting. */
+/** The API server must have the answer this much earlier than it stops waiting. */
 const marginMs = 500
 /** Reviews that are judged at a time, and that wait: of one namespace (or of one user, for objects without), and in all. */
 const maxReviews = 4
@@ -102,7 +102,7 @@ export class WebhookServer implements AsyncDisposable {
   readonly #connections = new Map<string, number>()
   /** Reviews that are being judged. */
   #judging = 0
-  /** Of the requests that are being read or answered. */
+  /** Bytes of the requests that are being read or answered. */
   #bytes = 0
   #minor: Promise<number> | undefined
 
@@ -209,7 +209,7 @@ export class WebhookServer implements AsyncDisposable {
     })
   }
 
-  /** Whether whoever has connected shows the certificate that is wanted. */
+  /** Whether the client shows a certificate that the settings accept. */
   #isExpected(socket: TLSSocket): boolean {
     const { clients } = this.#options
     if (clients === undefined) return true

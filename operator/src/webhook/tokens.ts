@@ -34,7 +34,7 @@ export function renewTokens(
   now: number,
 ): { readonly tokens: readonly WebhookToken[]; readonly registered: WebhookToken } {
   const [newest] = found
-  // A clock that was set back makes tokens of the future: nobody can say how old they are.
+  // After the clock was set back, tokens seem to be from the future: their age is unknown.
   const isDue = newest === undefined || now - newest.createdAt >= rotateMs || newest.createdAt > now + publishMs
   const made = { value: randomBytes(32).toString('base64url'), createdAt: now }
   const all: readonly WebhookToken[] = isDue ? [made, ...found] : found
@@ -70,7 +70,7 @@ export class WebhookTokens {
     this.#tokens = tokens
   }
 
-  /** The webhook that a path with its secret names; undefined for every other path. Takes the same time whatever the secret is. */
+  /** The webhook that a path with its secret names; undefined for every other path. Takes the same time for every secret. */
   webhookAt(path: string, webhooks: readonly string[]): string | undefined {
     const given = digestOf(path)
     let found: string | undefined

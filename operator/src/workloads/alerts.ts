@@ -111,7 +111,7 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'PenstockLagging',
-    // The first also speaks where nothing is read at all, the second for sources that read no files.
+    // The first alert also fires if nothing is read at all, the second for sources that read no files.
     expr: `max by (component_id) (log_lag_seconds{${own}}) > 300 or histogram_quantile(0.99, sum by (component_id, le) (rate(source_lag_time_seconds_bucket{${own}}[5m]))) > 300`,
     for: '15m',
     severity: 'warning',

@@ -272,7 +272,7 @@ export function valuesFile(): string {
     for (const [key, entry] of Object.entries(tree)) {
       if (indent === '') lines.push('')
       if (isValue(entry)) {
-        // JSON is YAML: one line a value, whatever its form.
+        // JSON is YAML: one line for each value of any form.
         lines.push(`${indent}# ${entry.about}`, `${indent}${key}: ${JSON.stringify(entry.fallback)}`)
       } else {
         lines.push(`${indent}${key}:`)

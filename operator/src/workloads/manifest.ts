@@ -17,7 +17,7 @@ export interface Manifest {
 export class KubeObject extends ApiObject {
   constructor(scope: Construct, manifest: Manifest) {
     const { kind, metadata } = manifest
-    // Members that are undefined are left out.
+    // Undefined members are omitted.
     super(scope, `${kind} ${metadata.namespace ?? ''} ${metadata.name}`, JSON.parse(JSON.stringify(manifest)))
   }
 }

@@ -130,7 +130,7 @@ export const sharedLabels: Readonly<Record<string, string>> = { [labels.managedB
 
 /**
  * Whether an object is one that the operator has made for an Agent: it says so, and nobody else controls it. The operator neither
- * changes nor deletes other objects, whatever their names are.
+ * changes nor deletes other objects, even with such names.
  */
 export function isOwn(agent: Named, { metadata }: KubeObject): boolean {
   const { namespace, name } = agent.metadata

@@ -138,7 +138,7 @@ const scalar =
 const text = scalar('string', 'text')
 const number = scalar('number', 'a number')
 const flag = scalar('boolean', 'true or false')
-/** A table whose content harms nobody but the pod itself; the API server knows its members. */
+/** A table whose content can harm only the pod itself; the API server checks its members. */
 const table: Check = (value, path, report) => {
   if (!isTable(value))
     report(path, `\`${lastOf(path)}\` must be a table; found ${kindOf(value)}`, 'Pods have it in this form.')

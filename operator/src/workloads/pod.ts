@@ -39,7 +39,7 @@ export interface WorkloadInput {
   readonly podMonitors?: boolean
   /** The Secret of the Agent's namespace whose `token` may read `/metrics`. */
   readonly metricsTokenSecret?: string
-  /** Aggregators: the Lease by which the replicas choose the one that runs sources of which one runs each. */
+  /** Aggregators: the Lease by which the replicas choose the one that runs singleton sources. */
   readonly lease?: string | undefined
 }
 

@@ -237,7 +237,7 @@ export function renderRights(
 const tcp = (port: number) => ({ protocol: 'TCP', port })
 const nameResolution = { ports: [{ protocol: 'UDP', port: 53 }, tcp(53)] }
 
-/** Ports of the cluster itself that an agent speaks to. */
+/** Ports of the cluster itself that an agent connects to. */
 function clusterPorts(agent: Agent, input: WorkloadInput): number[] {
   const kubelet = agent.spec.node?.metadata?.source === 'Kubelet' ? [kubeletPort] : []
   return [...(input.apiServerPorts ?? [443, 6443]), portOf(input.operatorUrl), ...kubelet]

@@ -113,7 +113,7 @@ export const operatorRules: readonly Rule[] = [
     resources: ['rolebindings'],
     verbs: ['list', 'watch'],
   }),
-  // Server-side apply names what it creates, so that this may be limited by name.
+  // Server-side apply names the object that it creates, so the right can be limited by name.
   because(
     'To keep the accounts of the Agents of the platform in these three bindings. It can write no other ClusterRoleBinding.',
     {
@@ -226,7 +226,7 @@ export const agentNamespaceRules: readonly Rule[] = [
     resources: ['networkpolicies'],
     verbs: [...read, ...write],
   }),
-  // Server-side apply names what it creates, so that this may be limited by name.
+  // Server-side apply names the object that it creates, so the right can be limited by name.
   because('To create the Leases in which the replicas of Aggregators record their leader.', {
     apiGroups: ['coordination.k8s.io'],
     resources: ['leases'],

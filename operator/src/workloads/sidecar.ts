@@ -69,7 +69,7 @@ export function sidecarParts(agent: Agent, input: WorkloadInput, request: Sideca
       { name: request.volume, mountPath: request.mountPath, readOnly: true },
     ],
   }
-  // No group is ours to set in somebody else's pod: the files are readable by the container's own user.
+  // The agent may not set a group in a user's pod: the files are readable by the container's own user.
   const readable = [bundle, secrets, operator].map((volume) => ({
     name: volume?.name,
     projected: { ...volume?.projected, defaultMode: 0o444 },

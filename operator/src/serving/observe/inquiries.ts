@@ -15,9 +15,9 @@ export interface Asked {
 /** Somebody who looks. */
 export interface Look {
   readonly id: string
-  /** What an agent is asked; undefined: it is not concerned. */
+  /** The request to an agent; undefined if it is not concerned. */
   inquiry(asked: Asked): Inquiry | undefined
-  /** An answer of an agent that was asked. */
+  /** The answer of an agent to its request. */
   take(asked: Asked, body: Buffer): void
 }
 
@@ -42,7 +42,7 @@ export class Inquiries {
   async next(asked: Asked, serving: ReadonlySet<string>, gone: AbortSignal): Promise<readonly Inquiry[] | undefined> {
     const now = this.#of(asked, serving)
     if (now.length > 0 || gone.aborted) return now
-    // It asks again: what it asked before has been lost on the way.
+    // The agent connects again: the previous request has been lost on the way.
     this.#held.get(asked.podUid)?.answer([])
     if (this.#held.size >= maxHeld) return undefined
     return new Promise((resolve) => {
@@ -63,7 +63,7 @@ export class Inquiries {
     })
   }
 
-  /** Takes an agent's answer; false when nobody wants it any more. */
+  /** Takes an agent's answer; false if its request is over. */
   take(id: string, asked: Asked, body: Buffer): boolean {
     const look = this.#looks.get(id)
     if (look?.inquiry(asked) === undefined) return false

@@ -25,9 +25,9 @@ export const observedPaths: readonly string[] = ['/v1/tap', '/v1/top']
 const strangers = { perSource: { perSecond: 1, burst: 10 }, total: { perSecond: 10, burst: 40 } }
 /** At a time, of all users. */
 const maxLooks = 32
-/** A reader that has not taken so many bytes misses what comes. */
+/** A reader with this many unread bytes misses further events. */
 const maxUnread = 1 << 20
-/** A line for those between: a connection on which nothing comes may be taken for dead. */
+/** Keeps proxies from closing an idle connection. */
 const quietMs = 10_000
 const limits = { forMs: { usual: 600_000, most: 3_600_000 }, tapMs: 1000, topMs: { least: 1000, usual: 2000 } }
 const maxEvents = 1000
@@ -230,7 +230,7 @@ export class Observers {
   #artifact(kind: Kind, namespace: string | undefined, name: string): Artifact {
     const { artifacts } = this.#context
     if (!artifacts.complete) throw new Refusal(503, 'The operator has just started; try again in a few seconds.')
-    // What was asked for is what the right is for, whatever an id looks like.
+    // The requested kind and name decide which right is needed, not the form of an id.
     const found = artifacts.get(`${namespace ?? '_cluster'}/${name}`)
     if (found !== undefined && found.kind === kind.kind && found.namespace === namespace) return found
     const what = `${kind.kind} ${objectKey(namespace, name)}`

@@ -20,7 +20,7 @@ const passedOn = ['authorization', tokenHeader, 'content-type'] as const
 
 /**
  * Gives the status of the answer once its head is there; rejects when the leader cannot be reached.
- * @param idleMs without a byte for so long, it is given up
+ * @param idleMs a connection without a byte for this long is closed
  */
 export function relay(
   request: IncomingMessage,

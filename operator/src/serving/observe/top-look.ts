@@ -22,7 +22,7 @@ export interface TopRow {
   readonly bufferedBytes: number
   /** Age of the events that are read; absent while none is. */
   readonly lagSeconds?: number
-  /** Where its agent stands in the logs of the pod that was asked for. */
+  /** The read position of its agent in the logs of the requested pod. */
   readonly positions?: readonly LogPosition[]
 }
 
@@ -49,7 +49,7 @@ const nothing: Figures = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, buf
 export interface TopOptions {
   readonly id: string
   readonly intervalMs: number
-  /** A pod, by its uid, and its node: only the agents there are asked, and report their positions in its logs. */
+  /** A pod, by its uid, and its node: only the agents there receive the request, and report their positions in its logs. */
   readonly pod?: { readonly uid: string; readonly node: string } | undefined
 }
 
@@ -88,7 +88,7 @@ export class TopLook implements Look {
   }
 
   take({ agent, podUid }: Asked, body: Buffer): void {
-    // An agent speaks for the pipelines of its Agent and for no others.
+    // An agent reports for the pipelines of its Agent and for no others.
     const selected = this.#delivery.get(agent)?.selected
     const pipelines = new Map<string, Figures>()
     for (const [id, figures] of Object.entries(figuresIn(body)))
