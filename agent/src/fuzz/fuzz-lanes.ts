@@ -9,9 +9,9 @@ await runScript({
   about:
     'Random programs on hostile lines, as bytes and as objects, until the time is up or they differ (exit code 1).',
   flags: {
-    seconds: { type: 'number', value: 'N', help: 'How long (30).' },
-    seed: { type: 'number', whole: true, value: 'N', help: 'Of the first case; another each time if not given.' },
-    cases: { type: 'number', whole: true, minimum: 1, value: 'N', help: 'How many cases at most.' },
+    seconds: { type: 'string', number: 'any', value: 'N', help: 'How long (30).' },
+    seed: { type: 'string', number: 'whole', value: 'N', help: 'Of the first case; another each time if not given.' },
+    cases: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many cases at most.' },
   },
   async run({ flags: { seed = Date.now() % 1_000_000_000, seconds = 30, cases = Number.POSITIVE_INFINITY } }) {
     process.stdout.write(`seed ${seed}\n`)
