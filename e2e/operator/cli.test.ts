@@ -176,9 +176,9 @@ describe.skipIf(missing !== undefined)(
     does not: source app: its selector app=other does not match the labels of the pod (app=web)
   Pipeline shop/web
     reads it: source app: containers web; left out: proxy
-    but not all agents run it, and the one of its node has shown no open log file: NodesFailed: 1 of 2 agents failed.
+    the agent of its node reads it; not yet on all nodes: NodesFailed: 1 of 2 agents failed.
     where reading stands is not known: There is no Service penstock-operator in namespace penstock-system: is Penstock installed in another one? Give it by --operator-namespace.
-Its logs are not read.
+Its logs are read.
 `)
       const left = await penstock('why', 'left-1', '-n', 'shop')
       expect(left.stdout).toContain('It has the label penstock.dev/exclude: "true"')

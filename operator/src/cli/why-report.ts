@@ -25,8 +25,10 @@ export interface PipelineAnswer {
   readonly sources: readonly SourceAnswer[]
   /** Why no agent of the node reads what a source selects. */
   readonly obstacles: readonly string[]
-  /** The rollout that has reached the node, and not all others. */
+  /** Why the current version does not run on all nodes, where some version reads the pod. */
   readonly rollout?: string | undefined
+  /** Whether that version is known to be an earlier one. */
+  readonly isEarlier?: boolean | undefined
   readonly events?: { readonly reason: string; readonly message: string } | undefined
   /** On all nodes. */
   readonly lagSeconds?: number | undefined
@@ -119,14 +121,18 @@ export function whyText(report: Report, { color, columns }: Sheet): string {
 }
 
 function answerLines(answer: PipelineAnswer, color: boolean): readonly string[] {
-  const { kind, name, sources, obstacles, rollout, events, lagSeconds, dropped, reading } = answer
+  const { kind, name, sources, obstacles, rollout, isEarlier, events, lagSeconds, dropped, reading } = answer
   const lines = [`  ${styled(`${kind} ${name}`, 'bold', color)}`]
   for (const { reads, name: source, why } of sources) {
     lines.push(
       `    ${reads ? styled('reads it', 'green', color) : styled('does not', 'yellow', color)}: source ${source}: ${why}`,
     )
   }
-  if (rollout !== undefined) lines.push(`    the agent of its node reads it; not yet on all nodes: ${rollout}`)
+  if (rollout !== undefined) {
+    const head =
+      isEarlier === true ? 'an earlier version reads it' : 'the agent of its node reads it; not yet on all nodes'
+    lines.push(`    ${head}: ${rollout}`)
+  }
   for (const obstacle of obstacles) lines.push(`    ${styled('but', 'red', color)} ${obstacle}`)
   if (events !== undefined) {
     lines.push(`    events: ${events.reason}${events.message === '' ? '' : `: ${events.message}`}`)

@@ -38,6 +38,7 @@ import {
   readingOf,
   whyText,
 } from './why-report.ts'
+import { type Files, standingOf } from './why-standing.ts'
 
 type Labels = Readonly<Record<string, string>>
 
@@ -160,29 +161,21 @@ async function explain(client: KubeClient, pod: Pod, stands: (kind: string) => P
       pipelines.push({ ...answer, reads: false, obstacles: [] })
       continue
     }
-    const obstacles = obstaclesOf(pipeline, spaces === undefined ? undefined : agents, namespaceLabels, node)
-    const conditions = pipeline.status?.conditions
-    const accepted = conditionOf(conditions, 'Accepted')
-    if (accepted?.status === 'False' && pipeline.status?.programmedGeneration === undefined) {
-      obstacles.push(`it is not accepted: ${accepted.reason}: ${accepted.message}`)
-    }
-    // The condition is about all nodes. Only the agent of this one knows whether it reads the pod already.
+    const obstacles = obstaclesOf(pipeline, spaces === undefined ? undefined : agents, namespaceLabels)
     const found = obstacles.length > 0 || node === undefined ? undefined : await asked(pipeline.kind)
-    const programmed = conditionOf(conditions, 'Programmed')
-    let rollout: string | undefined
-    if (programmed?.status === 'False') {
-      const state = `${programmed.reason}: ${programmed.message}`
-      if (found !== undefined && isOpenIn(found, pipeline.metadata.name)) rollout = state
-      else obstacles.push(`not all agents run it, and the one of its node has shown no open log file: ${state}`)
-    }
+    const files = found === undefined ? 'unknown' : filesIn(found, pipeline.metadata.name)
+    const standing =
+      obstacles.length > 0 ? undefined : standingOf(pipeline, node !== undefined, files, failureOn(pipeline, node))
+    if (standing?.obstacle !== undefined) obstacles.push(standing.obstacle)
     const { lagSeconds, dropped } = pipeline.status?.flow ?? {}
     const reading = found === undefined ? undefined : readingOf(found, pipeline.metadata.name)
-    const events = conditionOf(conditions, 'Flowing')
+    const events = conditionOf(pipeline.status?.conditions, 'Flowing')
     pipelines.push({
       ...answer,
       reads: obstacles.length === 0,
       obstacles,
-      rollout,
+      rollout: standing?.rollout,
+      isEarlier: standing?.isEarlier,
       events,
       lagSeconds,
       dropped,
@@ -203,9 +196,10 @@ async function allowed<T>(unread: string[], name: string, objects: Promise<reado
   }
 }
 
-/** Whether the agent of the node has log files of the pod open for a Pipeline: proof that it runs the Pipeline. */
-function isOpenIn(found: ReadPosition, name: string): boolean {
-  return !('problem' in found) && (found.get(name)?.positions ?? []).length > 0
+function filesIn(found: ReadPosition, name: string): Files {
+  const reading = readingOf(found, name)
+  if ('problem' in reading) return 'unknown'
+  return reading.positions.length > 0 ? 'open' : 'none'
 }
 
 /** What a Pipeline's sources are for the agents: the subscriptions by which they choose pods. */
@@ -277,29 +271,21 @@ function isReferred(
   )
 }
 
-/** Why no agent on the pod's node runs a Pipeline that selects the pod. */
-function obstaclesOf(
-  pipeline: Pipeline,
-  agents: readonly Agent[] | undefined,
-  namespaceLabels: Labels,
-  node: string | undefined,
-): string[] {
+/** Why no agent at all runs a Pipeline that selects the pod. */
+function obstaclesOf(pipeline: Pipeline, agents: readonly Agent[] | undefined, namespaceLabels: Labels): string[] {
   if (pipeline.spec.suspend === true) return ['it is suspended: spec.suspend is true']
   const { labels, namespace } = pipeline.metadata
   const asked = { mode: 'Node', namespace, labels } as const
-  if (agents !== undefined) {
-    const platform = platformSeen(agents)
-    if (!agents.some((agent) => takes(agent, asked, namespaceLabels, platform)))
-      return ['no Agent of mode Node selects it']
-  }
-  const obstacles: string[] = []
-  for (const agent of pipeline.status?.agents ?? []) {
-    for (const failure of agent.failures ?? []) {
-      if (failure.node === node)
-        obstacles.push(`the agent of its node cannot run it: ${failure.reason}: ${failure.message}`)
-    }
-  }
-  return obstacles
+  if (agents === undefined) return []
+  const platform = platformSeen(agents)
+  const isTaken = agents.some((agent) => takes(agent, asked, namespaceLabels, platform))
+  return isTaken ? [] : ['no Agent of mode Node selects it']
+}
+
+function failureOn({ status }: Pipeline, node: string | undefined): string | undefined {
+  const failures = (status?.agents ?? []).flatMap((agent) => agent.failures ?? [])
+  const found = failures.find((failure) => failure.node === node)
+  return found === undefined ? undefined : `the agent of its node cannot run it: ${found.reason}: ${found.message}`
 }
 
 function labelText(labels: Labels): string {

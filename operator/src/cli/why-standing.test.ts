@@ -1,0 +1,98 @@
+// `why` in every state of a rollout: each combination of what the status says of the Pipeline, of the revision that agents ran before, and
+// of the pod and the agent of its node.
+
+import { describe, expect, test } from 'vitest'
+import type { Condition } from '../api/conditions.ts'
+import { type Files, standingOf } from './why-standing.ts'
+
+const at = '2026-01-01T00:00:00Z'
+const condition = (type: string, status: Condition['status'], reason: string, observedGeneration = 2): Condition => ({
+  ...{ type, status, reason, message: 'why', observedGeneration, lastTransitionTime: at },
+})
+const accepted = condition('Accepted', 'True', 'Valid')
+const programmed = (reason: string) => condition('Programmed', reason === 'Programmed' ? 'True' : 'False', reason)
+
+/** States of the current version; `running`: all agents run it. */
+const states: Record<string, { conditions: readonly Condition[]; running?: true; stopped?: true; failure?: string }> = {
+  'just created': { conditions: [] },
+  'judged, without a report': { conditions: [accepted] },
+  refused: { conditions: [condition('Accepted', 'False', 'CompileFailed'), programmed('PreviousGeneration')] },
+  'changed, not judged': { conditions: [condition('Accepted', 'True', 'Valid', 1), programmed('Programmed')] },
+  'changed after a refusal': { conditions: [condition('Accepted', 'False', 'CompileFailed', 1)] },
+  pending: { conditions: [accepted, programmed('Pending')], stopped: true },
+  'resumed, not judged': {
+    conditions: [condition('Accepted', 'True', 'Valid', 1), programmed('Suspended')],
+    stopped: true,
+  },
+  'too large': { conditions: [accepted, programmed('BundleTooLarge')], stopped: true },
+  'rolling out': { conditions: [accepted, programmed('RollingOut')] },
+  'rolled back': { conditions: [accepted, programmed('RolledBack')] },
+  undone: { conditions: [accepted, programmed('Undone')] },
+  'failed on another node': { conditions: [accepted, programmed('NodesFailed')] },
+  'failed on this node': { conditions: [accepted, programmed('NodesFailed')], failure: 'it cannot' },
+  running: { conditions: [accepted, programmed('Programmed')], running: true },
+  'running, but for this node': { conditions: [accepted, programmed('Programmed')], failure: 'it cannot' },
+}
+const allFiles: readonly Files[] = ['open', 'none', 'unknown']
+
+describe.each(Object.entries(states))('a Pipeline that is %s', (_, { conditions, running, stopped, failure }) => {
+  for (const before of [undefined, 1]) {
+    for (const isPlaced of [true, false]) {
+      for (const files of isPlaced ? allFiles : (['unknown'] as const)) {
+        const pod = isPlaced ? `files ${files}` : 'no node'
+        test(`${before === undefined ? 'new' : 'run before'}, ${pod}`, () => {
+          const status = { conditions, programmedGeneration: running === true ? 2 : before }
+          const found = standingOf({ metadata: { generation: 2 }, status }, isPlaced, files, failure)
+          const hasEarlier = before !== undefined && stopped !== true
+          // A pod without a node has no logs. Otherwise something reads them if all agents run the current version, or an earlier one, or if
+          // the agent of the node has shown it.
+          const reads = isPlaced && (running === true || hasEarlier || files === 'open')
+          expect(found.reads).toBe(reads)
+          // Whoever is not read gets a reason, and whoever is read by something else than the current version everywhere learns why.
+          expect(found.obstacle !== undefined).toBe(!reads)
+          expect(found.rollout !== undefined).toBe(reads && running !== true)
+          if (failure !== undefined) expect(found.rollout ?? found.obstacle).toContain(failure)
+        })
+      }
+    }
+  }
+})
+
+test.each<{ what: string; conditions: readonly Condition[]; before?: number; files: Files; says: object }>([
+  {
+    what: 'a Pipeline that was just created',
+    conditions: [],
+    files: 'none',
+    says: { reads: false, obstacle: 'the operator has not looked at its current version yet' },
+  },
+  {
+    what: 'a refused change of a Pipeline that runs',
+    conditions: [condition('Accepted', 'False', 'CompileFailed'), programmed('PreviousGeneration')],
+    before: 1,
+    files: 'open',
+    says: { reads: true, rollout: 'it is not accepted: CompileFailed: why', isEarlier: true },
+  },
+  {
+    what: 'a change on its way, before it has reached the node',
+    conditions: [accepted, programmed('RollingOut')],
+    before: 1,
+    files: 'none',
+    says: { reads: true, rollout: 'RollingOut: why', isEarlier: true },
+  },
+  {
+    what: 'a version that ran everywhere and now fails on another node',
+    conditions: [accepted, programmed('NodesFailed')],
+    before: 2,
+    files: 'unknown',
+    says: { reads: true, rollout: 'NodesFailed: why', isEarlier: false },
+  },
+  {
+    what: 'a new Pipeline that has reached the node',
+    conditions: [accepted, programmed('RollingOut')],
+    files: 'open',
+    says: { reads: true, rollout: 'RollingOut: why', isEarlier: false },
+  },
+])('$what', ({ conditions, before, files, says }) => {
+  const status = { conditions, programmedGeneration: before }
+  expect(standingOf({ metadata: { generation: 2 }, status }, true, files)).toEqual(says)
+})

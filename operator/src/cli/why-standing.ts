@@ -1,0 +1,65 @@
+// Whether a Pipeline that selects a pod reads its logs, from what the status of the Pipeline says of all nodes and the agent of the pod's
+// node of its files. Pure; its test has every combination.
+
+import { type Condition, conditionOf } from '../api/conditions.ts'
+
+/** What the agent of the node shows of the pod's files: some are open; none is; it has not answered, or nobody may ask it. */
+export type Files = 'open' | 'none' | 'unknown'
+
+export interface Standing {
+  readonly reads: boolean
+  /** Why nothing reads it. */
+  readonly obstacle?: string | undefined
+  /** Why the current version does not run on all nodes, where some version reads the pod. */
+  readonly rollout?: string | undefined
+  /** Whether that version is known to be an earlier one. */
+  readonly isEarlier?: boolean
+}
+
+interface Judged {
+  readonly metadata: { readonly generation?: number | undefined }
+  readonly status?:
+    | { readonly programmedGeneration?: number | undefined; readonly conditions?: readonly Condition[] | undefined }
+    | undefined
+}
+
+/**
+ * @param isPlaced whether the pod has a node
+ * @param failure of the agent of the node, for the current version
+ */
+export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, failure?: string): Standing {
+  const { generation = 0 } = pipeline.metadata
+  const { programmedGeneration, conditions } = pipeline.status ?? {}
+  const accepted = conditionOf(conditions, 'Accepted')
+  const programmed = conditionOf(conditions, 'Programmed')
+  // With these reasons agents run no version, whatever they ran once.
+  const isStopped = ['Pending', 'Suspended', 'BundleTooLarge'].includes(programmed?.reason ?? '')
+  const hasEarlier = programmedGeneration !== undefined && !isStopped
+  // A condition of an earlier generation says nothing of what the user has applied since.
+  const isJudged = accepted !== undefined && (accepted.observedGeneration ?? generation) >= generation
+  const state =
+    accepted?.status === 'False'
+      ? `${isJudged ? 'it is not accepted' : 'its last version was not accepted'}: ${accepted.reason}: ${accepted.message}`
+      : failure !== undefined
+        ? failure
+        : !isJudged
+          ? 'the operator has not looked at its current version yet'
+          : programmed?.status === 'True'
+            ? undefined
+            : programmed === undefined
+              ? 'no agent has reported on it yet'
+              : `${programmed.reason}: ${programmed.message}`
+  const no = (obstacle: string): Standing => ({ reads: false, obstacle })
+  if (!isPlaced) return no(state ?? 'the pod has no node yet')
+  if (state === undefined) return { reads: true }
+  // Open files are proof, whatever the status says of other nodes.
+  if (files === 'open')
+    return { reads: true, rollout: state, isEarlier: accepted?.status === 'False' || failure !== undefined }
+  // Agents keep the version that they run until another one is in force.
+  if (hasEarlier) return { reads: true, rollout: state, isEarlier: programmedGeneration < generation }
+  return no(
+    accepted?.status === 'False' || failure !== undefined || !isJudged
+      ? state
+      : `not all agents run it, and the one of its node has shown no open log file: ${state}`,
+  )
+}
