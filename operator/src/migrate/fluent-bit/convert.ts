@@ -1,7 +1,7 @@
 // A Fluent Bit configuration to a Pipeline. Tags are resolved here: inputs whose tags the same filters and outputs match share one chain of
 // transforms, in the order of the file, as records pass through Fluent Bit.
 
-import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
+import type { Draft, Gap, Included, NamedText, SecretKey, Step } from '../draft.ts'
 import { includedFrom } from '../inner.ts'
 import type { Refusal } from '../page.ts'
 import { readClassic } from './classic.ts'
@@ -10,6 +10,7 @@ import { filters, refusedFilters } from './filters.ts'
 import { inputs, multilineOf, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { Context, common, matched, type Plugin, type SourcePart } from './plugin.ts'
+import { holdsResources, sectionsOf } from './resources.ts'
 import { rewriteTag, rewritten } from './rewrite-tag.ts'
 import { type Entry, lastValue, type Place, type Section, type SectionFile } from './sections.ts'
 import { globPattern, isClassic, isConfiguration } from './text.ts'
@@ -38,12 +39,13 @@ const multilineFilter = {
 
 /** Whether a text has the sections of the classic syntax, or the lists of the YAML syntax, or holds such a text. */
 export function isFluentBit(given: NamedText): boolean {
-  return isConfiguration(given.text) || embedded(given) !== undefined
+  return isConfiguration(given.text) || holdsResources(given) || embedded(given) !== undefined
 }
 
 /** Reads the files of one configuration, with those that they include, into a draft. */
 export function convertFluentBit(files: readonly NamedText[], included: Included, draft: Draft): void {
-  const { sections, found } = read(files, included, draft.gaps)
+  const { sections, found, secrets } = read(files, included, draft.gaps)
+  for (const [variable, key] of secrets) draft.secrets.set(variable, key)
   const context = new Context(sections, draft.gaps)
   for (const section of sections) {
     if (['input', 'filter', 'output', 'parser', 'multiline_parser', 'service'].includes(section.kind)) continue
@@ -66,16 +68,18 @@ interface Configuration {
   readonly sections: Section[]
   /** Finds the files of the configuration. */
   readonly found: Included
+  /** Keys of Secrets that variables stand for. */
+  readonly secrets: ReadonlyMap<string, SecretKey>
 }
 
-function read(files: readonly NamedText[], besides: Included, gaps: Gap[]): Configuration {
+function read(given: readonly NamedText[], besides: Included, gaps: Gap[]): Configuration {
+  const resources = sectionsOf(given.filter(holdsResources), gaps)
+  const files = given.filter((file) => !holdsResources(file))
   const inner = files.map((given) => embedded(given))
   const mains = files.flatMap((given, index) => inner[index]?.mains ?? [given])
-  const included = includedFrom(
-    inner.flatMap((each) => each?.all ?? []),
-    besides,
-  )
-  const sections: Section[] = []
+  const beside = [...resources.scripts, ...inner.flatMap((each) => each?.all ?? [])]
+  const included = includedFrom(beside, besides)
+  const sections: Section[] = [...resources.sections]
   const variables = new Map<string, string>(inner.flatMap((each) => [...(each?.variables ?? [])]))
   const seen = new Set<string>()
   const take = ({ file, text }: NamedText): void => {
@@ -133,7 +137,7 @@ function read(files: readonly NamedText[], besides: Included, gaps: Gap[]): Conf
     ...section,
     entries: section.entries.map((entry) => ({ ...entry, value: resolve(entry.value) })),
   }))
-  return { sections: resolved, found: included }
+  return { sections: resolved, found: included, secrets: resources.secrets }
 }
 
 /** Inputs that the same filters and outputs match: their names, and where their events are now. */
@@ -252,30 +256,20 @@ class Conversion {
     const match = lastValue(other, 'match')
     const regex = lastValue(other, 'match_regex')
     if (match === undefined && regex === undefined) return false
-    if (match !== undefined) {
-      const sample = tag.replace(
-        '*',
-        lastValue(input, 'path')?.replaceAll('/', '.').replace(/^\./, '').replaceAll('*', 'x') ?? 'x',
-      )
-      const isMatched = new RegExp(globPattern(match)).test(sample)
-      const fixed = tag.split('*')[0] ?? ''
-      // `kube.*` is matched by `kube.*` and by `*` whatever follows; a longer pattern chooses some of its tags.
-      const start = match.split('*')[0] ?? ''
-      if (tag.includes('*') && start.length > fixed.length && start.startsWith(fixed) && match !== tag) {
-        this.#context.gap(
-          other,
-          `Match ${match}`,
-          `the pattern chooses some of the tags \`${tag}\`, and events have no tags`,
-          `The step applies to ${isMatched ? 'all' : 'none'} of them. Give it a condition by \`.kubernetes\`, or read these pods by a source of their own.`,
-        )
-      }
-      return isMatched
-    }
+    const pattern = new RegExp(match === undefined ? rubyLike(regex ?? '') : globPattern(match))
+    const samples = samplesOf(tag, lastValue(input, 'path') ?? '')
+    const taken = samples.filter((sample) => pattern.test(sample)).length
+    if (taken === samples.length) return true
+    // A pattern that begins in another way takes none of the tags; else it may choose some of them.
+    const fixed = tag.split('*')[0] ?? ''
+    const start = match?.split('*')[0] ?? ''
+    if (!tag.includes('*') || (match !== undefined && !start.startsWith(fixed) && !fixed.startsWith(start)))
+      return false
     this.#context.gap(
       other,
-      `Match_Regex ${regex}`,
-      'expressions on tags are not resolved',
-      'The step applies to all inputs. Correct `inputs`.',
+      match === undefined ? `Match_Regex ${regex}` : `Match ${match}`,
+      `the pattern chooses some of the tags \`${tag}\`, and events have no tags`,
+      'The step applies to all of them. Give it a condition by `.kubernetes`, or read these pods by a source of their own.',
     )
     return true
   }
@@ -417,6 +411,31 @@ class Conversion {
         comments: ['GAP: the configuration has no output.'],
       })
     }
+  }
+}
+
+/** Tags of an input, as unlike each other as can be. */
+function samplesOf(tag: string, path: string): readonly string[] {
+  if (!tag.includes('*')) return [tag]
+  const file = path.split(',')[0]?.trim().replaceAll('/', '.').replace(/^\./, '') || '*'
+  return ['a-1_b_c-0123456789abcdef', 'zz-9_yy_xx-fedcba9876543210'].map((name) =>
+    tag.replace('*', () => file.replaceAll('*', name)),
+  )
+}
+
+/** An expression of Ruby as one of JavaScript, as far as expressions on tags go. */
+function rubyLike(text: string): string {
+  const plain = text
+    .replace(/^\/(.*)\/[a-z]*$/s, '$1')
+    .replaceAll('\\A', '^')
+    .replace(/\\[zZ]/g, '$')
+    .replaceAll('\\h', '[0-9a-fA-F]')
+  try {
+    new RegExp(plain)
+    return plain
+  } catch {
+    // An expression that is not valid here chooses none of the samples, and is a gap.
+    return '(?!)'
   }
 }
 

@@ -5,12 +5,14 @@ import { filters, refusedFilters } from './filters.ts'
 import { inputs, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { common, matched } from './plugin.ts'
+import { resourceKinds } from './resources.ts'
 import { rewriteTag } from './rewrite-tag.ts'
 
 const left = [...Object.keys(common), ...Object.keys(matched)]
 
 export function fluentBitTables(): string {
   return [
+    mappingTables('Resources of the fluent-operator', resourceKinds, []),
     mappingTables('Inputs', inputs, refusedInputs, left),
     mappingTables('Filters', [...filters, rewriteTag], refusedFilters, left),
     mappingTables('Outputs', outputs, refusedOutputs, left),

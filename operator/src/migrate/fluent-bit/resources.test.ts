@@ -1,0 +1,181 @@
+// Resources of the fluent-operator: sections in the order of names, options under Fluent Bit's names, Secrets, scripts, and what is a gap.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertFluentBit, isFluentBit } from './convert.ts'
+import { sectionsOf } from './resources.ts'
+
+const head = (kind: string, name: string) =>
+  `apiVersion: fluentbit.fluent.io/v1alpha2\nkind: ${kind}\nmetadata: { name: ${name}, namespace: shop }\n`
+const resource = (kind: string, name: string, spec: string) =>
+  `${head(kind, name)}spec:\n${spec.replace(/^(?=.)/gm, '  ')}\n`
+const input = resource(
+  'ClusterInput',
+  'pods',
+  'tail: { tag: kube.*, path: /var/log/containers/*.log, parser: cri, dbSync: Normal }',
+)
+const filter = (name: string, spec: string) => resource('ClusterFilter', name, `match: kube.*\nfilters:\n${spec}`)
+const output = resource(
+  'ClusterOutput',
+  'out',
+  'match: "*"\nloki: { host: loki, labels: [a=b, "c=$stream"], removeKeys: [x, y] }',
+)
+const convert = (...parts: readonly string[]) =>
+  converted(convertFluentBit, [{ file: 'f.yaml', text: parts.join('---\n') }])
+const entries = (text: string) =>
+  sectionsOf([{ file: 'f.yaml', text }], []).sections.map(({ kind, entries: all }) => [
+    kind,
+    ...all.map(({ key, value }) => `${key} ${value}`),
+  ])
+
+test('options have the names that Fluent Bit gives them', () => {
+  expect(
+    entries(
+      resource(
+        'ClusterInput',
+        'pods',
+        'tail: { refreshIntervalSeconds: 10, memBufLimit: 5MB, db: /x.db, dbSync: Full, multilineParser: "docker, cri", disableInotifyWatcher: true, parserN: [a, b], storageType: memory }',
+      ),
+    ),
+  ).toEqual([
+    [
+      'input',
+      'name tail',
+      'alias pods',
+      'refresh_interval 10',
+      'mem_buf_limit 5MB',
+      'db /x.db',
+      'db.sync Full',
+      'multiline.parser docker, cri',
+      'inotify_watcher off',
+      'parser_1 a',
+      'parser_2 b',
+      'storage.type memory',
+    ],
+  ])
+  expect(
+    entries(
+      resource(
+        'ClusterOutput',
+        'o',
+        'matchRegex: x\nretry_limit: "3"\nhttp: { uri: /a, headers: { X-A: "1" }, httpPassword: { valueFrom: { secretKeyRef: { name: s, key: k } } }, tls: { verify: false, caFile: /ca }, networking: { connectTimeout: 3, DNSMode: TCP } }',
+      ),
+    )[0],
+  ).toEqual([
+    'output',
+    'name http',
+    'alias o',
+    'match_regex x',
+    'retry_limit 3',
+    'uri /a',
+    'header X-A 1',
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: a variable of Fluent Bit is meant
+    'http_passwd ${SECRET_S_K}',
+    'tls on',
+    'tls.verify false',
+    'tls.ca_file /ca',
+    'net.connect_timeout 3',
+    'net.dns.mode TCP',
+  ])
+  expect(
+    entries(
+      filter(
+        'f',
+        '- kubernetes: { kubeURL: u, kubeCAFile: f, mergeLog: true, k8sLoggingParser: false, kubeMetaCacheTTL: 1 }\n- recordModifier: { records: [a b, c d], removeKeys: [e] }\n- nest: { operation: nest, wildcard: [a*, b*], nestUnder: n }\n- customPlugin: { config: "Name throttle\\nRate 5\\n" }',
+      ),
+    ).map((all) => all.slice(1).filter((each) => !each.startsWith('match'))),
+  ).toEqual([
+    [
+      'name kubernetes',
+      'kube_url u',
+      'kube_ca_file f',
+      'merge_log true',
+      'k8s-logging.parser false',
+      'kube_meta_cache_ttl 1',
+    ],
+    ['name record_modifier', 'record a b', 'record c d', 'remove_key e'],
+    ['name nest', 'operation nest', 'wildcard a*', 'wildcard b*', 'nest_under n'],
+    ['name throttle', 'rate 5'],
+  ])
+  expect(
+    entries(
+      resource(
+        'ClusterMultilineParser',
+        'm',
+        'type: regex\nflushTimeout: 1000\nrules: [ { start: start_state, regex: "/^a/", next: cont } ]',
+      ),
+    ),
+  ).toEqual([['multiline_parser', 'name m', 'type regex', 'flush_timeout 1000', 'rule "start_state" "/^a/" "cont"']])
+})
+
+test('an event takes the filters in the order of their names', async () => {
+  const {
+    document,
+    resource: made,
+    gaps,
+  } = convert(
+    filter(
+      'b',
+      '- modify: { conditions: [ { keyExists: two } ], rules: [ { set: { three: "3" } }, { rename: { two: zwei } } ] }',
+    ),
+    filter('a', '- modify: { rules: [ { add: { two: "2" } } ] }\n- grep: { regex: "message ^keep" }'),
+    output,
+    input,
+  )
+  const event = {
+    message: 'keep this',
+    stream: 'stdout',
+    timestamp: '2026-11-24T10:11:12.5Z',
+    orchestrator: { pod_name: 'p' },
+  }
+  withTest(document, made, event, { message: 'keep this', zwei: '2', three: '3' })
+  expect(gaps).toEqual([])
+  expect(made.spec.sinks[0]).toMatchObject({ name: 'out', config: { labels: { a: 'b', c: '{{ stream }}' } } })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a script in a ConfigMap stands in the comment', () => {
+  const { document } = convert(
+    input,
+    output,
+    filter('l', '- lua: { script: { name: scripts, key: a.lua }, call: cb }'),
+    'apiVersion: v1\nkind: ConfigMap\nmetadata: { name: scripts }\ndata:\n  a.lua: |\n    function cb(tag, ts, record)\n    end\n',
+  )
+  expect(document.toString()).toContain('# Its program:\n    # function cb(tag, ts, record)')
+})
+
+test.each([
+  { kind: 'FluentBit', spec: 'image: x', subject: 'FluentBit x', isReplaced: true },
+  { kind: 'ClusterFluentBitConfig', spec: 'filterSelector: {}', subject: 'ClusterFluentBitConfig x', isReplaced: true },
+  { kind: 'Output', spec: 'match: "*"\nstdout: {}', subject: 'Output x', isReplaced: undefined },
+])('$kind is reported', async ({ kind, spec, subject, isReplaced }) => {
+  const text = resource(kind, 'x', spec)
+  expect(isFluentBit({ file: 'f.yaml', text })).toBe(true)
+  const { document, gaps } = convert(text, input, output)
+  expect(gaps.find((gap) => gap.subject === subject)).toMatchObject({ line: 1, file: 'f.yaml' })
+  expect(gaps.find((gap) => gap.subject === subject)?.isReplaced).toBe(isReplaced)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('resources for Fluentd name where its configuration is', () => {
+  const text = `apiVersion: fluentd.fluent.io/v1alpha1\nkind: ClusterOutput\nmetadata: { name: a }\nspec: { outputs: [] }\n`
+  expect(convert(text).gaps[0]).toMatchObject({
+    subject: 'ClusterOutput a',
+    nearest: expect.stringContaining('Secret'),
+  })
+})
+
+test.each([
+  { match: 'match: "*"', gaps: 0, isRead: true },
+  { match: 'match: kube.*', gaps: 0, isRead: true },
+  { match: 'match: kube.var.log.containers.*', gaps: 0, isRead: true },
+  { match: 'matchRegex: "(?:kube|service)\\\\.(.*)"', gaps: 0, isRead: true },
+  { match: 'match: "kube.*_shop_*"', gaps: 1, isRead: true },
+  { match: 'matchRegex: "kube\\\\..*_shop_.*"', gaps: 1, isRead: true },
+  { match: 'match: host.*', gaps: 1, isRead: false },
+])('an output with $match is read as its pattern says, or is a gap', ({ match, gaps: count, isRead }) => {
+  const other = resource('ClusterOutput', 'z', `${match}\nstdout: { format: json_lines }`)
+  const { resource: made, gaps } = convert(input, output, other)
+  expect(gaps.map(({ reason }) => reason)).toHaveLength(count)
+  expect(made.spec.sinks.some(({ name }: { name: string }) => name === 'z')).toBe(isRead)
+})
