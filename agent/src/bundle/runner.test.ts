@@ -500,6 +500,11 @@ test.each([
     await eventually(() => expect(sum('log_bytes_written_total', { namespace: 'shop' })).toBe(size))
     const files = () => new Set(got.get('shop/p')?.map((line) => Number(line.split('.')[0])))
     const lost = () => sum('log_bytes_lost_total', { namespace: 'shop' })
+    const series = rig.metrics.snapshot().find(({ name }) => name === 'log_bytes_lost_total')?.samples ?? []
+    // Each is there from the start, so that its first loss is an increase for a scraper.
+    expect(new Set(series.map(({ labels }) => labels['reason']))).toEqual(
+      new Set(['rotated_files', 'disk_pressure', 'rotate_wait']),
+    )
     if (reason !== undefined)
       await eventually(() => expect(lost()).toBeGreaterThan(linesOf(0).length * (3 - left.length)))
 

@@ -82,7 +82,8 @@ export interface ReadPosition<State> {
   readonly unreadSince: number | undefined
 }
 
-export type LossReason = 'rotated_files' | 'disk_pressure' | 'rotate_wait'
+export const lossReasons = ['rotated_files', 'disk_pressure', 'rotate_wait'] as const
+export type LossReason = (typeof lossReasons)[number]
 
 export class TailedFile<State> {
   path: string

@@ -8,7 +8,13 @@ import type { Finalizer } from '../../event/finalizer.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import type { Value } from '../../event/value.ts'
 import type { Slab } from '../../tailing/slab.ts'
-import type { LineTime, LossReason, TailedFile, TailHooks } from '../../tailing/tailed-file.ts'
+import {
+  type LineTime,
+  type LossReason,
+  lossReasons,
+  type TailedFile,
+  type TailHooks,
+} from '../../tailing/tailed-file.ts'
 import { fact } from '../../telemetry/facts.ts'
 import type { LineAssembler } from './assembler.ts'
 import type { PodByteLane, ReadLines } from './byte-lane.ts'
@@ -103,6 +109,8 @@ export class PodLogReader implements TailHooks<PodFile> {
       groups: this.#assembler.groups(() => file),
     }
     tailed.progress.note = undefined
+    // From zero on, or a scraper would take the first loss for where the counter begins, and see no increase.
+    for (const reason of lossReasons) this.#context.events.count('log_bytes_lost_total', 0, { namespace, reason })
     if (this.#throttle.isClosed(file.limiter)) {
       file.heldUntil = Number.POSITIVE_INFINITY
       tailed.waitUntil = file.heldUntil
