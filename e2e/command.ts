@@ -112,7 +112,7 @@ export async function until<T>(
   }
 }
 
-/** Does something with all items, so many at a time. */
+/** Applies a function to all items, at most this many at a time. */
 export async function inGroups<T>(
   items: readonly T[],
   size: number,

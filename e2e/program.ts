@@ -53,7 +53,7 @@ function packedProgram(name: ImageName): Program {
   return { command: node, args: [...entry.slice(1, -1), join(packed(name), 'main.js')], env }
 }
 
-/** Unused ones go after so long; another run may still start an older one. */
+/** Unused ones are deleted after this time; another run may still start an older one. */
 const keptMs = 3 * 24 * 3_600_000
 
 function packed(name: ImageName): string {

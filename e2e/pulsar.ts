@@ -21,7 +21,7 @@ export interface BrokerMessage {
 
 const reader = resolve(import.meta.dirname, 'services/d/PulsarRead.java')
 
-/** Everything in these topics, once so many messages have come and no more follow. */
+/** All messages of these topics, once this many have arrived and no more follow. */
 export async function readTopics(
   server: RunningService,
   count: number,

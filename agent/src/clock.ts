@@ -1,4 +1,4 @@
-// Time as whoever waits sees it, so that tests can turn it by hand.
+// Time for code that waits, so that tests can set it by hand.
 
 export interface Clock {
   /** Milliseconds since any fixed moment; never goes back. */

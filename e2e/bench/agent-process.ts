@@ -32,7 +32,7 @@ export interface Receiver extends AsyncDisposable {
   /** All events on all paths. */
   readonly received: () => number
   /**
-   * Waits until the condition holds; it is checked after each body. False if nothing arrives for so long; rejects when the agent
+   * Waits until the condition holds; it is checked after each body. False if nothing arrives for this long; rejects when the agent
    * ends meanwhile.
    */
   readonly until: (condition: () => boolean, idleMs: number, agent: ChildProcess) => Promise<boolean>

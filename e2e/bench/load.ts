@@ -56,7 +56,7 @@ export interface Measured {
   readonly delivery: Delivery
 }
 
-/** The agent has ended its work when nothing arrives for so long. */
+/** The agent has ended its work when nothing arrives for this long. */
 const idleMs = 30_000
 const sampleMs = 200
 /** The platform compiles what is used often in the first seconds. Short runs wait for a part of their time alone. */

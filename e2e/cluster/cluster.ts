@@ -181,7 +181,7 @@ export async function stopClusters(run: string): Promise<void> {
 }
 
 /**
- * A port below those that the kernel gives to clients: an API server that is restarted must find it free, and whoever waits for
+ * A port below those that the kernel gives to clients: an API server that is restarted must find it free, and a test that waits for
  * it must not be connected to itself.
  */
 async function freePort(): Promise<number> {

@@ -305,7 +305,7 @@ interface Recorder extends AsyncDisposable {
 
 /**
  * Hands requests on to a server and notes whose keys signed them.
- * @param accepts whether a key that has signed so many requests is still good
+ * @param accepts whether a key that has signed this many requests is still valid
  */
 async function recorder(target: string, accepts: (used: number) => boolean = () => true): Promise<Recorder> {
   const keys: string[] = []

@@ -219,7 +219,7 @@ export async function restartApiServer(cluster: Cluster, between: () => Promise<
   let child: ChildProcess | undefined
   await until('the API server to be ready', 100_000, async () => {
     if (child?.exitCode !== null) {
-      // Whoever runs one in earnest starts it again when it ends, and so does this: it gives up by itself when etcd is slow.
+      // In production it is restarted when it ends, and here too: it gives up by itself when etcd is slow.
       child = spawn(name, args, { detached: true, stdio: ['ignore', log, log] })
       child.unref()
       writeFileSync(file, String(child.pid))

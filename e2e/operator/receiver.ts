@@ -12,7 +12,7 @@ export class Receiver implements AsyncDisposable {
   readonly authorizations = new Map<string, Set<string>>()
   /** Paths that are answered with an error. */
   readonly down = new Set<string>()
-  /** Paths that are answered after so many milliseconds. */
+  /** Paths that are answered after this many milliseconds. */
   readonly slow = new Map<string, number>()
 
   private constructor() {

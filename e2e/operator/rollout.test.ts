@@ -153,7 +153,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     const chosen = fleet.members.filter(({ node }) => takesCandidate(candidate, node))
     const others = fleet.members.filter(({ node }) => !takesCandidate(candidate, node))
     const pids = others.map((member) => member.process?.pid)
-    // What memory or a fault would do: whoever runs the candidate is killed, again and again.
+    // As a lack of memory or a fault would: agents that run the candidate are killed repeatedly.
     const killing = setInterval(() => {
       for (const member of chosen) {
         if (member.output.includes(`revision=${candidate.rev}`)) {

@@ -18,7 +18,7 @@ export const defaultAdaptive: AdaptiveOptions = {
   rtt_deviation_scale: 2.5,
 }
 
-/** What a destination does with a request that comes while so many others are there, itself included. */
+/** How a destination answers a request while this many are open, itself included. */
 export interface Answering {
   readonly ms: number
   readonly attempt: Attempt

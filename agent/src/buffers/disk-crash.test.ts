@@ -96,7 +96,7 @@ class History {
   readonly done: number[] = []
   /** Events whose source got any status. */
   readonly answered = new Set<number>()
-  /** Whether writes take their time: what is written is known only now and then, and some of it is delivered before. */
+  /** Whether writes take their time: the outcome of a write is known only occasionally, and some events are delivered before. */
   readonly slow: boolean
   #run = 0
 
@@ -138,7 +138,7 @@ class History {
     finalizeBatch(batch, 'delivered')
   }
 
-  /** Events of which this was true after so many steps. */
+  /** Events that met the condition after this many steps. */
   before(what: 'given' | 'written' | 'heard' | 'done', step: number): number[] {
     return this[what].flatMap((at, n) => (at <= step ? [n] : []))
   }
@@ -226,9 +226,9 @@ async function live(history: History, chance: Random, failing: boolean): Promise
 
 test.each([
   { what: 'a disk that is well', slow: false, failing: false, seed: 11 },
-  { what: 'a disk whose syncs fail now and then', slow: false, failing: true, seed: 12 },
+  { what: 'a disk whose syncs sometimes fail', slow: false, failing: true, seed: 12 },
   { what: 'a disk that takes its time', slow: true, failing: false, seed: 13 },
-  { what: 'a disk that takes its time and fails now and then', slow: true, failing: true, seed: 14 },
+  { what: 'a disk that is slow and sometimes fails', slow: true, failing: true, seed: 14 },
 ])('no crash between two system calls loses what was safe: $what (seed $seed)', async ({ slow, failing, seed }) => {
   const history = new History(slow)
   const chance = new Random(seed)

@@ -53,7 +53,7 @@ export class MemoryBuffer implements SinkBuffer {
       finalizeBatch(batch, 'dropped')
       return undefined
     }
-    // Whoever came first enters first.
+    // First come, first served.
     const rest = this.#waiting.length > 0 && this.#options.whenFull === 'block' ? batch : this.#admit(batch)
     if (rest === undefined) return undefined
     if (this.#options.whenFull === 'drop_newest') {

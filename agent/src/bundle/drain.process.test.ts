@@ -114,7 +114,7 @@ test('what a former agent has left in its buffer is delivered, nothing else is r
   const { state, lines, url } = destination
   await leaveEvents(url, () => state.refused)
   expect(lines).toEqual([])
-  write(numbers(200, 300)) // for whoever reads next
+  write(numbers(200, 300)) // for the next reader
 
   const before = state.refused
   await using drain = start(bundle(url), '--drain')

@@ -45,7 +45,7 @@ test('what the operator did not hear is said again soon, then less often, and as
   const place = { url: 'https://operator', tokenFile: '/none', caFile: '/none', node: 'n', pod: 'p', namespace: 's' }
   const metrics = new Metrics()
   const heartbeat = new Heartbeat({ ...place, logger: silentLogger, metrics }, runner, topology)
-  /** Until so many more were sent: seconds between each and the one before. */
+  /** Waits until this many more were sent; returns the seconds between each and the previous one. */
   const gaps = async (count: number) => {
     const from = sent.length
     while (sent.length < from + count) await vi.advanceTimersByTimeAsync(10)

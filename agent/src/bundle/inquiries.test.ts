@@ -104,7 +104,7 @@ const tap = (id: string, pipeline: string, more: object = {}): Inquiry => ({
   ...more,
 })
 
-test('a tap sends events of one pipeline, so many at a time, until nobody wants them', async () => {
+test('a tap sends events of one pipeline, in samples of a fixed size, until its reader leaves', async () => {
   await using looked = await lookedAt()
   looked.ask(tap('t1', 'shop/one'))
   await vi.waitFor(() => expect(looked.lines().length).toBeGreaterThan(5), 30_000)

@@ -142,7 +142,7 @@ test('of many that are there, those that something needs keep none of the others
   for (let turn = 0; turn < 6; turn++) beat(gone, leftoverGraceMs)
   expect(existsSync(bufferFolder(dataDir, sinkId))).toBe(false)
   for (const id of needed) expect(existsSync(bufferFolder(dataDir, id))).toBe(true)
-  // What runs again is asked about no more, whoever's turn it is.
+  // A pipeline that runs again is never asked about.
   for (const id of needed) state.sinks.set(id, undefined as never)
   expect(beat([], leftoverGraceMs)).toEqual([])
 })

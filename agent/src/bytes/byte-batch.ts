@@ -238,7 +238,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /**
    * The events after a program. The batch itself is not to be used any more.
    * @param one runs the program on an event that is an object, of which the batch is the only owner, and adds what becomes of it
-   * @param ended takes note of how the program ends for an event; false: `one` is to run it
+   * @param ended records how the program ends for an event; false: `one` is to run it
    * @returns undefined if the program does not fit; then nothing has happened
    */
   through(

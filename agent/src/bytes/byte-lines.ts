@@ -1,5 +1,5 @@
 // Lines of a container runtime that stay bytes, and where they come from. While a source hands them on, their bytes are those of the chunk
-// that it has read; whoever keeps a part of them longer makes the source keep a copy.
+// that it has read; a component that keeps a part of them longer makes the source keep a copy.
 
 import { joinedKey } from '../event/joined-key.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'

@@ -79,7 +79,7 @@ test('what the limits of the kernel refuse when lines come again is not what oth
   expect(after.slice(-30)).toEqual(Array.from({ length: 30 }, () => '{"mine":100000.0}'))
 })
 
-test('the kernel writes no line that it did not take, whoever asks', () => {
+test('the kernel writes no line that it did not take, for any caller', () => {
   new BytePod('victim').read([lineOf('{"secret":"s"}')], (batch) => written(batch))
   new BytePod('attacker').read([lineOf('no JSON'), lineOf('{"a":1,"a":2}')], () => {
     const kernel = theKernel()

@@ -1,5 +1,5 @@
 // The kernel of the lane for bytes as the rest of the agent sees it: one instance for the thread, its memory, and what is in it at the
-// moment. Nothing in that memory outlasts the one who brought it: whoever needs its lines again brings them again.
+// moment. Nothing in that memory outlasts its owner: a caller that needs its lines again brings them again.
 
 import { kernelCode } from './kernel-code.ts'
 
@@ -27,7 +27,7 @@ interface Calls {
   writeEntries(from: number, to: number, outside: number, mode: number, tailLength: number): number
 }
 
-/** What is in the memory: whoever finds itself here need not bring its lines again. */
+/** The owner of the lines in the memory: it need not bring them again. */
 interface Content {
   /** Whose lines they are. */
   lines: object | undefined

@@ -65,7 +65,7 @@ export class KeyTable {
     kernel.content.keys = undefined
   }
 
-  /** Takes note of names that the kernel has found, and gives all of them their places in the order of encoders. The names are in the kernel. */
+  /** Records names that the kernel has found, and gives all of them their places in the order of encoders. The names are in the kernel. */
   learn(kernel: Kernel): void {
     const count = kernel.current('keyCount')
     if (count === this.names.length) return

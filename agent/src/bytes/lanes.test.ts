@@ -1,5 +1,5 @@
 // Both lanes give the same: events that are lines, and events that are objects, have the same JSON, sizes and order, whatever the lines
-// are, whoever reads them, and whenever.
+// are, for every reader at every time.
 
 import { expect, test } from 'vitest'
 import { type LogBatch, logBatch } from '../event/batch.ts'

@@ -22,7 +22,7 @@ import { takesColors } from '../terminal.ts'
 import { referencePages } from './pages.ts'
 
 export interface PromptOptions extends CompileOptions {
-  /** Events to work on; the first is at hand. Without any it is an empty object. */
+  /** Events to work on; the first is the current one. Without any it is an empty object. */
   readonly events: readonly ValueObject[]
   /** False: nothing is read from or written to the file of the history. */
   readonly history: boolean

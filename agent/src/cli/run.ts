@@ -224,7 +224,7 @@ export const flagTable = {
     type: 'string',
     oneOf: ['recommended', 'poll'],
     env: 'PENSTOCK_WATCH_CONFIG_METHOD',
-    help: 'How changes are noticed: `recommended` asks the system, `poll` looks now and then.',
+    help: 'How changes are noticed: `recommended` asks the system, `poll` looks at intervals.',
     replacedBy: 'bundle',
   },
   'watch-config-poll-interval-seconds': {

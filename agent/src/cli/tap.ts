@@ -33,7 +33,7 @@ export const flagTable = {
   },
   meta: { type: 'boolean', short: 'm', help: 'Show with each event which component it comes from.' },
   quiet: { type: 'boolean', short: 'q', help: 'Show events only, no notices.' },
-  'duration-ms': { type: 'string', number: 'any', short: 'd', value: 'MS', help: 'End after so many milliseconds.' },
+  'duration-ms': { type: 'string', number: 'any', short: 'd', value: 'MS', help: 'End after this many milliseconds.' },
   ...clientFlags,
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags

@@ -57,7 +57,7 @@ async function listening(server: Server): Promise<Peer> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
-    socket.on('error', () => {}) // whoever asked has gone
+    socket.on('error', () => {}) // the client has gone
     socket.on('close', () => sockets.delete(socket))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

@@ -13,7 +13,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('whoever stops at a failure waits no more', async () => {
+test('a caller that stops at a failure waits no more', async () => {
   vi.useFakeTimers() // none ends by itself
   const ending = new AbortController()
   const client = { json: () => Promise.reject(new Error('not today')) } as unknown as KubeClient
@@ -23,7 +23,7 @@ test('whoever stops at a failure waits no more', async () => {
   expect(failed).toHaveBeenCalledOnce()
 })
 
-test('while it watches, the objects of the list belong to whoever took them', async () => {
+test('while it watches, the objects of the list belong to the caller that took them', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   await using api = await KubeApi.start()

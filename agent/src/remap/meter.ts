@@ -14,7 +14,7 @@ const bytesOfItem = 8
 const bytesOfField = 24
 /** Size of a concatenation itself; it also keeps both of its texts. */
 export const bytesOfJoint = 32
-/** So many bytes are worked on in about the time of a turn. */
+/** About as many bytes as are processed in the time of a turn. */
 export const bytesOfTurn = 64
 const turnShift = Math.log2(bytesOfTurn)
 

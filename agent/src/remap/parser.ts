@@ -368,7 +368,7 @@ class Parser {
     return { node: 'array', span: [open.start, close.end], items }
   }
 
-  /** Whether the `{` at hand begins an object: it is empty, or its first token is a string before `:`. */
+  /** Whether the current `{` begins an object: it is empty, or its first token is a string before `:`. */
   #isObject(): boolean {
     let at = this.#at + 1
     while (this.#tokens[at]?.type === 'newline') at++
@@ -447,7 +447,7 @@ class Parser {
     return { span: [open.start, close.end], body }
   }
 
-  /** Whether the parenthesis at hand holds expressions with ends between them. */
+  /** Whether the current parenthesis holds expressions with ends between them. */
   #isSequence(): boolean {
     let depth = 0
     for (let at = this.#at; at < this.#tokens.length; at++) {

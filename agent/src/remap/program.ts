@@ -119,7 +119,7 @@ class ProgramRuntime implements Runtime {
   readonly table: Runtime['table']
   readonly tableNames: readonly string[] | undefined
   readonly metrics: Runtime['metrics']
-  /** Secrets of the event at hand; replaced when the program changes them. */
+  /** Secrets of the current event; replaced when the program changes them. */
   secrets = noSecrets
 
   constructor(options: CompileOptions) {

@@ -13,7 +13,7 @@ import { isFailure } from './function.ts'
 import type { Program } from './program.ts'
 import { isObstacle, type Obstacle } from './statement-effects.ts'
 
-/** After so many events it is seen whether it was worth it to defer them, and if not, so many events are not deferred. */
+/** After this many events the saving is measured; if there was none, this many events are not deferred. */
 const looked = 1024
 const rested = 65_536
 /**

@@ -70,7 +70,7 @@ export const remoteWriteMetrics = defineSink({
         examples: ['{{ tags.team }}'],
       }),
     ),
-    expire_metrics_secs: seconds('A series that is idle for so long begins again at zero.', {
+    expire_metrics_secs: seconds('A series that is idle for this long begins again at zero.', {
       default: 300,
       exclusiveMinimum: 0,
     }),

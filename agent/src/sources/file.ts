@@ -51,7 +51,7 @@ export const file = defineSource({
       default: 'beginning',
     }),
     ignore_older_secs: optional(
-      seconds('Files that were not written to for so many seconds are taken as read.', {
+      seconds('Files without a write for this many seconds count as read.', {
         zero: 'lines that were written before the source found their file are not read',
         aliases: ['ignore_older'],
       }),

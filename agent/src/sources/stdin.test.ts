@@ -66,7 +66,7 @@ test('the source stops when it is asked to, with the input still open', async ()
   expect(source.events.errors).toEqual([])
 })
 
-/** Waits until so many bytes were read, and stops the source. */
+/** Waits until this many bytes were read, and stops the source. */
 async function read(source: TestSource, length: number): Promise<void> {
   await vi.waitFor(() => expect(source.events.counts.get('component_received_bytes_total')).toBe(length), 10_000)
   await source.stop()

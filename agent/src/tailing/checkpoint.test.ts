@@ -81,7 +81,7 @@ test('entries of files that are away are dropped after a minute', () => {
   expect(checkpoints.size).toBe(0)
 })
 
-test('the file is of whoever has read it last', () => {
+test('the file belongs to the tailer that read it last', () => {
   const first = load()
   expect(first.owned).toBe(true)
   const second = load()

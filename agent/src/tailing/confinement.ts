@@ -56,7 +56,7 @@ export class Confinement implements Confined {
 const dockerLog = /\/([0-9a-f]{64})\/\1-json\.log[^/]*$/
 
 /**
- * The folders of pods. The kubelet and the runtime write them, pods do not; but whoever mounts the folder of the node's logs may
+ * The folders of pods. The kubelet and the runtime write them, pods do not; but a user who mounts the folder of the node's logs may
  * put links there, which would lead to files of the agent.
  */
 export class PodLogConfinement implements Confined {

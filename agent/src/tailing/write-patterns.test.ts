@@ -232,7 +232,7 @@ const isComplete = (reader: Reader, log: Log) => reader.received.every((lines) =
 const patterns: Record<string, (log: Log, complete: () => Promise<void>, isLink: boolean) => Promise<void>> = {
   'a line every 10 ms': (log) => advance(15_000, () => log.write(1)),
   '60 lines at once every second': (log) => advance(15_000, (at) => log.write(at % 1000 === 0 ? 60 : 0)),
-  'a line now and then': (log) => advance(30_000, (at) => log.write(at % 7000 === 0 ? 1 : 0)),
+  'an occasional line': (log) => advance(30_000, (at) => log.write(at % 7000 === 0 ? 1 : 0)),
   'silence, a burst, silence, a line': async (log) => {
     await advance(3000)
     log.write(500)
@@ -248,7 +248,7 @@ const patterns: Record<string, (log: Log, complete: () => Promise<void>, isLink:
       await advance(20)
     }
   },
-  'a rotation now and then while it is written to': (log) =>
+  'an occasional rotation while it is written to': (log) =>
     advance(15_000, (at) => {
       log.write(1)
       if (at % 3700 === 3600) log.rotate()

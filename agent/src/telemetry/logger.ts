@@ -1,4 +1,4 @@
-// The agent's own log. Messages are constant sentences; facts are fields. A process has one log: whoever subscribes gets the
+// The agent's own log. Messages are constant sentences; facts are fields. A process has one log: every subscriber gets the
 // records of every logger of the process, after they were written.
 
 import { type Logger, type LoggerOptions, pino } from 'pino'

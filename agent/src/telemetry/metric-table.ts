@@ -1,5 +1,5 @@
-// Every metric of the agent with its type, help and labels. `/metrics` shows the names bare, or after `api.metric_prefix`; nothing
-// else in the house spells them but the calls that count.
+// Every metric of the agent with its type, help and labels. `/metrics` shows the names bare, or after `api.metric_prefix`; only the
+// calls that count repeat them.
 
 export type MetricType = 'counter' | 'gauge' | 'histogram'
 

@@ -51,7 +51,7 @@ export class CrashDisk implements DiskFiles {
     this.room = Number.POSITIVE_INFINITY
   }
 
-  /** Makes the folder as it may be if all ends after so many steps; gives the numbers of its files too. */
+  /** Makes the folder as a crash after this many steps may leave it; returns the numbers of its files too. */
   crashed(step: number, power: Random | undefined): { folder: string; names: Map<string, number> } {
     const names = new Map<string, number>()
     const files = new Map<number, Buffer>()

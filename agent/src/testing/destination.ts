@@ -49,7 +49,7 @@ export interface Destination extends AsyncDisposable {
   readonly requests: RecordedRequest[]
   /** Connections that were opened. */
   readonly connections: number
-  /** Resolves when so many requests have come; rejects after 10 seconds. */
+  /** Resolves when this many requests have arrived; rejects after 10 seconds. */
   received(count: number): Promise<void>
 }
 

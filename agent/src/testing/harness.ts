@@ -179,7 +179,7 @@ export interface TestSource extends AsyncDisposable {
   readonly events: RecordedEvents
   /** Everything sent so far. */
   readonly sent: (LogEvent | MetricEvent)[]
-  /** Resolves when at least so many events were sent; rejects after 10 seconds. */
+  /** Resolves when at least this many events were sent; rejects after 10 seconds. */
   received(count: number): Promise<(LogEvent | MetricEvent)[]>
   /** Asks the source to stop and waits until it has. */
   stop(): Promise<void>

@@ -30,7 +30,7 @@ interface Case {
   run(batches: Iterable<string[]>, look: () => void): Promise<number>
 }
 
-/** Pieces of a longer text each, as values of events are: whoever keeps a piece must not keep the text. */
+/** Pieces of a longer text each, as values of events are: a component that keeps a piece must not keep the text. */
 const value = (index: number, length: number) =>
   JSON.parse(JSON.stringify(`${index}-`.padEnd(2 * length, 'xyz0'))).slice(0, length) as string
 

@@ -28,6 +28,11 @@ test.each([
   ['a block comment', '/**\n * One.\n * Who asks waits.\n */\nexport {}\n', 3, 'Who asks waits.'],
   ['a text', "export const a = 'It cannot be had.'\n", 1, 'be had.'],
   ['a text with an expression', 'export const a = (x: string) => `no $' + '{x} shall pass`\n', 1, 'shall pass'],
+  ['an actor without a name', '// It is for whoever reads it.\nexport {}\n', 1, 'whoever reads it.'],
+  ['the current one', '// It keeps the line at hand.\nexport {}\n', 1, 'at hand.'],
+  ['an interval', '// It looks now and then.\nexport {}\n', 1, 'now and then.'],
+  ['a record', '// It takes note of the end.\nexport {}\n', 1, 'takes note of the end.'],
+  ['a time', '// It is kept for so long.\nexport {}\n', 1, 'for so long.'],
   ['a name', 'export const findingTold = 1\n', 1, 'Told'],
   ['a private name', 'export class A {\n  #told = 1\n}\n', 2, 'told'],
 ])('%s', (_, source, line, found) => {
@@ -45,6 +50,7 @@ test.each([
 test.each([
   ['a question', '// Why? What is missing?\n// Then it ends.\nexport {}\n'],
   ['a word in another', "export const a = 'recommended, storytelling, Marshall'\n"],
+  ['a comparison', '// It waits as long as it is open, and takes so much that others wait.\nexport {}\n'],
   ['a clause inside of a sentence', '// It keeps what is read, and who asked.\nexport {}\n'],
   ['a name with the word in another', 'export const amendment = 1\n'],
 ])('%s is good English', (_, source) => {

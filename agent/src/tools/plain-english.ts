@@ -31,6 +31,11 @@ const words: readonly Rule[] = [
   { pattern: /(?<![a-z])mend(?:s|ed|ing)?(?![a-z])/gi, instead: 'fix or repair' },
   { pattern: /\b(?:be|been|is|are|was|were) had\b/gi, instead: 'is available, or a verb that says how it is obtained' },
   { pattern: /\bfor want of\b/gi, instead: 'without, or because … is missing' },
+  { pattern: /(?<![a-z])whom?ever(?![a-z])/gi, instead: 'the name of the actor' },
+  { pattern: /\bat hand\b/gi, instead: 'current, or available' },
+  { pattern: /\bnow and then\b/gi, instead: 'regularly, sometimes, or at intervals' },
+  { pattern: /\btak(?:e|es|en|ing) note of\b/gi, instead: 'record' },
+  { pattern: /\b(?:for|after|within) so (?:long|many)\b/gi, instead: 'for this long, after this many' },
 ]
 
 /** A sentence whose subject is a clause. Questions may open so, and titles of questions that people have. */

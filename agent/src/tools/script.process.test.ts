@@ -1,4 +1,4 @@
-// The scripts of the repository as whoever works on it calls them wrongly.
+// The scripts of the repository, called with mistakes.
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

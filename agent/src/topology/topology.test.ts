@@ -473,7 +473,7 @@ test('with drop_newest a hanging sink never holds anybody', async () => {
   for (let round = 0; round < 5; round++) expect(feed('in').send(...messages(10))).toBeUndefined()
   expect(collector('fast').messages).toHaveLength(50)
   expect(running.metrics.sum('buffer_discarded_events_total', { component_id: 'slow', intentional: 'true' })).toBe(30)
-  // Whoever adds up what components drop finds these events, too.
+  // The sum of what components drop includes these events.
   expect(running.metrics.sum('component_discarded_events_total', { component_id: 'slow', intentional: 'true' })).toBe(
     30,
   )

@@ -200,7 +200,7 @@ class Remap {
   readonly #splice: Splice | undefined
   readonly #options: RemapOptions
   readonly #context: TransformContext
-  // Of the batch at hand.
+  // State of the current batch.
   #errors = 0
   #aborts = 0
   #lastError: RemapError | undefined
@@ -213,7 +213,7 @@ class Remap {
   #asText = 0
   /** How many events may leave by `dropped`; all if undefined. */
   readonly #leaving: TokenBucket | undefined
-  /** Of the event at hand: what the fields that the program may change were. */
+  /** Old values of the fields of the current event that the program may change. */
   readonly #before: (Value | undefined)[] = []
 
   constructor(program: Program | RemoteProgram, options: RemapOptions, context: TransformContext) {
@@ -279,7 +279,7 @@ class Remap {
           this.#run(program, event, kept)
         },
         (end) => {
-          // Whoever wants the event gets it as an object, by a run.
+          // A consumer of the event gets it as an object, by a run.
           const failure = end as RemapError
           if (!isEnd || failure.outcome !== 'abort') return false
           this.#asBytes++

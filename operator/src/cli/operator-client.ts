@@ -195,11 +195,11 @@ function objectIn(text: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
-    return {} // words of whoever stands between
+    return {} // words of a proxy between
   }
 }
 
-/** Ctrl-C, or the end of whoever reads the output, ends it in order. */
+/** Ctrl-C, or the end of the reader of the output, ends it in order. */
 export function stopped(): AbortSignal {
   const closed = new AbortController()
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

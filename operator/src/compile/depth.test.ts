@@ -44,7 +44,7 @@ test.each([500, 5_000, 50_000])('%i levels are refused everywhere, with one clea
       return []
     }
     expect(await validate(pipelineKind, object, undefined, judge)).toMatchObject({ allowed: false })
-    // Whoever has it may change it to something that can be read.
+    // Its owner may change it to a value that can be read.
     expect(await validate(sinkKind, pipeline({}), object, judge)).toMatchObject({ allowed: true })
     expect(judged).toHaveLength(1)
     const job = {

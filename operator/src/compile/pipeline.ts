@@ -1,5 +1,5 @@
 // One Pipeline and what it refers to, in; its components with concrete inputs, or every problem with its place, out. Pure: the
-// same resources give the same result, whoever compiles them. The agent's own library checks the options (check.ts);
+// same resources give the same result in every program. The agent's own library checks the options (check.ts);
 // the stages here know only resources: references, grants, secrets, names, and the rules for tenants. Each takes the results of
 // earlier ones and reports its problems.
 
@@ -141,7 +141,7 @@ function addSource(context: OptionsContext, spec: Table, entry: Entry, found: Re
     return
   }
   refuseSelectors(scope, entry, found, report)
-  // Whoever wrote the options, a Pipeline of a namespace reads no other (T3).
+  // Even with options of another author, a Pipeline of a namespace reads no other (T3).
   const isBound = name === 'orchestrator_events' && !scope.isCluster
   const bound = isBound ? { namespaces: [scope.pipeline.namespace] } : {}
   const id = scope.idOf(entry.name)

@@ -218,7 +218,7 @@ test('what an operator was compiling when it ended is compiled last, and the sec
   expect(accepted).toMatchObject({ status: 'False', message: expect.stringContaining('an operator has ended twice') })
 })
 
-test('a compile opens no file but those of the program, whoever asks', async () => {
+test('a compile opens no file but those of the program, for any input', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'penstock-pool-'))
   try {
     const file = join(folder, 'schema.desc')

@@ -1,5 +1,5 @@
 // Values of Secrets and ConfigMaps in options: found on the parsed tree, replaced by a place that names a key, and put in again by
-// whoever holds the values. No value passes through the compile step.
+// the part that holds the values. No value passes through the compile step.
 
 import { secretMarker } from '@penstock/agent/bundle'
 import { findComponent, optionsOf } from '@penstock/agent/config'

@@ -48,7 +48,7 @@ import { internalError } from './internal-error.ts'
 import { changedIn, forgetRevisions, fragmentsIn, valueKeys, wantedIn } from './revisions.ts'
 import { type AgentNode, policyOf } from './rollout-plan.ts'
 
-/** A pass waits so long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
+/** A pass waits this long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
 const debounceMs = 1000
 
 export interface AgentControllerOptions {

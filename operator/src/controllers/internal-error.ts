@@ -1,4 +1,4 @@
-// An error that nobody expected, as a condition. It is the operator's own fault, and whoever waits for a verdict must see it.
+// An error that nobody expected, as a condition. It is the operator's own fault, and a user who waits for a verdict must see it.
 
 import { errorText } from '@penstock/agent/errors'
 import type { ConditionType, Finding } from '../api/conditions.ts'

@@ -406,7 +406,7 @@ export class PipelineController implements AsyncDisposable {
         await this.#lastGood.drop(id, signal)
         return undefined
       }
-      // What is missing may come back soon; for so long the last good version goes on.
+      // The missing object may return soon; until then the last good version continues.
       if (accepted.status !== 'False' && resolved.status === 'False') {
         const leftMs = this.#graceLeftMs(pipeline)
         if (leftMs <= 0) {

@@ -4,7 +4,7 @@ import type { Candidate, Revision } from '@penstock/agent/bundle'
 import type { Delivered, KnownRevision } from '../fleet/delivery.ts'
 import type { Fragment } from '../render/fragment.ts'
 
-/** The pipelines of a revision; none where its content is not at hand. */
+/** The pipelines of a revision; none if its content is not available. */
 export function fragmentsIn(
   delivered: Pick<Delivered, 'revisions'>,
   revision: Revision | Candidate | undefined,

@@ -68,10 +68,10 @@ export interface AgentNode {
   readonly crashed: boolean
 }
 
-/** New Pipelines count as in force after so long. An agent that never ends to load them would keep them in question for ever. */
+/** New Pipelines count as in force after this time, because an agent may never finish loading them. */
 const maxArrivalMs = 300_000
 
-/** An agent that reports for so long that it waits for parts of the candidate will not get them by waiting. */
+/** An agent that reports for this long that it waits for parts of the candidate will not get them by waiting. */
 export const maxWaitMs = 120_000
 
 export interface TriedRevision {

@@ -99,7 +99,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
         cache.subscribe(({ type, object }) => {
           const key = `${kind.kind} ${keyOf(object)}`
           if (type === 'deleted') this.#forget(key, object)
-          // A status that is not as we said, whoever changed it, is put right.
+          // A status that another client has changed is corrected.
           else if (this.#reports.has(reportKey(key, object))) this.#controller.add(key, 'resync')
         }),
       )

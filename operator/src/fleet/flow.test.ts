@@ -4,7 +4,7 @@ import { causeOf, Flow, flowWindowMs, steady, steadyLag } from './flow.ts'
 const start = 1_800_000_000_000
 const lateMs = 36_000
 
-/** An agent that has so many events a second, and reports at times that are not quite regular. */
+/** An agent that has this many events a second, and reports at times that are not quite regular. */
 function report(flow: Flow, agents: number, perSecond: number, from: number, to: number, seen: (now: number) => void) {
   const last = Array.from({ length: agents }, (_, agent) => from - agent * 700)
   for (let now = from; now <= to; now += 1000) {

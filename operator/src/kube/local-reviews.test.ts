@@ -115,7 +115,7 @@ test('a token of a pod says who it is, and which pod and node', async () => {
       'authentication.kubernetes.io/node-name': ['node-1'],
     },
   })
-  // One for the API server is for whoever asks as the API server would.
+  // A token for the audience of the API server is valid for callers that ask for no other.
   expect(await reviews.userOf(await token({}))).toMatchObject({ username: 'system:serviceaccount:shop:agent' })
   expect(await reviews.userOf(bound)).toBeUndefined()
 })

@@ -134,7 +134,7 @@ export class LocalReviews implements Reviews {
       return await verify(await this.#known())
     } catch (error) {
       if (!(error instanceof errors.JOSEError)) throw error
-      // Signed by a key that was not there when the keys were read: they are exchanged now and then.
+      // Signed by a key that was not there when the keys were read: they are exchanged regularly.
       if (!(error instanceof errors.JWKSNoMatchingKey) || !this.#mayRenew()) return undefined
     }
     try {
@@ -152,7 +152,7 @@ export class LocalReviews implements Reviews {
     return this.#read().catch(() => known)
   }
 
-  /** Whoever sends tokens of unknown keys must not make us ask for each. */
+  /** Tokens of unknown keys must not cause a request each. */
   #mayRenew(): boolean {
     return performance.now() - this.#askedAt >= (this.#options.renewMs ?? 30_000)
   }

@@ -206,7 +206,7 @@ export class OperatorCertificate {
 }
 
 /**
- * A server that shows the newest certificate to whoever connects, and nothing before there is one; open connections go on. With
+ * A server that shows the newest certificate to every client, and nothing before there is one; open connections go on. With
  * `clientAuthority` it asks clients for a certificate; the listener decides about those that have none.
  */
 export function secureServer(
@@ -323,7 +323,7 @@ function applySecret(context: OperatorContext, name: string, type: string, value
   })
 }
 
-/** `caBundle` of our webhooks: a field of its own manager, so that whoever has installed them sees no difference. */
+/** `caBundle` of our webhooks: a field of its own manager, so that the tool that installed them sees no difference. */
 async function trustAuthority(context: OperatorContext, ca: string): Promise<void> {
   const caBundle = Buffer.from(ca).toString('base64')
   const types: ResourceType[] = [validatingWebhookConfigurationType, mutatingWebhookConfigurationType]

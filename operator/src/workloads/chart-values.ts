@@ -76,7 +76,7 @@ const chartValues: readonly ChartValue[] = [
     'tenantAgents.enabled',
     false,
     flag,
-    'Whether Agents of mode Aggregator and Sidecar work in every namespace. The operator then may create pods and read and write Secrets in all namespaces, kube-system too: whoever controls the operator controls the cluster. A RoleBinding in each namespace that wants Agents grants less: guide, rights.',
+    'Whether Agents of mode Aggregator and Sidecar work in every namespace. The operator then may create pods and read and write Secrets in all namespaces, kube-system too: control over the operator is control over the cluster. A RoleBinding in each namespace that wants Agents grants less: guide, rights.',
   ),
   value(
     'secrets.mode',

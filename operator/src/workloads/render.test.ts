@@ -274,38 +274,42 @@ test('agents of nodes do not read the logs of agents', () => {
   expect(set?.['selector']?.['matchLabels']).not.toHaveProperty(['penstock.dev/exclude'])
 })
 
-test.skipIf(process.getuid?.() !== 0)('the data folder goes over to whoever runs the agent, and back', async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'hand-over-'))
-  try {
-    // As an agent leaves it: folders that nobody else may look into.
-    for (const name of ['pods', 'pods/deep']) await mkdir(join(folder, name), { mode: 0o700 })
-    await writeFile(join(folder, 'pods/deep/position'), '', { mode: 0o600 })
-    await symlink('/etc/passwd', join(folder, 'link'))
-    const paths = async () => ['.', ...(await readdir(folder, { recursive: true }))].map((name) => join(folder, name))
-    const owners = async () => new Set(await Promise.all((await paths()).map(async (path) => (await lstat(path)).uid)))
-    const handOver = async (runAsRoot: boolean) => {
-      const set = of(renderWorkloads(node({ node: { runAsRoot } }), input), 'DaemonSet')
-      const pod = set['spec']?.['template']?.['spec'] as unknown as PodWithInit
-      const [{ command, securityContext }] = pod.initContainers
-      const rights = ['-all', ...securityContext.capabilities.add.map((name) => `+${name.toLowerCase()}`)].join()
-      const here = command.slice(1).map((arg) => (arg === '/var/lib/penstock' ? folder : arg))
-      await promisify(execFile)('setpriv', [`--bounding-set=${rights}`, process.execPath, ...here])
+test.skipIf(process.getuid?.() !== 0)(
+  'the data folder changes its owner to the user of the agent, and back',
+  async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'hand-over-'))
+    try {
+      // As an agent leaves it: folders that nobody else may look into.
+      for (const name of ['pods', 'pods/deep']) await mkdir(join(folder, name), { mode: 0o700 })
+      await writeFile(join(folder, 'pods/deep/position'), '', { mode: 0o600 })
+      await symlink('/etc/passwd', join(folder, 'link'))
+      const paths = async () => ['.', ...(await readdir(folder, { recursive: true }))].map((name) => join(folder, name))
+      const owners = async () =>
+        new Set(await Promise.all((await paths()).map(async (path) => (await lstat(path)).uid)))
+      const handOver = async (runAsRoot: boolean) => {
+        const set = of(renderWorkloads(node({ node: { runAsRoot } }), input), 'DaemonSet')
+        const pod = set['spec']?.['template']?.['spec'] as unknown as PodWithInit
+        const [{ command, securityContext }] = pod.initContainers
+        const rights = ['-all', ...securityContext.capabilities.add.map((name) => `+${name.toLowerCase()}`)].join()
+        const here = command.slice(1).map((arg) => (arg === '/var/lib/penstock' ? folder : arg))
+        await promisify(execFile)('setpriv', [`--bounding-set=${rights}`, process.execPath, ...here])
+      }
+      for (const path of await paths()) if (!path.endsWith('link')) await chown(path, 1000, 0)
+      await handOver(true)
+      expect(await owners()).toEqual(new Set([0]))
+      await handOver(false)
+      expect(await owners()).toEqual(new Set([1000]))
+      // One that was ended in the middle.
+      await chown(join(folder, 'pods/deep'), 0, 0)
+      await handOver(false)
+      expect(await owners()).toEqual(new Set([1000]))
+      expect((await lstat('/etc/passwd')).uid).toBe(0)
+      expect((await lstat(folder)).mode & 0o777).toBe(0o750)
+    } finally {
+      await rm(folder, { recursive: true })
     }
-    for (const path of await paths()) if (!path.endsWith('link')) await chown(path, 1000, 0)
-    await handOver(true)
-    expect(await owners()).toEqual(new Set([0]))
-    await handOver(false)
-    expect(await owners()).toEqual(new Set([1000]))
-    // One that was ended in the middle.
-    await chown(join(folder, 'pods/deep'), 0, 0)
-    await handOver(false)
-    expect(await owners()).toEqual(new Set([1000]))
-    expect((await lstat('/etc/passwd')).uid).toBe(0)
-    expect((await lstat(folder)).mode & 0o777).toBe(0o750)
-  } finally {
-    await rm(folder, { recursive: true })
-  }
-})
+  },
+)
 
 test('every slot of the bundle is mounted from the start, and optional', () => {
   const pod = of(renderWorkloads(node(), input), 'DaemonSet')['spec']?.['template']?.['spec'] as Deep

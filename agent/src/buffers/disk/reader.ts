@@ -83,7 +83,7 @@ export class SegmentReader {
     this.#startOffset = offset
   }
 
-  /** The next record that is whole; undefined while there is none at hand. */
+  /** The next record that is whole; undefined while none is available. */
   next(): ReadRecord | undefined {
     for (;;) {
       if (this.#loading !== undefined) return undefined
@@ -152,7 +152,7 @@ export class SegmentReader {
     this.#damagedAt = undefined
   }
 
-  /** Passes over what is no record, as far as the bytes at hand go. */
+  /** Skips bytes that are not a record, as far as the bytes read so far go. */
   #search(segment: Segment): void {
     this.#damagedAt ??= this.#offset
     const at = findHeader(this.#window.subarray(0, this.#length), this.#offset - this.#from + 8, segment.sequence)

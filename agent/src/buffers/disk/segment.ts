@@ -1,5 +1,5 @@
 // The files that hold the records of a buffer, oldest first: `buffer-data-<n>.dat`, where n is the sequence number modulo 65536.
-// Segments are looked at here without a change; whoever opens a buffer decides what to do about what was found.
+// Segments are looked at here without a change; the code that opens a buffer decides about the findings.
 
 import { join } from 'node:path'
 import { PenstockError } from '../../errors.ts'

@@ -9,7 +9,7 @@ import type { Progress } from './progress.ts'
 import type { Unwritten } from './record-state.ts'
 import type { SegmentStore } from './store.ts'
 
-/** Events may be unsynced for so long, unless the disk is slower; then no more are accepted. */
+/** Longest time that events may be unsynced, unless the disk is slower; after it, no more are accepted. */
 const syncMs = 500
 /** Events within a moment are synced together, also after a long time without any. */
 const minSyncMs = 20

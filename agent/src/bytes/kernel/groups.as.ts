@@ -82,7 +82,7 @@ function hashOf(from: i32, length: i32): u32 {
 }
 
 /**
- * Joins the groups at hand with those of `joined`: lines stay together that are so in both. Lines that have no such member are alike.
+ * Joins the current groups with those of `joined`: lines stay together that are so in both. Lines that have no such member are alike.
  * @param by whether they are those of the member that was grouped last, of the stream, or of the second
  */
 export function join(by: i32, count: i32): void {

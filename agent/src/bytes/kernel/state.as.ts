@@ -1,4 +1,4 @@
-// What the kernel knows of the lines and names at hand, beside its memory.
+// The kernel's state for the current lines and names, beside its memory.
 
 /** Number of known names, and the last event that was looked at: both belong to the names. */
 export let keyCount: i32 = 0

@@ -63,7 +63,7 @@ export class EntryWriter {
   readonly #hiddenTimestamp: string | undefined
   readonly #streams = new BoundedMap<Stream>(keptStreams)
   readonly #supplied: SuppliedInstants
-  /** The event at hand. */
+  /** The current event. */
   #event: LogEvent | undefined
   /** Templates that could not be rendered for it. */
   #misses = 0

@@ -1,5 +1,5 @@
 // One connection to a broker: the handshake, questions and their answers, keep-alive, and what the broker says to producers.
-// A connection that fails once is over; whoever uses it hears of it and opens another.
+// A connection that fails once is closed; its user is notified and opens another.
 
 import type { Socket } from 'node:net'
 import { timeoutSignal, timerMs } from '../../clock.ts'

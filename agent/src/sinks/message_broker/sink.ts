@@ -442,7 +442,7 @@ export class BrokerSink implements Sink {
 
   readonly #abandon = (): void => {
     for (const producer of this.#producers.values()) producer.abandon()
-    void this.#spec.cluster.close() // never rejects; whoever waits for a broker waits no more
+    void this.#spec.cluster.close() // never rejects; waits for a broker end
   }
 }
 

@@ -67,7 +67,7 @@ export const podLogOptions = {
     { default: 60000, minimum: 1, means: { tenantMinimum: 1000 } },
   ),
   ignore_older_secs: optional(
-    uint('Files that were not written to for so many seconds are taken as read.', {
+    uint('Files without a write for this many seconds count as read.', {
       zero: 'lines that were written before the source found their file are not read',
       aliases: ['ignore_older'],
     }),

@@ -1,5 +1,5 @@
 // What is known about pods, namespaces and the node. Pods are found by the name of their log folder. Objects here are replaced,
-// never changed, so that whoever made something from one sees by its identity whether it is out of date.
+// never changed, so the identity of an object shows whether data derived from it is out of date.
 
 import type { ValueObject } from '../../event/value.ts'
 import type { KubeObject } from '../../kube/watch.ts'

@@ -29,7 +29,7 @@ export interface SeenSecrets {
 }
 
 export interface SecretsPlan {
-  /** Revisions that stay at hand. */
+  /** Revisions that stay available. */
   readonly kept: ReadonlySet<string>
   readonly values: readonly Contents[]
   readonly shards: readonly Contents[]
@@ -48,7 +48,7 @@ export function planSecrets(
   const history = record.history.filter(isGood).map(({ revision }) => revision)
   const kept = new Set([...wanted, ...seen.running, ...history])
 
-  // Values: all that the revisions at hand refer to, old ones as they are.
+  // Values: all that the available revisions refer to, old ones unchanged.
   const values = picked(valueKeys(delivered, [...kept]), (key) => seen.value(key) ?? oldValues.data(key))
   const named = picked(valueKeys(delivered, wanted), (key) => values.get(key))
   // A pod that has not reported may need any of the old ones.

@@ -73,7 +73,7 @@ export function triedOf({ candidate, record }: Pick<RolloutState, 'candidate' | 
   return { rev, percent, salt, step: record.step ?? 0, since: at(record.since), begun: at(record.begun) }
 }
 
-/** For so long a Pipeline that all agents have got at once is under suspicion. */
+/** For this long, a Pipeline that all agents have got at once is under suspicion. */
 const addedMs = 300_000
 /** The record is an annotation. */
 const maxAdded = 500

@@ -1,4 +1,4 @@
-// Sources and Sinks that Pipelines share: what is wrong with them, whoever uses them, and who does.
+// Sources and Sinks that Pipelines share: their own mistakes, independent of their users, and who uses them.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import type { Kind } from '../../api/kinds.ts'
@@ -43,7 +43,7 @@ export class SharedObjects {
     })
   }
 
-  /** What is wrong with it, whoever uses it; found once for each version of it and of the policy. */
+  /** Its own mistakes, independent of its users; found once for each version of it and of the policy. */
   async #verdict(key: string, object: Source): Promise<Verdict> {
     const alone = plain(object)
     const job = await this.#gathered.jobOf(sharedPipeline(resourceOf(alone)), this.#context.signal)

@@ -54,7 +54,7 @@ export function flowingNow(
   if (lag.seconds >= (known?.reason === 'Lagging' ? laggingUntil : laggingFrom)) {
     return finding('False', 'Lagging', laggingText(object, lag))
   }
-  // Where events come, or are sent, now and then, a report without any is no news.
+  // If events arrive, or are sent, only occasionally, a report without any is no news.
   if (hasDelivered) return finding('True', 'Flowing', 'Events are delivered.')
   if (silent) return finding('Unknown', 'NoData', 'Events were read, and none has been delivered yet.')
   if (eventsIn === 0 && (flow?.figures(now).eventsIn ?? 0) === 0) return finding('Unknown', 'NoData', nothingRead)

@@ -345,7 +345,7 @@ const dummy: Plugin<SourcePart> = {
     interval_sec: {
       how: '`interval`',
       unless: /^(?!0$)/,
-      reason: 'Fluent Bit makes so many records at once, and the source one after another',
+      reason: 'Fluent Bit makes this many records at once, and the source one after another',
       nearest: 'Set `interval` of the source.',
     },
     copies: {

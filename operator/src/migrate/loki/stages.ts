@@ -135,7 +135,7 @@ const regex: Stage = {
   },
 }
 
-/** Fields of a template: the value at hand, the line, and the extracted values. */
+/** Fields of a template: the current value, the line, and the extracted values. */
 const templateFields = (value: string) => (name: string) =>
   name === 'Value' ? value : name === 'Entry' ? lineText : extracted(name)
 

@@ -144,7 +144,7 @@ class Conversion {
       const reason = 'agents serve their own metrics at /metrics'
       this.#gap(exporter.root, ['sinks', exporter.id], exporter.id, reason, 'Let your scraper read the agents.', true)
     }
-    // Whoever feeds nothing else goes, too.
+    // A component that feeds nothing else is removed, too.
     for (let size = -1; size !== found.size; ) {
       size = found.size
       for (const old of this.#olds) {

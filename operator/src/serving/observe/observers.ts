@@ -1,6 +1,6 @@
 // `/v1/tap` and `/v1/top`: people who look at Pipelines while they run. Each says who they are by a token; the API server says whether
 // they may create `pipelines/tap`, or get `pipelines`. Answers are lines of JSON while they listen, bounded in rate, size and time;
-// whoever reads too slowly misses something, and nobody else waits for them.
+// a reader that is too slow misses events, and no other waits for it.
 
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'

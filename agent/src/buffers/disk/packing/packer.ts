@@ -24,7 +24,7 @@ let records = 0
 /** Packs the events of one record after the other. */
 export class Packer {
   // Open to generated code, as are `room`, `longText`, `collect` and `value`.
-  /** Values, of which so many bytes are there; blocks of text lie behind them. There are none between records. */
+  /** Values, with this many bytes in use; blocks of text lie behind them. Empty between records. */
   values: Buffer = none
   #view: DataView = viewOf(none)
   at = 0

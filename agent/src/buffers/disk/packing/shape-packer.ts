@@ -34,12 +34,12 @@ export function shapePacker(shape: Shape): ShapePacker {
 
 /** Objects of a shape in a record after which a member that was never the same is taken for one that never is, */
 const oftenEnough = 16
-/** and is not compared in so many records: comparing long texts costs more than packing them. */
+/** and is not compared in this many records: comparing long texts costs more than packing them. */
 const recordsUnlike = 15
 
-// What was last is noted when the member has been packed: objects of the shape may be nested in each other, and whoever reads
-// knows the member only then. Nothing is compared before the first object of a record is packed, instead of with a value that
-// stands for nothing: comparing only strings with strings is what makes it cheap.
+// The last value is recorded after the member has been packed: objects of the shape may be nested in each other, and the reader knows the
+// member only then. The first object of a record is compared with nothing, rather than with a placeholder: comparing only strings with
+// strings makes it cheap.
 function compilePack(names: readonly string[]): { pack: PackMembers; reset: () => void } {
   const each = names.map(
     (name, index) => `value = fields[${JSON.stringify(name)}]
