@@ -67,6 +67,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'topology/run.ts transforms',
   ],
   'one program, pattern, batch or message, whose size is bounded': [
+    'sinks/file/parts.ts #parts', // of one batch
     'remap/compile/generation.ts kept',
     'formats/grok.ts #fieldCounts',
     'formats/json-forms.ts #seen',

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.ts'
 import { ownerOf } from '../config/graph.ts'
 import { type Lane, lanesOf } from '../config/lanes.ts'
 import { loadedConfig } from './loaded-config.ts'
-import { configFlags } from './run.ts'
+import { configFlags } from './run-flags.ts'
 
 export const flags = {
   ...configFlags,

@@ -3,7 +3,7 @@
 import { expect, expectTypeOf, test } from 'vitest'
 import type { BundleFlags } from '../bundle/mode.ts'
 import { type Flag, parseFlags } from '../command-line/flags.ts'
-import { flagTable } from './run.ts'
+import { flagTable } from './run-flags.ts'
 
 type Table = typeof flagTable
 /** Flags that have no effect without a bundle. */

@@ -4,7 +4,7 @@ import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { runUnitTests } from '../config/unit-tests.ts'
 import { loadedConfig } from './loaded-config.ts'
-import { configFlags } from './run.ts'
+import { configFlags } from './run-flags.ts'
 
 export const flags = {
   ...configFlags,

@@ -25,7 +25,7 @@ import {
 } from '../topology/build.ts'
 import { checkHealth } from '../topology/healthchecks.ts'
 import { type ConfigFlagValues, loadOptions } from './loaded-config.ts'
-import { configFlags } from './run.ts'
+import { configFlags } from './run-flags.ts'
 
 export const flags = {
   ...configFlags,
