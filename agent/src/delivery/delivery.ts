@@ -158,7 +158,10 @@ export class Delivery {
     const backoff = new Backoff(this.#options.retry)
     let request = first
     for (;;) {
+      // A request has its slot while it is compressed, so that none behind it goes before it.
+      if (request.compressing !== undefined) await request.compressing
       if (this.#abandoning.aborted) return this.#discardAbandoned(request)
+      if (request.problem !== undefined) return this.#giveUp(request, compressionFailure(request), 'rejected')
       const attempt = this.#tooLarge(request) ?? (await this.#try(request))
       switch (attempt.outcome) {
         case 'delivered':
@@ -314,6 +317,11 @@ export class Delivery {
       for (const wake of this.#drainers.splice(0)) wake()
     }
   }
+}
+
+/** Why a request cannot be sent whose body could not be compressed: another attempt would get the same bytes. */
+export function compressionFailure({ bodyBytes, problem }: Request): Failure {
+  return { type: 'encoder_failed', fields: { error: problem, body_bytes: bodyBytes } }
 }
 
 function loadOf(attempt: Attempt): AttemptResult {

@@ -150,7 +150,12 @@ export type Assemble = (
 /** A finished request. `payload` is what is sent, however often. */
 export interface Request {
   readonly key: string
+  /** Empty until it is compressed. */
   readonly payload: Buffer
+  /** Resolves when the payload is there, or `problem` says why there is none; undefined once that is so. It never rejects. */
+  readonly compressing: Promise<void> | undefined
+  /** Why the body could not be compressed: nothing can be sent then. */
+  readonly problem: unknown
   readonly count: number
   readonly bytes: number
   /** Size before compression. */
@@ -179,8 +184,15 @@ const maxWritten = 64 * 1024
 export interface Codec {
   /** The bytes as they are sent. Gives the same buffer if nothing is to be done. */
   compress(body: Buffer): Buffer
+  /**
+   * The same on another thread; undefined if `compress` is to be used. The body must not change before the promise settles.
+   * Senders that need the payload at once leave it out.
+   */
+  readonly compressAside?: ((body: Buffer) => Promise<Buffer> | undefined) | undefined
   decompress(payload: Buffer): Buffer
 }
+
+const nothing = Buffer.alloc(0)
 
 /** Turns an open request into a finished one. */
 export function sealRequest(open: OpenRequest, pool: BodyPool, codec: Codec, assemble: Assemble): Request {
@@ -189,7 +201,9 @@ export function sealRequest(open: OpenRequest, pool: BodyPool, codec: Codec, ass
 
 class SealedRequest implements Request {
   readonly key: string
-  readonly payload: Buffer
+  payload: Buffer = nothing
+  compressing: Promise<void> | undefined
+  problem: unknown
   readonly count: number
   readonly bytes: number
   readonly bodyBytes: number
@@ -198,6 +212,8 @@ class SealedRequest implements Request {
   readonly origin: { halvings: number }
   readonly #open: OpenRequest
   #body: Body | undefined
+  /** Whether nobody needs the bytes any more. */
+  #isOver = false
   readonly #pool: BodyPool
   readonly #codec: Codec
   readonly #assemble: Assemble
@@ -219,12 +235,29 @@ class SealedRequest implements Request {
     this.#pool = pool
     this.#codec = codec
     this.#assemble = assemble
+    this.#body = open.body
     const view = open.body.view()
     this.bodyBytes = view.length
-    this.payload = codec.compress(view)
+    try {
+      const aside = codec.compressAside?.(view)
+      if (aside === undefined) this.#compressed(codec.compress(view), view)
+      else this.compressing = aside.then((payload) => this.#compressed(payload, view), this.#failed)
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #compressed(payload: Buffer, body: Buffer): void {
+    this.payload = payload
+    this.compressing = undefined
     // Compressed, the body is free at once; the rare part is cut from what decompression gives back.
-    if (this.payload === view) this.#body = open.body
-    else pool.give(open.body)
+    if (payload !== body || this.#isOver) this.#giveBody()
+  }
+
+  readonly #failed = (error: unknown): void => {
+    this.problem = error
+    this.compressing = undefined
+    if (this.#isOver) this.#giveBody()
   }
 
   halves(): readonly [Request, Request] {
@@ -258,7 +291,7 @@ class SealedRequest implements Request {
   }
 
   #source(): Buffer {
-    return this.#body === undefined ? this.#codec.decompress(this.payload) : this.payload
+    return this.#body?.view() ?? this.#codec.decompress(this.payload)
   }
 
   #part(source: Buffer, positions: ArrayLike<number>): Request {
@@ -277,7 +310,13 @@ class SealedRequest implements Request {
     this.owners.release(status)
   }
 
+  /** Another thread may still read the body: then it goes back when that thread is done. */
   #free(): void {
+    this.#isOver = true
+    if (this.compressing === undefined) this.#giveBody()
+  }
+
+  #giveBody(): void {
     if (this.#body !== undefined) this.#pool.give(this.#body)
     this.#body = undefined
   }

@@ -12,7 +12,7 @@ import { type Attempt, type Call, Delivery, withTimeout } from '../delivery/deli
 import { Endpoints } from '../delivery/endpoints.ts'
 import { LineTarget } from '../delivery/line-target.ts'
 import { RateLimit } from '../delivery/rate-limit.ts'
-import { type Assemble, type OpenRequest, type Request, sealRequest } from '../delivery/request.ts'
+import { type Assemble, type Codec, type OpenRequest, type Request, sealRequest } from '../delivery/request.ts'
 import { PenstockError } from '../errors.ts'
 import type { Batch } from '../event/batch.ts'
 import type { BodyPool } from '../event/body.ts'
@@ -34,6 +34,7 @@ import {
   transportFields,
 } from './client.ts'
 import { compileCompression } from './compression.ts'
+import { cpuLimit } from './cpu-limit.ts'
 
 /** Options that the shared part reads; a sink passes its own. */
 export interface HttpSinkOptions {
@@ -85,7 +86,7 @@ export interface HttpSinkSpec {
   readonly keepOfAnswer?: number
   readonly sign?: Sign | undefined
   /** Whether the body is compressed by the sink itself: `compression` is then not applied. */
-  readonly codec?: { compress(body: Buffer): Buffer; decompress(payload: Buffer): Buffer }
+  readonly codec?: Codec
   /** How endpoints that fail are left alone, if there are several. */
   readonly distribution?: { readonly retry_initial_backoff_secs: number; readonly retry_max_duration_secs: number }
   /** Checks the destination by requests to it; throws a PenstockError if it is not usable. */
@@ -234,6 +235,13 @@ class HttpSink implements AskingSink {
     const compression = compileCompression(options.compression)
     this.#contentEncoding = spec.codec === undefined ? compression.contentEncoding : undefined
     const codec = spec.codec ?? compression
+    if (this.#contentEncoding !== undefined) {
+      const isAside = compression.compressAside !== undefined
+      context.logger.debug(
+        { algorithm: compression.algorithm, cpu_limit: cpuLimit() },
+        isAside ? 'Other threads compress large bodies.' : 'The main thread compresses bodies.',
+      )
+    }
 
     const { call, concurrency } = this.#route(urls)
     // Wrong addresses and credentials are reported at start.

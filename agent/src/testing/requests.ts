@@ -1,16 +1,20 @@
 // Requests for tests of delivery: bodies are texts of one letter for each event.
 
-import { framed, OpenRequest, type Request, sealRequest } from '../delivery/request.ts'
+import { type Codec, framed, OpenRequest, type Request, sealRequest } from '../delivery/request.ts'
 import { BodyPool } from '../event/body.ts'
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 
-const plain = { compress: (body: Buffer) => body, decompress: (payload: Buffer) => payload }
+const plain: Codec = { compress: (body: Buffer) => body, decompress: (payload: Buffer) => payload }
 
 /** A request with an event for each letter, all of one finalizer. */
-export function fakeRequest(letters = 'a', finalized: (status: BatchStatus) => void = () => {}): Request {
+export function fakeRequest(
+  letters = 'a',
+  finalized: (status: BatchStatus) => void = () => {},
+  codec = plain,
+  pool = new BodyPool(64),
+): Request {
   const finalizer = new Finalizer(finalized)
   finalizer.retain(letters.length - 1)
-  const pool = new BodyPool(64)
   const open = new OpenRequest('', pool.take())
   for (const letter of letters) {
     const start = open.body.length
@@ -19,7 +23,7 @@ export function fakeRequest(letters = 'a', finalized: (status: BatchStatus) => v
   }
   open.owners.add(finalizer, letters.length)
   open.bytes = letters.length * 10
-  return sealRequest(open, pool, plain, framed('', '', ''))
+  return sealRequest(open, pool, codec, framed('', '', ''))
 }
 
 /** The letters of a request. */

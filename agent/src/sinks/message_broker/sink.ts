@@ -6,7 +6,7 @@ import type { Encoder } from '../../codecs/encoding/encoder.ts'
 import { scalarText, valueText } from '../../codecs/value-text.ts'
 import type { Sink, SinkContext } from '../../component.ts'
 import { type AnyEvent, Batcher, type BatchLimits } from '../../delivery/batcher.ts'
-import type { Failure } from '../../delivery/delivery.ts'
+import { compressionFailure, type Failure } from '../../delivery/delivery.ts'
 import { framed, OpenRequest, sealRequest } from '../../delivery/request.ts'
 import { Backoff } from '../../delivery/retry.ts'
 import type { Batch } from '../../event/batch.ts'
@@ -373,7 +373,15 @@ export class BrokerSink implements Sink {
       })
       pool.give(open.body)
     }
-    const send = newSend(sealRequest(sent, pool, codec, framed('', '', '')), single)
+    const request = sealRequest(sent, pool, codec, framed('', '', ''))
+    if (request.problem !== undefined) {
+      const message = 'Messages could not be compressed; they are discarded.'
+      this.#context.events.error({ ...errorOf(compressionFailure(request)), message })
+      this.#context.events.discarded(request.count, false, givenUp)
+      request.end('rejected')
+      return
+    }
+    const send = newSend(request, single)
     this.#held(send)
     let producer = this.#producers.get(full)
     if (producer === undefined) {
