@@ -1,4 +1,6 @@
+import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import { fastGzip } from '../formats/deflate.ts'
 import type { CompressionOption } from '../schema/groups.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { log } from '../testing/events.ts'
@@ -34,18 +36,29 @@ test.each(options)('what %j makes is read back', async (option) => {
   for (const body of bodies) {
     expect(codec.decompress(codec.compress(body)).equals(body)).toBe(true)
     const aside = codec.compressAside?.(body)
-    expect(aside !== undefined).toBe(option !== 'snappy' && body.length >= 128 << 10)
+    const isMain = option === 'snappy' || option === 'gzip'
+    expect(aside !== undefined).toBe(!isMain && body.length >= 128 << 10)
     if (aside !== undefined) expect(codec.decompress(await aside).equals(body)).toBe(true)
   }
 })
 
-test.each(algorithms)('with one core, %s stays on the main thread', (algorithm) => {
-  for (const cpus of [0.5, 1]) expect(compileCompression(algorithm, cpus).compressAside).toBeUndefined()
-  expect(compileCompression(algorithm, 1.5).compressAside !== undefined).toBe(algorithm !== 'snappy')
+test.each(['gzip', 'zlib', 'zstd'] as const)('with one core, %s stays on the main thread', (algorithm) => {
+  const option = { algorithm, level: 'fast' } as const
+  for (const cpus of [0.5, 1]) expect(compileCompression(option, cpus).compressAside).toBeUndefined()
+  expect(compileCompression(option, 1.5).compressAside).toBeDefined()
+})
+
+test('gzip without a level is our own, and with one the library’s', () => {
+  const body = words(1 << 20)
+  const made = (option: CompressionOption) => compileCompression(option, 2).compress(body)
+  expect(made('gzip').equals(fastGzip(body))).toBe(true)
+  expect(made({ algorithm: 'gzip', level: undefined }).equals(fastGzip(body))).toBe(true)
+  expect(made({ algorithm: 'gzip', level: 'fast' }).equals(gzipSync(body, { level: 1 }))).toBe(true)
+  expect(made({ algorithm: 'gzip', level: 'default' }).equals(gzipSync(body))).toBe(true)
 })
 
 test('two bodies at a time are compressed on the pool, of all sinks together', async () => {
-  const [one, other] = [compileCompression('gzip', 4), compileCompression('zstd', 4)]
+  const [one, other] = [compileCompression('zlib', 4), compileCompression('zstd', 4)]
   const body = words(1 << 20)
   const running = [one.compressAside?.(body), other.compressAside?.(body)]
   expect(running).not.toContain(undefined)
@@ -56,26 +69,29 @@ test('two bodies at a time are compressed on the pool, of all sinks together', a
   await next
 })
 
-test.each(algorithms)('large bodies by %s arrive in their order, with every event', async (compression) => {
-  await using destination = await fakeDestination()
-  const count = 3000
-  {
-    await using sink = await startSink('http', {
-      uri: destination.url,
-      encoding: { codec: 'json' },
-      framing: { method: 'newline_delimited' },
-      compression,
-      batch: { max_events: 500 },
-      request: { concurrency: 1 },
-    })
-    const events = Array.from({ length: count }, (_, n) => log({ n, text: `${n} `.repeat(n % 7 === 0 ? 10 : 100) }))
-    expect(await sink.deliver(events)).toBe('delivered')
-    expect(destination.requests.every((request) => request.body().length > 128 << 10)).toBe(true)
-  }
-  const lines = destination.requests.flatMap((request) => request.lines()) as { n: number; text: string }[]
-  expect(lines.map(({ n }) => n)).toEqual(Array.from({ length: count }, (_, n) => n))
-  expect(lines.every(({ n, text }) => text === `${n} `.repeat(n % 7 === 0 ? 10 : 100))).toBe(true)
-})
+test.each([...algorithms, { algorithm: 'gzip', level: 1 } as const])(
+  'large bodies by %j arrive in their order, with every event',
+  async (compression) => {
+    await using destination = await fakeDestination()
+    const count = 3000
+    {
+      await using sink = await startSink('http', {
+        uri: destination.url,
+        encoding: { codec: 'json' },
+        framing: { method: 'newline_delimited' },
+        compression,
+        batch: { max_events: 500 },
+        request: { concurrency: 1 },
+      })
+      const events = Array.from({ length: count }, (_, n) => log({ n, text: `${n} `.repeat(n % 7 === 0 ? 10 : 100) }))
+      expect(await sink.deliver(events)).toBe('delivered')
+      expect(destination.requests.every((request) => request.body().length > 128 << 10)).toBe(true)
+    }
+    const lines = destination.requests.flatMap((request) => request.lines()) as { n: number; text: string }[]
+    expect(lines.map(({ n }) => n)).toEqual(Array.from({ length: count }, (_, n) => n))
+    expect(lines.every(({ n, text }) => text === `${n} `.repeat(n % 7 === 0 ? 10 : 100))).toBe(true)
+  },
+)
 
 test('a sink that is closed while it compresses loses nothing', async () => {
   await using destination = await fakeDestination()

@@ -239,7 +239,7 @@ class HttpSink implements AskingSink {
       const isAside = compression.compressAside !== undefined
       context.logger.debug(
         { algorithm: compression.algorithm, cpu_limit: cpuLimit() },
-        isAside ? 'Other threads compress large bodies.' : 'The main thread compresses bodies.',
+        isAside ? 'Other threads may compress large bodies.' : 'The main thread compresses bodies.',
       )
     }
 

@@ -540,9 +540,11 @@ export const compression = (
       {
         algorithm: oneOf(algorithms, 'The algorithm.', { extensions }),
         level: optional(
-          intOr(['none', 'fast', 'default', 'best'], '0 to 9 for gzip and zlib, 0 to 21 for zstd; others take none.', {
-            zero: 'gzip and zlib do not compress, zstd takes its default',
-          }),
+          intOr(
+            ['none', 'fast', 'default', 'best'],
+            '0 to 9 for gzip and zlib, 0 to 21 for zstd; others take none. Without a level the agent does what takes least CPU.',
+            { zero: 'gzip and zlib do not compress, zstd takes its default' },
+          ),
         ),
       },
       'Algorithm and level.',

@@ -109,13 +109,19 @@ function architecture(): DerivedFolder {
   }
 }
 
-/** The kernel of the lane for bytes. */
-async function kernel(): Promise<DerivedFolder> {
-  const path = join(import.meta.dirname, '../bytes')
-  return { name: 'agent/src/bytes', path, files: new Map([['kernel-code.ts', await kernelModule()]]), shared: true }
+/** Kernels, each beside the folder of its source. */
+async function kernels(): Promise<DerivedFolder> {
+  const path = join(import.meta.dirname, '..')
+  const bytes = { folder: join(path, 'bytes/kernel'), pages: 64, name: 'kernelCode' }
+  const deflate = { folder: join(path, 'formats/deflate'), pages: 6, name: 'deflateCode' }
+  const files = new Map([
+    ['bytes/kernel-code.ts', await kernelModule(bytes)],
+    ['formats/deflate-code.ts', await kernelModule(deflate)],
+  ])
+  return { name: 'agent/src', path, files, shared: true }
 }
 
 if (import.meta.main) {
   const reference = { name: 'agent/reference', path: folder, files: await derivedFiles() }
-  process.exitCode = await deriveFolders([reference, architecture(), await kernel()], process.argv.includes('--check'))
+  process.exitCode = await deriveFolders([reference, architecture(), await kernels()], process.argv.includes('--check'))
 }

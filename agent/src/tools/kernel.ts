@@ -1,12 +1,16 @@
-// Compiles the kernel of the lane for bytes: AssemblyScript to WebAssembly, as a module with its code in base64.
+// Compiles kernels, that of the lane for bytes and that of deflate: AssemblyScript to WebAssembly, as a module with its code in base64.
 
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 
-const folder = join(import.meta.dirname, '../bytes/kernel')
-
-/** Pages of 64 KiB: the memory never grows, so views of it stay valid. */
-const pages = 64
+export interface KernelSource {
+  /** The folder of its files; the first is `index.as.ts`. */
+  readonly folder: string
+  /** Pages of 64 KiB: the memory never grows, so views of it stay valid. */
+  readonly pages: number
+  /** What the module exports. */
+  readonly name: string
+}
 
 /** Its own types bring those of AssemblyScript into every file, where `console` and others have fewer members. */
 const compilerModule: string = 'assemblyscript/asc'
@@ -22,8 +26,8 @@ interface Compiler {
   ): Promise<{ readonly error: Error | null; readonly stderr: object }>
 }
 
-/** Content of `bytes/kernel-code.ts`. */
-export async function kernelModule(): Promise<string> {
+/** Content of the module with the code of a kernel. */
+export async function kernelModule({ folder, pages, name }: KernelSource): Promise<string> {
   const { default: compiler } = (await import(compilerModule)) as { readonly default: Compiler }
   let code: Uint8Array | undefined
   const { error, stderr } = await compiler.main(
@@ -43,15 +47,16 @@ export async function kernelModule(): Promise<string> {
       listFiles: () => [],
     },
   )
-  if (error !== null || code === undefined) throw new Error(`The kernel does not compile: ${error?.message}\n${stderr}`)
+  if (error !== null || code === undefined)
+    throw new Error(`The kernel of ${folder} does not compile: ${error?.message}\n${stderr}`)
   const lines =
     Buffer.from(code)
       .toString('base64')
       .match(/.{1,120}/g) ?? []
   return [
-    '// Written by `npm run generate` from the files in kernel/.',
+    `// Written by \`npm run generate\` from the files in ${basename(folder)}/.`,
     '',
-    'export const kernelCode = [',
+    `export const ${name} = [`,
     ...lines.map((line) => `  '${line}',`),
     "].join('')",
     '',
