@@ -17,8 +17,8 @@ export async function runAtChanges(
 ): Promise<number> {
   const stopping = new AbortController()
   const stop = () => stopping.abort()
-  process.on('SIGINT', stop)
-  process.on('SIGTERM', stop)
+  const endings = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+  for (const signal of endings) process.on(signal, stop)
   // A watch alone does not keep the process.
   const staying = setInterval(() => {}, 2 ** 30)
   try {
@@ -40,8 +40,7 @@ export async function runAtChanges(
     }
   } finally {
     clearInterval(staying)
-    process.off('SIGINT', stop)
-    process.off('SIGTERM', stop)
+    for (const signal of endings) process.off(signal, stop)
   }
 }
 

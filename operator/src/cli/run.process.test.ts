@@ -1,13 +1,13 @@
 // `penstock run` as somebody sees it who tries it for the first time: on a terminal, which `script` makes, and off it.
 
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 const quickstart = fileURLToPath(new URL('../../../examples/quickstart', import.meta.url))
@@ -128,6 +128,33 @@ test('a Pipeline that selects no sample pod ends with the reason', () => {
   expect(err).toContain('web-6d9f7c5b8-x2x7p (app=web, team=storefront)')
   expect(err).toContain(': read 0 events,')
   expect(err).toContain('Nothing was read. Do selectors of the sources match the labels of a sample pod above?')
+})
+
+test.each([
+  ['SIGINT', true, 'In '],
+  ['SIGHUP', true, 'In '],
+  ['SIGINT', false, 'In '],
+  ['SIGKILL', false, undefined],
+] as const)('%s ends the agent with the run (to all of its group: %s)', async (signal, isForGroup, summary) => {
+  const args = ['--conditions=source', main, 'run', '-f', quickstart, '-o', 'json']
+  const child = spawn(process.execPath, args, { detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = once(child, 'exit')
+  let err = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    err += text
+  })
+  await once(child.stdout, 'data')
+  const [, url] = /curl (http:\S+)\/metrics/.exec(err) ?? []
+  expect((await fetch(`${url}/health`)).ok).toBe(true)
+
+  process.kill(isForGroup ? -(child.pid as number) : (child.pid as number), signal)
+
+  const [code] = await ended
+  if (summary === undefined) expect(code).toBe(null)
+  else expect([code, err]).toEqual([0, expect.stringContaining(summary)])
+  expect(err).not.toContain('stops at once')
+  // The agent is gone, too.
+  await vi.waitFor(() => expect(fetch(`${url}/health`)).rejects.toThrow(), 20_000)
 })
 
 test('--print delivers nothing, and needs no Secrets', () => {

@@ -225,6 +225,10 @@ interface RunOptions {
   readonly over?: AbortSignal | undefined
 }
 
+/** A terminal that is closed sends SIGHUP. */
+const endings = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const repeatedMs = 300
+
 async function runAgent(config: string, api: string, screen: RunScreen, options: RunOptions): Promise<number> {
   const main = fileURLToPath(fileBeside('agent', import.meta.url))
   const color = takesColors(process.stderr, options.color) ? 'always' : 'never'
@@ -234,21 +238,27 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
     ['--conditions=source', main, ...quietly, '--color', color, '--config', config],
     {
       stdio: [stdin ?? 'ignore', options.output === 'pretty' ? 'pipe' : 'inherit', 'pipe', 'ipc'],
+      // Signals of the terminal reach this process alone, which passes them on: two of them would end the agent at once.
+      detached: true,
     },
   )
   if (stdin !== undefined) closeSync(stdin)
-  // Ctrl-C in a terminal reaches the agent too, which then ends cleanly; a signal sent to this process alone is passed on.
-  const interrupt = () => void agent.kill('SIGTERM')
+  let interruptedAt = Number.NEGATIVE_INFINITY
+  const interrupt = () => {
+    // Ctrl-C below npm comes twice: from the terminal, and from npm. A person who presses it again is slower.
+    const isRepeated = performance.now() - interruptedAt < repeatedMs
+    if (isRepeated) return
+    interruptedAt = performance.now()
+    agent.kill('SIGTERM')
+  }
   if (options.over?.aborted) interrupt()
   options.over?.addEventListener('abort', interrupt)
-  const ignore = () => {}
-  process.on('SIGTERM', interrupt)
-  process.on('SIGINT', process.stdin.isTTY ? ignore : interrupt)
+  for (const signal of endings) process.on(signal, interrupt)
   // Nobody reads any more, as behind `| head -1`.
   process.stdout.on('error', interrupt)
   if (agent.stdout !== null) createInterface(agent.stdout).on('line', (line) => screen.event(line))
   if (agent.stderr !== null) createInterface(agent.stderr).on('line', (line) => screen.note(line))
-  let figures: readonly ComponentView[] = []
+  let figures: readonly ComponentView[] | undefined
   agent.on('message', (sent) => {
     figures = sent as readonly ComponentView[]
   })
@@ -274,13 +284,12 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
     })
   } finally {
     screen.close()
-    screen.note(summary(figures, (performance.now() - startedAt) / 1000, options.started !== undefined))
+    if (figures !== undefined)
+      screen.note(summary(figures, (performance.now() - startedAt) / 1000, options.started !== undefined))
     ended.abort()
     clearTimeout(end)
     options.over?.removeEventListener('abort', interrupt)
-    process.off('SIGTERM', interrupt)
-    process.off('SIGINT', interrupt)
-    process.off('SIGINT', ignore)
+    for (const signal of endings) process.off(signal, interrupt)
     process.stdout.off('error', interrupt)
   }
 }
@@ -301,7 +310,7 @@ function summary(components: readonly ComponentView[], seconds: number, isSample
     ...(lost > 0 ? [`lost ${lost}`] : []),
   ]
   const done = `\nIn ${seconds.toFixed(1)} s: ${parts.join(', ')} (${rate} read per second).`
-  if (!isSample || read > 0 || components.length === 0) return done
+  if (!isSample || read > 0) return done
   return `${done}\nNothing was read. Do selectors of the sources match the labels of a sample pod above?\nTo try them on lines of your own: --input FILE`
 }
 
