@@ -84,11 +84,13 @@ export const alerts: readonly Alert[] = [
   },
   {
     name: 'PenstockBufferFillingUp',
-    expr: `max by (component_id) (buffer_byte_size{${own}} / (buffer_max_byte_size{${own}} > 0)) > 0.8`,
+    // Buffers on disk are bounded by bytes, those in memory by events.
+    expr: `max by (component_id) (buffer_byte_size{${own}} / (buffer_max_byte_size{${own}} > 0) or buffer_events{${own}} / (buffer_max_event_size{${own}} > 0)) > 0.8`,
     for: '15m',
     severity: 'warning',
     summary: 'The buffer of sink {{ $labels.component_id }} is {{ $value | humanizePercentage }} full.',
-    action: 'Look at the destination, and compare max_size with the time that it may be away.',
+    action:
+      'Look at the destination. Compare max_size or max_events of the buffer with the time for which it may be unreachable.',
     runbook: 'bufferfillingup',
   },
   {

@@ -174,6 +174,17 @@ const series: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   PenstockCertificateExpiry: { 'penstock_certificate_expiry_timestamp_seconds{JOB}': '100000x120' },
 }
 
+/** Other series for which an alert must fire, too. */
+const further: readonly { readonly name: string; readonly series: Readonly<Record<string, string>> }[] = [
+  {
+    name: 'PenstockBufferFillingUp', // in memory
+    series: {
+      'buffer_events{JOB, component_id="a"}': '450x60',
+      'buffer_max_event_size{JOB, component_id="a"}': '500x60',
+    },
+  },
+]
+
 const noPromtool = spawnSync('promtool', ['--version']).status !== 0
 
 test.skipIf(noPromtool)('promtool takes the rules, and each fires for its series and for none of another job', () => {
@@ -186,21 +197,25 @@ test.skipIf(noPromtool)('promtool takes the rules, and each fires for its series
     }
     expect(promtool('check', 'rules', 'alerts.json')).toMatchObject({ status: 0 })
     expect(Object.keys(series).sort()).toEqual(alerts.map(({ name }) => name).sort())
-    const given = (name: string, job: string) =>
-      Object.entries(series[name] ?? {}).map(([selector, values]) => ({
+    const given = (from: Readonly<Record<string, string>>, job: string) =>
+      Object.entries(from).map(([selector, values]) => ({
         series: selector.replace('JOB', `job="${job}"`),
         values,
       }))
-    const cases = alerts.flatMap(({ name }) => [
-      { name, job: 'penstock-system/penstock-node', fires: true },
-      // Without any series of ours, the operator is absent, of course.
-      ...(name === 'PenstockOperatorAbsent' ? [] : [{ name, job: 'other', fires: false }]),
-    ])
-    const fired = cases.map(({ name, job, fires }) => {
+    const own = 'penstock-system/penstock-node'
+    const cases = [
+      ...alerts.flatMap(({ name }) => [
+        { name, from: series[name] ?? {}, job: own, fires: true },
+        // Without any series of ours, the operator is absent, of course.
+        ...(name === 'PenstockOperatorAbsent' ? [] : [{ name, from: series[name] ?? {}, job: 'other', fires: false }]),
+      ]),
+      ...further.map((each) => ({ name: each.name, from: each.series, job: own, fires: true })),
+    ]
+    const fired = cases.map(({ name, from, job, fires }) => {
       const expr = `count(ALERTS{alertname="${name}", alertstate="firing"}) or vector(0)`
       return {
         interval: '1m',
-        input_series: given(name, job),
+        input_series: given(from, job),
         promql_expr_test: [{ expr, eval_time: '61m', exp_samples: [{ labels: '{}', value: fires ? 1 : 0 }] }],
       }
     })
