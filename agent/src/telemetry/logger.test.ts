@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { PenstockError } from '../errors.ts'
 
-test('a cause is logged once, after a message that does not contain it', async () => {
+test('a text line has a cause once, after a message that does not contain it, and names its component', async () => {
   const written: string[] = []
   vi.doMock('pino', async (actual) => {
     const { default: pino, ...rest } = await actual<{ default: typeof import('pino').default }>()
@@ -19,5 +19,12 @@ test('a cause is logged once, after a message that does not contain it', async (
   expect(written.map((line) => line.slice(line.indexOf('error=')))).toEqual([
     'error="It cannot be reached: connect ECONNREFUSED 127.0.0.1:9."\n',
     'error="Sinks unhealthy: It cannot be reached: connect ECONNREFUSED 127.0.0.1:9."\n',
+  ])
+  // A component's own lines carry its kind and type; a line of the agent about a component has its id alone.
+  logger.info({ component_id: 'out', component_kind: 'sink', component_type: 'http', status: 200 }, 'Own.')
+  logger.warn({ component_id: 'shop/parse' }, 'About it.')
+  expect(written.slice(-2).map((line) => line.slice(line.indexOf('Z ') + 2))).toEqual([
+    ' INFO sink{id=out type=http}: Own. status=200\n',
+    ' WARN: About it. component_id=shop/parse\n',
   ])
 })

@@ -83,15 +83,19 @@ const colors: Readonly<Record<string, string>> = {
   debug: '\u001b[34m',
 }
 
-/** `2026-01-01T00:00:00.000Z  INFO component_id=out: Healthcheck passed. status=200` */
+/** `2026-01-01T00:00:00.000Z  INFO sink{id=out type=http}: Healthcheck passed. status=200` */
 function textLine(record: LogRecord, color: boolean): string {
-  const { timestamp, level, message, component_id: id, component_kind: kind, component_type: type, ...fields } = record
+  const { timestamp, level, message, ...others } = record
+  const { component_id: id, component_kind: kind, component_type: type, ...ofComponent } = others
   const name = String(level).toUpperCase().padStart(5)
   const paint = color ? (colors[String(level)] ?? '') : ''
   let line = `${timestamp} ${paint}${name}${paint === '' ? '' : '\u001b[0m'}`
-  line += id === undefined ? ': ' : ` ${kind}{id=${id} type=${type}}: `
+  // A line about a component that the agent itself logs has its id alone.
+  const isComponents = id !== undefined && kind !== undefined
+  line += isComponents ? ` ${kind}{id=${id} type=${type}}: ` : ': '
   line += message ?? ''
-  for (const [key, value] of Object.entries(fields)) line += ` ${key}=${fieldText(key, value)}`
+  for (const [key, value] of Object.entries(isComponents ? ofComponent : others))
+    line += ` ${key}=${fieldText(key, value)}`
   return line
 }
 
