@@ -13,7 +13,9 @@ import { changesOf } from '../fleet/contents.ts'
 import type { Delivered, Delivery, KnownRevision } from '../fleet/delivery.ts'
 import { undoAnnotation } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
+import { KubeError } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
+import { missingRights } from '../kube/rights.ts'
 import {
   clusterRoleBindingType,
   configMapType,
@@ -30,6 +32,7 @@ import type { Fragment } from '../render/fragment.ts'
 import { digestFile, startSpreadOf } from '../render/manifest.ts'
 import { isOwn, labels, workloadName } from '../workloads/names.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
+import { agentNamespaceRules } from '../workloads/rights.ts'
 import { availabilityOf, type WorkloadObject, workloadKindOf } from './agent/available.ts'
 import { dropRevisions, narrowedOf, selectFragments, withValues } from './agent/desired.ts'
 import { offeredOf } from './agent/offered.ts'
@@ -269,7 +272,9 @@ export class AgentController implements AsyncDisposable {
       waitMs = await this.#deliver(key, agent, memory, signal)
       await this.#workloads.apply(agent, memory.applied, this.#delivery.get(key), signal)
     } catch (error) {
-      const refused = refusedWrite(agent, error, this.#context.settings)
+      const denied = error instanceof KubeError && error.status === 403
+      const lacksRights = denied && (await this.#lacksRights(agent, signal))
+      const refused = refusedWrite(agent, error, this.#context.settings, lacksRights)
       if (refused === undefined) throw error
       this.#report(agent, refused.findings, {})
       if (refused.waitMs === undefined) throw error
@@ -281,6 +286,10 @@ export class AgentController implements AsyncDisposable {
     if (this.#context.settings.secretsMode !== 'Namespaced') return waitMs
     const usesSecrets = [...(this.#delivery.get(key)?.selected.values() ?? [])].some((one) => one.secretRefs.length > 0)
     return usesSecrets ? Math.min(waitMs ?? unwatchedMs, unwatchedMs) : waitMs
+  }
+
+  async #lacksRights({ metadata: { namespace = '' } }: Agent, signal: AbortSignal): Promise<boolean> {
+    return (await missingRights(this.#context.kube.as('agent'), namespace, agentNamespaceRules, signal)).length > 0
   }
 
   async #forget(key: string, namespace: string, name: string, signal: AbortSignal): Promise<void> {

@@ -61,11 +61,16 @@ export function refusalOfAgent(
   }
 }
 
-/** Turns a rejected write into conditions. A missing right shows only when a write is denied; undefined: the error is no rejection. */
+/**
+ * Turns a rejected write into conditions. A missing right shows only when a write is denied; undefined: the error is no rejection.
+ * @param lacksRights whether the operator lacks a right in the namespace of the Agent. The answer to the write does not say so: those of
+ *   quotas and of admission have the same status and reason.
+ */
 export function refusedWrite(
   agent: Agent,
   error: unknown,
   settings: OperatorContext['settings'],
+  lacksRights: boolean,
 ): { findings: readonly Finding[]; waitMs?: number } | undefined {
   if (error instanceof ForeignObjectError) {
     const finding: Finding = { type: 'Accepted', status: 'False', reason: 'NameConflict', message: error.message }
@@ -73,7 +78,7 @@ export function refusedWrite(
   }
   if (!(error instanceof KubeError) || isNormal(error) || ![400, 403, 422].includes(error.status)) return undefined
   const { namespace } = agent.metadata
-  if (error.status === 403 && error.message.includes(' cannot ')) {
+  if (error.status === 403 && lacksRights) {
     const { namespace: own, rolesOnly } = settings
     const right = rolesOnly
       ? 'The chart grants it by the value `tenantAgents.enabled`.'
