@@ -7,7 +7,7 @@ import { type OtherOption, otherOptions } from './other-options.ts'
 const source = { type: 'file', include: ['/tmp/x.log'] }
 /** Components that are in order, by type. */
 const components: Readonly<Record<string, Record<string, unknown>>> = {
-  file: source,
+  file: { ...source, fingerprint: { strategy: 'checksum' } },
   tag_cardinality_limit: { type: 'tag_cardinality_limit', inputs: ['metrics'] },
   http: { type: 'http', inputs: ['in'], uri: 'http://out', encoding: { codec: 'json' } },
   search_engine: { type: 'search_engine', inputs: ['in'], endpoints: ['http://out:9200'] },
@@ -25,6 +25,7 @@ const base = {
   sources: { in: source, metrics: { type: 'internal_metrics' } },
   transforms: {},
   sinks: { rest: { type: 'blackhole', inputs: ['in', 'metrics'] } },
+  enrichment_tables: { table: { type: 'memory', inputs: ['in'] } },
 }
 
 const rows = otherOptions.flatMap((row) => (row.types ?? [usual[row.kind]]).map((type) => ({ row, type })))
@@ -32,7 +33,8 @@ const name = ({ row, type }: { row: OtherOption; type: string }) =>
   `${row.kind} ${type} ${row.path}: ${JSON.stringify(row.example)}`
 
 test.each(rows.map((each) => [name(each), each] as const))('%s', (_, { row, type }) => {
-  const { kind, path, example, instead, when } = row
+  const { kind, example, instead, when } = row
+  const path = row.path.replace('*', 'table')
   expect(when?.(example) ?? true).toBe(true)
   expect(instead).toMatch(/^[A-Z].*\.$/)
   const place = kind === 'global' ? path : `${kind}s.tried.${path}`

@@ -11,7 +11,7 @@ export interface OtherOption {
   readonly kind: 'global' | 'source' | 'transform' | 'sink'
   /** Types as they are here; all of the kind without it. */
   readonly types?: readonly string[]
-  /** The path of the option, its names joined by dots. */
+  /** The path of the option, its names joined by dots; `*` stands for a name that users choose. */
   readonly path: string
   /** A value of it. */
   readonly example: unknown
@@ -91,6 +91,30 @@ const globals: readonly OtherOption[] = [
     example: 5,
     instead: 'Leave it out: agents report the present use of a buffer.',
   },
+  {
+    kind: 'global',
+    path: 'enrichment_tables.*.flush_interval',
+    example: 5,
+    instead: 'Leave it out: what is written to the table is found at once.',
+  },
+  {
+    kind: 'global',
+    path: 'enrichment_tables.*.source_config',
+    example: { export_interval: 5 },
+    instead: 'Leave it out: a table is no source. Send the events that fill it to a sink, too.',
+  },
+  {
+    kind: 'global',
+    path: 'enrichment_tables.*.ttl_field',
+    example: { path: 'ttl' },
+    instead: 'Leave it out: `ttl` of the table holds for all entries.',
+  },
+  {
+    kind: 'global',
+    path: 'enrichment_tables.*.internal_metrics',
+    example: { include_key_tag: true },
+    instead: 'Leave it out: metrics carry no keys of a table.',
+  },
 ]
 
 const file = { kind: 'source', types: ['file'] } as const
@@ -123,6 +147,38 @@ const sources: readonly OtherOption[] = [
     example: { strategy: 'device_and_inode' },
     instead: 'Write `fingerprint` with the same options.',
     rewrite: (value) => (isTable(value) ? { fingerprint: value } : undefined),
+  },
+  {
+    ...file,
+    path: 'fingerprint',
+    example: { lines: 2 },
+    when: (value) => isTable(value) && !Object.hasOwn(value, 'strategy'),
+    instead: 'Write `strategy: checksum` beside the other options.',
+    rewrite: (value) => (isTable(value) ? { fingerprint: { strategy: 'checksum', ...value } } : undefined),
+  },
+  {
+    ...file,
+    path: 'fingerprint.ignored_header_bytes',
+    example: 0,
+    when: (value) => value === 0,
+    instead: 'Leave it out: no bytes are ignored.',
+    rewrite: nothing,
+  },
+  {
+    ...file,
+    path: 'fingerprint.ignored_header_bytes',
+    example: 64,
+    instead: 'Leave it out, and give `fingerprint.lines` more lines than the header has.',
+    rewrite: nothing,
+    differs: 'the header is a part of the lines by which a file is known',
+  },
+  {
+    ...file,
+    path: 'fingerprint.bytes',
+    example: 256,
+    instead: 'Write `fingerprint.lines`, a number of first lines.',
+    rewrite: nothing,
+    differs: 'a file is known by its first line, and not by a number of bytes',
   },
   // Before the expression, whose rewriting has the time that counted without this option.
   {
@@ -309,6 +365,13 @@ const sinks: readonly OtherOption[] = [
   },
   {
     kind: 'sink',
+    path: 'dangerously_allow_unconfined_template_resolution',
+    example: true,
+    instead: 'Leave it out: templates may hold fields of events without it.',
+    rewrite: nothing,
+  },
+  {
+    kind: 'sink',
     path: 'retry_strategy',
     example: { type: 'none' },
     instead:
@@ -402,9 +465,12 @@ export function otherOption(
   segments: Segments,
   value: unknown,
 ): OtherOption | undefined {
-  const path = segments.join('.')
+  const isAt = (path: string) => {
+    const names = path.split('.')
+    return names.length === segments.length && names.every((name, index) => name === '*' || name === segments[index])
+  }
   const rows = otherOptions.filter(
-    (row) => row.kind === kind && row.path === path && (row.types === undefined || row.types.includes(type ?? '')),
+    (row) => row.kind === kind && isAt(row.path) && (row.types === undefined || row.types.includes(type ?? '')),
   )
   // A setting for one type overrides a setting for all types.
   const ordered = rows.toSorted((one, other) => Number(one.types === undefined) - Number(other.types === undefined))

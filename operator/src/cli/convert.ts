@@ -125,7 +125,7 @@ const maxFiles = 200
 /** The files of a path; of a folder those that it holds itself. */
 function filesOf(path: string): NamedText[] {
   if (path === '-') {
-    const text = readFileSync(0, 'utf8')
+    const text = withoutMark(readFileSync(0, 'utf8'))
     // Sections in brackets are TOML, or the classic syntax of Fluent Bit; all else that has no name is YAML, as JSON is.
     const isSections = /^\s*\[+[\w."-]+\]+\s*$/m.test(text) && !isYamlLike(text)
     return [{ file: isSections ? 'stdin.toml' : 'stdin.yaml', text }]
@@ -142,10 +142,15 @@ function filesOf(path: string): NamedText[] {
 
 function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    return withoutMark(readFileSync(file, 'utf8'))
   } catch (error) {
     throw new PenstockError('PEN_USAGE', `"${file}" cannot be read: ${errorText(error)}.`, { cause: error })
   }
+}
+
+/** Editors of Windows begin a file with a mark of its encoding. */
+function withoutMark(text: string): string {
+  return text.replace(/^\uFEFF/, '')
 }
 
 /** The files of an include, which may be a pattern. A relative path begins at the folder of the file that names it. */

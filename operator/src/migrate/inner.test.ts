@@ -3,7 +3,7 @@
 
 import { expect, test } from 'vitest'
 import { lint } from '../testing/conversions.ts'
-import { agentFor } from './agents.ts'
+import { agentFor, oldAgents } from './agents.ts'
 import { Draft, type NamedText } from './draft.ts'
 import { secretsIn } from './inner.ts'
 
@@ -233,3 +233,18 @@ test('an input whose tag no output matches is left out, and reported', () => {
   expect(resource.spec.sources).toHaveLength(1)
   expect(gaps.map(({ subject, line }) => [subject, line])).toContainEqual(['input tail', 5])
 })
+
+test.each(oldAgents.map(({ name }) => name))(
+  'a file that holds nothing for %s gives a Pipeline and a gap with its name',
+  async (name) => {
+    for (const text of ['', 'a: [', '[a', '{}\n']) {
+      const found = agentFor([{ file: 'empty.yaml', text }], name)
+      const draft = new Draft()
+      found?.agent.convert(found.files, () => [], draft)
+      const document = draft.document({ name: 'converted' })
+      expect(draft.gaps.length).toBeGreaterThan(0)
+      for (const gap of draft.gaps) expect(gap.file).toBe('empty.yaml')
+      expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+    }
+  },
+)

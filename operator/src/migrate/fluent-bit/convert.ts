@@ -57,7 +57,7 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
     )
   }
   const ofKind = (kind: string) => sections.filter((section) => section.kind === kind)
-  new Conversion(draft, context, found).run(ofKind('input'), ofKind('filter'), ofKind('output'))
+  new Conversion(draft, context, found, files[0]?.file ?? '').run(ofKind('input'), ofKind('filter'), ofKind('output'))
 }
 
 export function load(files: readonly NamedText[], included: Included, gaps: Gap[]): Section[] {
@@ -153,11 +153,14 @@ const maxRewrites = 4
 
 class Conversion {
   readonly #draft: Draft
+  /** For what has no place of its own. */
+  readonly #start: Place
   readonly #context: Context
   readonly #included: Included
 
-  constructor(draft: Draft, context: Context, included: Included) {
+  constructor(draft: Draft, context: Context, included: Included, file: string) {
     this.#draft = draft
+    this.#start = { file, line: 1 }
     this.#context = context
     this.#included = included
   }
@@ -389,7 +392,7 @@ class Conversion {
 
   /** A Pipeline needs a source and a sink. */
   #complete(at: Place | undefined): void {
-    const place = at ?? { file: '', line: 1 }
+    const place = at ?? this.#start
     if (this.#draft.count('sources') === 0) {
       this.#context.gap(place, 'inputs', 'the configuration has no input', 'Replace the source `nothing`.')
       this.#draft.add('sources', 'nothing', {

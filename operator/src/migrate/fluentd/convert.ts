@@ -4,7 +4,7 @@
 import { fieldLiteral } from '@penstock/agent/config'
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
 import { Context } from '../fluent-bit/plugin.ts'
-import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import { type Inner, includedFrom, innerTexts } from '../inner.ts'
 import type { Described, Refusal } from '../page.ts'
@@ -110,7 +110,7 @@ export function convertFluentd(files: readonly NamedText[], included: Included, 
     included,
     draft.gaps,
   )
-  new Conversion(draft, [...elements, ...elementsOf(files.filter(holdsResources), draft)]).run()
+  new Conversion(draft, [...elements, ...elementsOf(files.filter(holdsResources), draft)], files[0]?.file ?? '').run()
 }
 
 function load(files: readonly NamedText[], besides: Included, gaps: Gap[]): Element[] {
@@ -170,6 +170,8 @@ interface Arrival {
 
 class Conversion {
   readonly #draft: Draft
+  /** For what has no place of its own. */
+  readonly #start: Place
   readonly #context: Context
   readonly #gaps: Gap[]
   /** Filters and matches by label; those outside of labels have the empty name. */
@@ -178,8 +180,9 @@ class Conversion {
   readonly #arrivals = new Map<Plugged, Arrival>()
   readonly #sections = new Map<Element, Plugged>()
 
-  constructor(draft: Draft, elements: readonly Element[]) {
+  constructor(draft: Draft, elements: readonly Element[], file: string) {
     this.#draft = draft
+    this.#start = { file, line: 1 }
     this.#gaps = draft.gaps
     this.#context = new Context([], draft.gaps)
     this.#collect(elements, '')
@@ -544,7 +547,7 @@ class Conversion {
 
   /** A Pipeline needs a source and a sink. */
   #complete(): void {
-    const place = this.#sources[0] ?? [...this.#sections.values()][0] ?? { file: '', line: 1 }
+    const place = this.#sources[0] ?? [...this.#sections.values()][0] ?? this.#start
     if (this.#draft.count('sources') === 0) {
       this.#context.gap(place, 'sources', 'the configuration has no source', 'Replace the source `nothing`.')
       this.#draft.add('sources', 'nothing', {

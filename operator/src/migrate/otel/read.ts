@@ -35,6 +35,8 @@ export function isOtel(given: NamedText): boolean {
 export class Config {
   readonly value: Table
   readonly #roots: readonly Root[]
+  /** For what has no place of its own. */
+  readonly #file: string
 
   constructor(files: readonly NamedText[], gaps: Gap[]) {
     const roots: Root[] = []
@@ -53,6 +55,7 @@ export class Config {
       roots.push(...found)
     }
     this.#roots = roots
+    this.#file = files[0]?.file ?? ''
     this.value = roots.reduce<Table>((merged, { config }) => mergeTables(merged, config), {})
   }
 
@@ -64,7 +67,7 @@ export class Config {
       if (root !== undefined) return { file: root.file, line: root.lineOf(part) }
     }
     const [first] = this.#roots
-    return { file: first?.file ?? '', line: first?.lineOf([]) ?? 1 }
+    return { file: first?.file ?? this.#file, line: first?.lineOf([]) ?? 1 }
   }
 }
 

@@ -41,7 +41,7 @@ const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as 
 /** Reads the files of one configuration into a draft. Components of one file may read from those of another. */
 export function convertVector(files: readonly NamedText[], included: Included, draft: Draft): void {
   const roots = withScopes(files.flatMap((file) => readRoots(file, draft.gaps)))
-  new Conversion(roots, included, draft).run()
+  new Conversion(roots, included, draft, files[0]?.file ?? '').run()
 }
 
 interface Old {
@@ -63,6 +63,8 @@ interface Counterpart {
 
 class Conversion {
   readonly #roots: readonly Root[]
+  /** For what has no place of its own. */
+  readonly #file: string
   readonly #included: Included
   readonly #draft: Draft
   readonly #olds: readonly Old[]
@@ -71,8 +73,9 @@ class Conversion {
   /** Variables that have been reported. */
   readonly #variables = new Set<string>()
 
-  constructor(roots: readonly Root[], included: Included, draft: Draft) {
+  constructor(roots: readonly Root[], included: Included, draft: Draft, file: string) {
     this.#roots = roots
+    this.#file = file
     this.#included = included
     this.#draft = draft
     this.#olds = roots.flatMap((root) =>
@@ -531,8 +534,7 @@ class Conversion {
 
   /** A Pipeline needs a source and a sink. */
   #complete(): void {
-    const [root] = this.#roots
-    const place = { file: root?.file ?? '', line: 1 }
+    const place = { file: this.#roots[0]?.file ?? this.#file, line: 1 }
     if (this.#draft.count('sources') === 0) {
       this.#draft.gaps.push({
         ...place,

@@ -21,6 +21,8 @@ const required: Readonly<Record<string, Table>> = {
 /** Options that stand beside it in a configuration. */
 const beside: Readonly<Record<string, Table>> = {
   multi_line_timeout: { multiline: { start_pattern: '^a', condition_pattern: '^a', mode: 'halt_before' } },
+  'fingerprint.ignored_header_bytes': { fingerprint: { strategy: 'checksum' } },
+  'fingerprint.bytes': { fingerprint: { strategy: 'checksum' } },
   'buffer.type': { buffer: { max_size: 300_000_000 } },
 }
 const usual = { source: file, transform: undefined, sink: http } as const

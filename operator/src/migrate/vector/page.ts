@@ -20,10 +20,11 @@ export function vectorTables(): string {
   const rewritten = rewritings.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))
   const rows = Object.entries(settings).map(([name, { becomes }]) => `| \`${name}\` | ${becomes} |`)
   const options = otherOptions
-    .filter(({ kind }) => kind !== 'global')
+    .filter(({ kind, path }) => kind !== 'global' || path.includes('*'))
     .map(({ kind, types, path, example, when, instead }) => {
       const value = when === undefined ? '' : `: ${JSON.stringify(example)}`
-      const of = types === undefined ? `all ${kind}s` : types.map((type) => `\`${type}\``).join(', ')
+      const kinds = kind === 'global' ? 'enrichment tables' : `all ${kind}s`
+      const of = types === undefined ? kinds : types.map((type) => `\`${type}\``).join(', ')
       return `| \`${path}${value}\` | ${of} | ${instead} |`
     })
   return [
