@@ -388,3 +388,28 @@ test('components that forward to each other in a circle are a gap, and their eve
   expect(resource.spec.sinks).toMatchObject([{ name: 'ends', type: 'blackhole' }])
   expect(await lint(String(document))).toEqual([])
 })
+
+test('values of two Secrets are references to both, though their keys have one name', async () => {
+  const secret = (label: string, name: string) =>
+    `remote.kubernetes.secret "${label}" {\n  namespace = "logging"\n  name = "${name}"\n}\n`
+  const endpoint = `loki.write "default" {
+  endpoint {
+    url = "http://loki:3100/loki/api/v1/push"
+    basic_auth {
+      username = remote.kubernetes.secret.one.data["key"]
+      password = remote.kubernetes.secret.other.data["key"]
+    }
+  }
+}
+`
+  const { resource, document, gaps } = convert(
+    `${pods(namespaceRule)}${process('')}${endpoint}${secret('one', 'loki-user')}${secret('other', 'loki-password')}`,
+  )
+  const reference = (name: string) => ({ valueFrom: { secretKeyRef: { name, namespace: 'logging', key: 'key' } } })
+  expect(resource.spec.sinks[0].config.auth).toMatchObject({
+    user: reference('loki-user'),
+    password: reference('loki-password'),
+  })
+  expect(missing(gaps)).toEqual([])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

@@ -91,7 +91,24 @@ class Conversion {
       this.#through(next)
     }
     for (const found of this.#blocks.values()) this.#sink(found)
+    this.#nameSecrets()
     this.#complete(file)
+  }
+
+  /** Variables that stand for keys of Secrets, which `remote.kubernetes.secret` reads, are references to them. */
+  #nameSecrets(): void {
+    const evaluators = new Set([...this.#blocks.values()].map(({ evaluator }) => evaluator))
+    for (const [variable, { path, place }] of [...evaluators].flatMap(({ secrets }) => [...secrets])) {
+      const found = this.#blocks.get(path.slice(0, 4).join('.'))
+      const read = (name: string) => found && textOf(found.evaluator.attribute(found.block, name))
+      const name = read('name')
+      if (name !== undefined && path[2] === 'secret') {
+        this.#draft.secrets.set(variable, { name, key: path[5] ?? '', namespace: read('namespace'), ...place })
+        continue
+      }
+      const nearest = `Put it into the key \`${variable}\` of the Secret.`
+      this.#report.replaced(place, path.join('.'), 'the value is looked up by Alloy', nearest)
+    }
   }
 
   /** Ids of the components that a component forwards to. */

@@ -83,7 +83,9 @@ function variableOf(path: readonly string[]): string | undefined {
   const [room, kind] = path
   if (room === 'local' && kind === 'file' && path[3] === 'content') return path[2]
   if (room === 'remote' && ['http', 's3'].includes(kind ?? '') && path[3] === 'content') return path[2]
-  if (room === 'remote' && (kind === 'kubernetes' || kind === 'vault') && path.includes('data')) return path.at(-1)
+  // Several of them may have a key of one name.
+  if (room === 'remote' && kind === 'kubernetes' && path[4] === 'data') return `${path[3]}_${path[5]}`
+  if (room === 'remote' && kind === 'vault' && path.includes('data')) return `${path[2]}_${path.at(-1)}`
   return undefined
 }
 
@@ -92,6 +94,8 @@ export class Evaluator {
   readonly #above: number
   readonly #report: Report
   readonly #line: number | undefined
+  /** Keys of Secrets that values name, by the variables that stand for them. */
+  readonly secrets = new Map<string, { readonly path: readonly string[]; readonly place: Place }>()
 
   /**
    * @param above lines of the file before the text
@@ -178,7 +182,7 @@ export class Evaluator {
     if (path.join('.') === 'constants.hostname') return give('$'.concat('{HOSTNAME}'))
     if (path.join('.') === 'constants.os') return give('linux')
     const own = variableOf(path)
-    if (own !== undefined) return give(this.#secret(own, path.join('.'), place))
+    if (own !== undefined) return give(this.#secret(own, path, place))
     if (path[0] === 'argument' || path[0] === 'module' || path.length < 3) return give(undefined)
     return give(mark + path.join('.'))
   }
@@ -193,7 +197,7 @@ export class Evaluator {
     if (expression.of.kind === 'path' && name !== undefined) {
       const path = [...expression.of.path, name]
       const own = variableOf(path)
-      if (own !== undefined) return give(this.#secret(own, path.join('.'), place))
+      if (own !== undefined) return give(this.#secret(own, path, place))
     }
     const of = this.value(expression.of)
     if (isMap(of) && name !== undefined) return give(of.value.get(name)?.value)
@@ -201,17 +205,12 @@ export class Evaluator {
     return give(undefined)
   }
 
-  #secret(name: string, path: string, place: Place): string {
+  #secret(name: string, path: readonly string[], place: Place): string {
     const key = name
       .toUpperCase()
       .replace(/[^A-Z0-9]+/g, '_')
       .replace(/^(?=\d)/, '_')
-    this.#report.replaced(
-      place,
-      path,
-      'the value is looked up by Alloy',
-      `Put it into the key \`${key}\` of the Secret.`,
-    )
+    this.secrets.set(key, { path, place })
     return `\${${key}}`
   }
 }

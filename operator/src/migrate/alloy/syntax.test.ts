@@ -47,7 +47,7 @@ test.each([
   ['string.replace("a-b-c", "-", "_")', 'a_b_c'],
   ['nonsensitive(sys.env("X"))', variable('X')],
   ['constants.hostname', variable('HOSTNAME')],
-  ['remote.kubernetes.secret.loki.data["pass-word"]', variable('PASS_WORD')],
+  ['remote.kubernetes.secret.loki.data["pass-word"]', variable('LOKI_PASS_WORD')],
   ['local.file.token.content', variable('TOKEN')],
 ])('the expression %s is worked out', (expression, expected) => {
   const { value, gaps, problems } = resultOf(expression)

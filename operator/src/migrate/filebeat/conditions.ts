@@ -121,6 +121,22 @@ export function templateOf(text: string): string | undefined {
   return isKnown ? template : undefined
 }
 
+/** The same text as an expression of a program; undefined if it holds anything else. */
+export function expressionOf(text: string): string | undefined {
+  const parts = text.split(/(%\{[^}]*\})/).filter((part) => part !== '')
+  const expressions = parts.map((part) => {
+    const inner = /^%\{(.*)\}$/.exec(part)?.[1]
+    if (inner === undefined) return textLiteral(part)
+    const field = /^\[([^\]]+)\](?::(.*))?$/.exec(inner)
+    if (field?.[1] !== undefined) return `(to_string(${fieldOf(field[1])}) ?? ${textLiteral(field[2] ?? '')})`
+    const date = /^\+([yMdHmsx.\-_/:\s]+)$/.exec(inner)?.[1]
+    return date === undefined
+      ? undefined
+      : `(format_timestamp(timestamp(.timestamp) ?? now(), ${textLiteral(joda(date))}) ?? "")`
+  })
+  return expressions.includes(undefined) ? undefined : expressions.join(' + ') || '""'
+}
+
 function joda(format: string): string {
   return format.replace(
     /yyyy|xxxx|yy|MM|dd|HH|mm|ss/g,

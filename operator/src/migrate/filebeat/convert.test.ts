@@ -137,3 +137,49 @@ test('a rule for an index becomes a field of the event that is not sent', () => 
   expect(sink.config.bulk.index).toBe('{{ %index }}')
   expect(resource.spec.transforms.at(-1).config.source).toContain('{ %index = "errors" }')
 })
+
+test.each([
+  { message: 'ERR x', level: undefined, index: 'err-2026.11.24' },
+  { message: 'x', level: 'warn', index: 'warn-logs' },
+  { message: 'ERR x', level: 'warn', index: 'err-2026.11.24' },
+  { message: 'x', level: undefined, index: 'app-2026.11' },
+])('of rules for indices the first that fits counts: $index', async ({ message, level, index }) => {
+  const output = `output.elasticsearch:
+  hosts: [es]
+  index: "app-%{+yyyy.MM}"
+  indices:
+  - index: "err-%{+yyyy.MM.dd}"
+    when.contains: { message: ERR }
+  - index: "%{[level]}-logs"
+    when.has_fields: [level]
+`
+  const { document, resource, gaps } = convert(`${files}${output}`)
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config.bulk.index).toBe('{{ %index }}')
+  const event = { ...plain(message), ...(level === undefined ? {} : { level }) }
+  const at = resource.spec.transforms.at(-1)?.name
+  const wanted = [{ at, assert: `%index == "${index}"` }]
+  document.setIn(['spec', 'tests'], [{ name: 'event', insertAt: at, input: { log: event }, expect: wanted }])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a Beat names its store by a reference', async () => {
+  const beat = `apiVersion: beat.k8s.elastic.co/v1beta1
+kind: Beat
+metadata: { name: fb, namespace: logs }
+spec:
+  elasticsearchRef: { name: store }
+  config:
+    filebeat.inputs:
+    - { type: container, paths: [/var/log/containers/*.log] }
+`
+  const { document, resource } = convert(beat)
+  expect(resource.spec.sinks[0]).toMatchObject({
+    type: 'search_engine',
+    config: {
+      endpoints: ['https://store-es-http.logs.svc:9200'],
+      auth: { user: 'SECRET[env.ELASTICSEARCH_USERNAME]' },
+    },
+  })
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})

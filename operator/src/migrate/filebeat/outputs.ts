@@ -1,12 +1,11 @@
 // Outputs of Filebeat as sinks. A transform before the sink gives the event the form that the output would have sent.
 
-import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { secretText } from '../loki/fields.ts'
 import { below, itemsOf, millisecondsOf, textOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
-import { conditionOf, templateOf } from './conditions.ts'
+import { conditionOf, expressionOf, templateOf } from './conditions.ts'
 import type { SourcePart as SinkPart } from './inputs.ts'
 
 const secret = (text: string) => secretText(text).text
@@ -170,10 +169,12 @@ const search: Mapping<[Report], SinkPart> = {
       )
     }
     const indices = itemsOf(option(part, 'indices'))
+    const withVersion = (name: string) => name.replace(/%\{\[(?:agent|beat)\.version\]\}/g, '8')
     const branches = indices.flatMap((item) => {
-      const name = textOf(below(item, 'index'))
-      const test = conditionOf(below(item, 'when'), report)
-      if (name === undefined || test === undefined || name.includes('%')) {
+      const when = below(item, 'when')
+      const test = when === undefined ? 'true' : conditionOf(when, report)
+      const name = expressionOf(withVersion(textOf(below(item, 'index')) ?? '%{}'))
+      if (name === undefined || test === undefined || below(item, 'mappings') !== undefined) {
         report.gap(
           item,
           'elasticsearch: indices',
@@ -182,17 +183,12 @@ const search: Mapping<[Report], SinkPart> = {
         )
         return []
       }
-      return [`if ${test} { %index = ${textLiteral(name)} }`]
+      return [`if ${test} { %index = ${name} }`]
     })
-    const hasBranches = branches.length > 0 && template !== undefined && !/[%{]/.test(template)
-    if (hasBranches) lines.push(`%index = ${textLiteral(template)}`, ...branches.toReversed())
-    else if (branches.length > 0)
-      report.gap(
-        part,
-        'elasticsearch: indices',
-        'the name of the other index has a date or fields',
-        'Use a sink for each index, behind filters.',
-      )
+    const usual = expressionOf(withVersion(given ?? 'filebeat'))
+    const hasBranches = branches.length > 0 && usual !== undefined
+    // The first rule that fits counts, so it comes last.
+    if (hasBranches) lines.push(`%index = ${usual}`, ...branches.toReversed())
     const user = textIn(part, 'username')
     const key = textIn(part, 'api_key')
     const timeout = textIn(part, 'timeout')

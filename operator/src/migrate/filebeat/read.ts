@@ -3,7 +3,7 @@
 
 import type { Gap, NamedText } from '../draft.ts'
 import type { Part } from '../loki/context.ts'
-import { below, isMap, type Place, type Tree } from '../loki/tree.ts'
+import { below, isMap, type Place, type Tree, textOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 
 /** What begins the names of a configuration's options. */
@@ -42,7 +42,7 @@ export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
     if (isConfig(own)) return [own]
     if (kind === 'Beat') {
       const config = below(own, 'spec', 'config')
-      return config === undefined ? [] : [config]
+      return config === undefined ? [] : [withReferred(config, tree)]
     }
     const chart = [
       below(tree, 'daemonset', 'filebeatConfig'),
@@ -51,6 +51,23 @@ export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
     ]
     return chart.flatMap((files) => textsBelow(files, gaps))
   })
+}
+
+/** The output that the operator for Beats makes of a reference, with variables for the user that it creates. */
+function withReferred(config: Tree, resource: Tree): Tree {
+  const reference = below(resource, 'spec', 'elasticsearchRef')
+  const name = textOf(below(reference, 'name'))
+  if (!isMap(config) || config.value.has('output') || reference === undefined || name === undefined) return config
+  const { file, line } = reference
+  const tree = (value: Tree['value']): Tree => ({ file, line, value })
+  const namespace =
+    textOf(below(reference, 'namespace')) ?? textOf(below(resource, 'metadata', 'namespace')) ?? 'default'
+  const output = new Map([
+    ['hosts', tree([tree(`https://${name}-es-http.${namespace}.svc:9200`)])],
+    ['username', tree('$'.concat('{ELASTICSEARCH_USERNAME}'))],
+    ['password', tree('$'.concat('{ELASTICSEARCH_PASSWORD}'))],
+  ])
+  return { ...config, value: new Map([...config.value, ['output', tree(new Map([['elasticsearch', tree(output)]]))]]) }
 }
 
 function textsBelow(files: Tree | undefined, gaps: Gap[]): readonly Tree[] {

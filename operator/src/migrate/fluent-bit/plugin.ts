@@ -60,6 +60,11 @@ export class Context {
     const { name, options, itself = {} } = plugin
     for (const entry of section.entries) {
       if (Object.hasOwn(options, entry.key)) continue
+      if (entry.key.startsWith('processors.')) {
+        const reason = `the processor \`${entry.value}\` of this plugin is not read`
+        this.gap(entry, `${name}: ${entry.value}`, reason, 'Write it as a filter of the pipeline, and convert again.')
+        continue
+      }
       const own = Object.hasOwn(itself, entry.key) ? itself[entry.key] : undefined
       if (typeof own === 'string') continue
       if (own !== undefined) {

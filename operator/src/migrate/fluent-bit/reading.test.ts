@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { converted } from '../../testing/conversions.ts'
 import { readClassic } from './classic.ts'
+import { convertFluentBit } from './convert.ts'
 import { readYaml } from './yaml.ts'
 
 const classic = `@SET home=/var/log
@@ -109,4 +111,24 @@ test('a rule of a multiline parser is one entry in both syntaxes', () => {
   expect(
     readClassic('[MULTILINE_PARSER]\n    rule "start_state" "/^\\d+/" "cont"\n', 'a').sections[0]?.entries[0],
   ).toMatchObject(rule)
+})
+
+test('a processor of an input is one gap', () => {
+  const text = `pipeline:
+  inputs:
+    - name: tail
+      path: /a.log
+      tag: a
+      processors:
+        logs:
+          - name: content_modifier
+            action: insert
+            key: env
+  outputs:
+    - name: stdout
+      match: a
+      format: json_lines
+`
+  const { gaps } = converted(convertFluentBit, [{ file: 'f.yaml', text }])
+  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([['tail: content_modifier', 8]])
 })

@@ -35,6 +35,8 @@ export function readYaml(text: string, file: string): SectionFile {
       const { state, regex, next_state: next } = node.toJSON() as Record<string, unknown>
       if (state !== undefined && regex !== undefined)
         return [{ ...place, key: 'rule', value: `"${state}" "${regex}" "${next}"` }]
+      const name = key.startsWith('processors.') ? node.get('name') : undefined
+      if (name !== undefined) return [{ ...place, key, value: String(name) }]
       // A group of options: the classic syntax joins their names by a period.
       return pairsOf(node).flatMap(([below, value]) => entriesAt(`${key}.${below}`, value))
     }
