@@ -100,6 +100,17 @@ ${'Validated'.padStart(path.length + 13)}
     expect(output).toContain('error: unknown field `sink`')
   })
 
+  test('says how it has read a file whose name gives no format', async () => {
+    const path = file('agent.conf', good)
+    const { code, output } = await called(validate, path)
+    expect(code).toBe(78)
+    expect(output).toContain(
+      '  help: The ending of DIR/agent.conf says no format, so it is read as TOML; `--config-yaml DIR/agent.conf` reads it as YAML.\n',
+    )
+    expect((await called(validate, '--config-toml', path)).output).not.toContain('says no format')
+    expect((await called(validate, '--config-yaml', path)).code).toBe(0)
+  })
+
   test('warnings fail only where they are denied', async () => {
     const path = file('warned.yaml', `${good.replace('sinks:', '  idle: {type: demo_logs, format: json}\nsinks:')}`)
 
@@ -255,6 +266,12 @@ test('explain prints the page of a component, an alias, a metric and an error co
     code: 64,
     output: 'There is nothing named "consol". Did you mean "console"?',
   })
+  // Half of the letters of `now` and `get` would have to change: they are not meant.
+  for (const name of ['nope', 'nats', 'agent'])
+    expect(await called(explain, name)).toEqual({
+      code: 64,
+      output: `There is nothing named "${name}". \`penstock-agent list\` prints the components.`,
+    })
 })
 
 test('every product is found in list, the index and by explain', async () => {

@@ -11,7 +11,8 @@ export const flags = {
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
-export async function run(argv: readonly string[]): Promise<number> {
+/** @param lister the command that prints the components */
+export async function run(argv: readonly string[], lister = 'penstock-agent list'): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
     process.stdout.write(`Usage: penstock-agent explain NAME\n\n${flagHelp(flags)}\n`)
@@ -39,7 +40,7 @@ export async function run(argv: readonly string[]): Promise<number> {
       name,
       pages.flatMap((page) => page.names),
     )
-    const hint = near === undefined ? 'penstock-agent list prints the components.' : `Did you mean "${near}"?`
+    const hint = near === undefined ? `\`${lister}\` prints the components.` : `Did you mean "${near}"?`
     throw new PenstockError('PEN_USAGE', `There is nothing named "${name}". ${hint}`)
   }
   process.stdout.write(found.map((page) => page.text).join('\n---\n\n'))

@@ -67,7 +67,9 @@ class Reader implements ReadResult {
     const files = isPattern(path) && !exists(path) ? globSync(path).toSorted() : [path]
     if (files.length === 0) this.#problem(path, 'no file matches this pattern')
     for (const file of files) {
-      if (!isDirectory(file)) this.#addFile(file, format ?? formatOf(file), 'all')
+      if (isDirectory(file)) continue
+      const known = format ?? knownFormat(file)
+      this.#addFile(file, known ?? formatOf(file), 'all', known === undefined)
     }
   }
 
@@ -102,7 +104,8 @@ class Reader implements ReadResult {
     }
   }
 
-  #addFile(file: string, format: Format, holds: Holds): void {
+  /** @param isGuessed whether nothing says that the file has this format */
+  #addFile(file: string, format: Format, holds: Holds, isGuessed = false): void {
     let source: string
     try {
       source = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
@@ -115,7 +118,10 @@ class Reader implements ReadResult {
     }
     this.files.push(resolve(file))
     const text = parseSource(file, source, format, this.#environment, this.problems)
-    if (text === undefined) return
+    if (text === undefined) {
+      if (isGuessed) this.#explainGuess(file, format)
+      return
+    }
     const path = holds === 'all' ? [] : [holds.kind, holds.id]
     const { value } = text.document
     if (holds !== 'all' && holds.kind === 'enrichment_tables') {
@@ -124,6 +130,15 @@ class Reader implements ReadResult {
     }
     const located = { value: holds === 'all' ? value : (value ?? {}), path, origins: [{ text, path: [], value }] }
     this.parts.push({ located, holds })
+  }
+
+  /** The first problem of the file says how it was read. */
+  #explainGuess(file: string, format: Format): void {
+    const at = this.problems.findIndex((problem) => problem.file === file)
+    const first = this.problems[at]
+    if (first === undefined || first.help !== undefined) return
+    const help = `The ending of ${file} says no format, so it is read as ${format.toUpperCase()}; \`--config-yaml ${file}\` reads it as YAML.`
+    this.problems[at] = { ...first, help }
   }
 
   #problem(file: string, message: string): void {

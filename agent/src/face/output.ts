@@ -8,6 +8,12 @@ export { watchFiles } from '../topology/watch.ts'
 /** Prints the page of a component, function, metric or error. Loaded late, because it reads every component. */
 export async function explain(words: string[]): Promise<number> {
   const { run } = await import('../cli/explain.ts')
+  return run(words, 'penstock list')
+}
+
+/** Prints the types of components. Loaded late, for the same reason. */
+export async function list(words: string[]): Promise<number> {
+  const { run } = await import('../cli/list.ts')
   return run(words)
 }
 

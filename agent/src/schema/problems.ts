@@ -35,10 +35,14 @@ export interface ProgramDiagnostic {
 /** The nearest of the known words, if it is near enough to be what was meant. */
 export function closest(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined
-  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1
+  const maxEdits = Math.max(2, Math.floor(word.length / 3))
+  let bestDistance = maxEdits + 1
   for (const candidate of known) {
-    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), bestDistance)
-    if (distance < bestDistance) {
+    // Words that differ in half of their letters are different words.
+    const ofShort = Math.max(1, Math.ceil(Math.min(word.length, candidate.length) / 2) - 1)
+    const limit = Math.min(bestDistance, ofShort + 1)
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase(), limit)
+    if (distance < limit) {
       best = candidate
       bestDistance = distance
     }

@@ -18,6 +18,7 @@ export const commands: Readonly<Record<string, Command>> = {
   },
   init: { about: 'write a first Pipeline with comments', load: () => import('./init.ts') },
   lint: { about: 'check resources: shape, references, options, programs', load: () => import('./lint.ts') },
+  list: { about: 'print the types of sources, transforms and sinks', load: () => import('./list.ts') },
   migrate: {
     about: 'rewrite stored objects, or files, in the version that is current',
     load: () => import('./migrate.ts'),

@@ -2,10 +2,11 @@
 // or error code, as the agent prints it.
 
 import { closest, PenstockError } from '@penstock/agent/errors'
-import { explain } from '@penstock/agent/output'
+import { explain, referencePages } from '@penstock/agent/output'
 import type { Flags } from '@penstock/agent/program'
 import { fieldText, kindNamed, schemaText } from '../api/reference.ts'
 import { ruleText } from '../api/rules.ts'
+import { refusalsNamed } from '../migrate/vector/refusals.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 
 export const options = {
@@ -39,7 +40,7 @@ export async function run(argv: string[]): Promise<number> {
   }
   const [word = '', ...path] = name.split('.')
   const kind = kindNamed(word)
-  if (kind === undefined) return explain([name])
+  if (kind === undefined) return explainPage(name)
   const found = fieldText(kind, path.join('.'))
   if (!found.ok) {
     const near = closest(path.at(-1) ?? '', found.known)
@@ -49,4 +50,26 @@ export async function run(argv: string[]): Promise<number> {
   }
   process.stdout.write(found.text)
   return 0
+}
+
+/** The page of the agent; where there is none, and other agents have a component of that name, what to use in its place. */
+async function explainPage(name: string): Promise<number> {
+  const refusals = refusalsNamed(name)
+  if (refusals.length > 0 && !(await hasPage(name))) {
+    const lines = refusals.map(
+      ({ kind, name: type, reason, nearest }) => `${type}  (${kind})\n  No: ${reason}. ${nearest}\n`,
+    )
+    process.stdout.write(`Penstock has no component for ${name}.\n\n${lines.join('\n')}`)
+    return 0
+  }
+  return explain([name])
+}
+
+async function hasPage(name: string): Promise<boolean> {
+  const wanted = name.toLowerCase()
+  const pages = await referencePages()
+  return pages.some(
+    ({ names, products = [] }) =>
+      names.includes(name) || products.some((product) => product.toLowerCase().split(' ').includes(wanted)),
+  )
 }

@@ -126,6 +126,18 @@ export const refusedSinks: readonly Refusal[] = [
   ),
 ]
 
+/** Those whose name, or a word of it, is the given one: `s3` is a word of `aws_s3`. */
+export function refusalsNamed(name: string): readonly (Refusal & { readonly kind: 'source' | 'transform' | 'sink' })[] {
+  const wanted = name.toLowerCase().replaceAll('-', '_')
+  const word = wanted === 'otlp' ? 'opentelemetry' : wanted
+  const named = (refusal: Refusal) => refusal.name === word || refusal.name.split('_').includes(word)
+  return [
+    ...refusedSources.filter(named).map((refusal) => ({ ...refusal, kind: 'source' as const })),
+    ...refusedTransforms.filter(named).map((refusal) => ({ ...refusal, kind: 'transform' as const })),
+    ...refusedSinks.filter(named).map((refusal) => ({ ...refusal, kind: 'sink' as const })),
+  ]
+}
+
 export interface Setting {
   readonly becomes: string
   /** Whether the cluster does the same without further work. */

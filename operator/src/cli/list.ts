@@ -1,0 +1,27 @@
+// `penstock list`: the types of components that Pipelines are made of, with the products that they work with.
+
+import { list, outputFormats } from '@penstock/agent/output'
+import type { Flags } from '@penstock/agent/program'
+import { helpOf, parseFlags } from './arguments.ts'
+
+export const options = {
+  output: {
+    type: 'string',
+    short: 'o',
+    default: 'text',
+    oneOf: outputFormats,
+    value: 'FORMAT',
+    help: 'text, by kind; table, json, yaml: a row for each type (text)',
+  },
+} as const satisfies Flags
+
+export const usage = `Usage: penstock list [FLAGS]
+
+Prints the sources, transforms and sinks of Pipelines, with the products that they work with. penstock explain NAME describes one.
+
+${helpOf(options)}
+`
+
+export async function run(argv: string[]): Promise<number> {
+  return list(['--output', parseFlags(argv, options).flags.output])
+}
