@@ -177,6 +177,14 @@ ${Object.entries(flagsByTopic)
   .map(([topic, flags]) => `${topic}\n${flagHelp(flags, 34)}\n`)
   .join('\n')}`
 
+/** `penstock webhook` has the same flags; those of agents and of a leader have no effect there. */
+export const webhookUsage = usage
+  .replace('penstock operator', 'penstock webhook')
+  .replace(
+    /\nReconciles .*\n/,
+    '\nAnswers the admission webhooks apart from the operators, whose flags it takes. It needs `--webhook-address`, and writes nothing.\n',
+  )
+
 type Values = ParsedArgs<typeof options>['flags']
 
 /** What the flags say: nothing is opened before all of them are checked. */

@@ -113,6 +113,20 @@ test('init writes the schema for editors beside the Pipeline that names it', () 
   expect(penstock(['lint', 'edited/first.yaml'])).toMatchObject({ code: 0, err: '' })
 })
 
+test('lint of a file that holds no resources says so in a few lines', () => {
+  writeFileSync(join(folder, 'notes.md'), '# Notes\n\nSee: `that`: [a](b)\n'.repeat(20))
+  const notes = penstock(['lint', 'notes.md'])
+  expect(notes.code).toBe(78)
+  expect(notes.err.match(/^error: /gm)).toHaveLength(6)
+  expect(notes.err).toContain('help: Resources are written in YAML; is this .md file the one that you mean?')
+  expect(notes.err).toMatch(/error: \d+ further mistakes of YAML in this file are not shown\n/)
+
+  writeFileSync(join(folder, 'program.yaml'), Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xff, 0xfe, 0x1b, 0x5b]))
+  const program = penstock(['lint', 'program.yaml'])
+  expect(program.code).toBe(78)
+  expect(program.err).toBe('error: "program.yaml" is not UTF-8 text\n  --> program.yaml\n')
+})
+
 test('lint reads several files, words, and folders below a folder by -R', () => {
   mkdirSync(join(folder, 'tree/apps'), { recursive: true })
   writeFileSync(join(folder, 'tree/apps/one.yaml'), pipeline('one', '.mark = true'))

@@ -2,6 +2,6 @@
 
 import { run as runOperator } from './operator.ts'
 
-export { options, usage } from './operator-flags.ts'
+export { options, webhookUsage as usage } from './operator-flags.ts'
 
 export const run = (argv: string[]): Promise<number> => runOperator(argv, { webhooksOnly: true })

@@ -121,9 +121,11 @@ function filesOf(folder: string, isRecursive: boolean): readonly string[] {
 function readFile(file: string, defaultNamespace: string, resources: Resource[], problems: Problem[]): void {
   let text: string
   try {
-    text = readFileSync(file === standardInput ? 0 : file, 'utf8')
+    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file === standardInput ? 0 : file))
   } catch (error) {
-    problems.push({ severity: 'error', path: '', file, message: `"${file}" cannot be read`, help: errorText(error) })
+    const isBinary = error instanceof TypeError
+    const message = isBinary ? `"${file}" is not UTF-8 text` : `"${file}" cannot be read`
+    problems.push({ severity: 'error', path: '', file, message, help: isBinary ? undefined : errorText(error) })
     return
   }
   const { documents, lines, problem } = readYamlDocuments(text)
@@ -131,18 +133,35 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
     const { line, column } = positionAt(text, problem.offset)
     problems.push({ severity: 'error', path: '', file, line, column, message: problem.message })
   }
+  let mistakes = 0
   for (const { document, value, problems: found } of documents) {
     for (const { offset, message, byAliases } of found) {
+      // One mistake of YAML leads to others, and a file that is no YAML has one on every line.
+      if (++mistakes > maxMistakes) continue
       const { line, col } = lines.linePos(offset)
       const problem = { severity: 'error', path: '', file, line, column: col } as const
       const help = 'Write out what its aliases (`*name`) stand for.'
-      if (byAliases !== true) problems.push({ ...problem, message })
+      if (byAliases !== true)
+        problems.push({ ...problem, message, help: mistakes === 1 ? endingHelp(file) : undefined })
       else problems.push({ ...problem, message: `this document cannot be read: ${message}`, help })
     }
     if (found.length > 0 || document.contents === null) continue
     const resource = documentOf(document, value, file, lines, text, defaultNamespace, problems)
     if (resource !== undefined) resources.push(resource)
   }
+  if (mistakes > maxMistakes) {
+    const message = `${mistakes - maxMistakes} further mistakes of YAML in this file are not shown`
+    problems.push({ severity: 'error', path: '', file, message })
+  }
+}
+
+/** Mistakes of YAML that are shown of one file. */
+const maxMistakes = 5
+
+function endingHelp(file: string): string | undefined {
+  const ending = extname(file)
+  if (file === standardInput || ['.yaml', '.yml', '.json', ''].includes(ending)) return undefined
+  return `Resources are written in YAML; is this ${ending} file the one that you mean?`
 }
 
 function documentOf(
