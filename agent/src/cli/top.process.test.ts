@@ -22,18 +22,31 @@ const component = (component_id: string, component_kind: string, component_type:
   ...(component_kind === 'sink' ? { buffer_events: 41_877 } : {}),
 })
 
-/** What `top` prints until a text has come twice. */
-async function top(components: readonly object[], columns: number | undefined, until: string): Promise<string> {
+interface Calling {
+  /** Of the terminal; undefined: a pipe. */
+  readonly columns?: number
+  readonly args?: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+  /** What ends it once a text has come twice; Ctrl-C if not given. */
+  readonly press?: string
+}
+
+/** What `top` prints until it ends by itself, or is ended when a text has come twice. */
+async function top(
+  components: readonly object[],
+  until: string,
+  { columns, args = [], env: more = {}, press = '\u0003' }: Calling = {},
+): Promise<string> {
   const server = createServer((_, response) => {
     response.setHeader('content-type', 'application/json')
     response.end(JSON.stringify({ version: '1.2.3', hostname: 'laptop', uptime_seconds: 7, components }))
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const command = [process.execPath, '--conditions=source', main, 'top', '--url', url, '--interval', '100']
+  const command = [process.execPath, '--conditions=source', main, 'top', '--url', url, '--interval', '100', ...args]
   const words = command.map((word) => `'${word}'`).join(' ')
   const { NO_COLOR: _, FORCE_COLOR: _1, CI: _2, ...environment } = process.env
-  const env = { ...environment, TERM: 'xterm-256color' }
+  const env = { ...environment, TERM: 'xterm-256color', ...more }
   const child =
     columns === undefined
       ? spawn(process.execPath, command.slice(1), { env })
@@ -46,7 +59,7 @@ async function top(components: readonly object[], columns: number | undefined, u
     if (isEnded || shown.split(until).length < 3) return
     isEnded = true
     if (columns === undefined) child.kill('SIGINT')
-    else child.stdin.write('\u0003')
+    else child.stdin.write(press)
   })
   try {
     await new Promise((done) => child.on('close', done))
@@ -63,26 +76,57 @@ const pipeline = [
 ]
 
 test.skipIf(noTerminals)('on a terminal, no line is wider than it, and one Pipeline is named once', async () => {
-  const shown = await top(pipeline, 80, '41877')
+  const shown = await top(pipeline, '41877', { columns: 80 })
+  expect(shown.startsWith('\u001b[?1049h')).toBe(true)
+  expect(shown.endsWith('\u001b[?1049l')).toBe(true)
   const [, look = ''] = shown.split('\u001b[H\u001b[2J')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters
   const lines = look.replace(/\u001b\[\d+m/g, '').split('\r\n')
   expect(lines[0]).toBe('penstock-agent 1.2.3 on laptop, shop/checkout, up 7 s')
-  expect(lines[1]).toMatch(/^ID +KIND +IN +IN\/s +OUT +OUT\/s +(?:BYTES +)?ERRORS +DISCARDED +(?:BUSY +)?BUFFER$/)
+  expect(lines[1]).toMatch(
+    /^ID +KIND +IN +IN\/s +OUT +OUT\/s +(?:BYTES +)?ERRORS +FILTERED +LOST(?: +BUSY)?(?: +BUFFER)?$/,
+  )
   expect(lines[2]).toMatch(/^pods +source +12345 /)
   for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80)
   expect(look).toContain('\u001b[31msearch ')
 })
 
 test.skipIf(noTerminals)('components of several Pipelines keep their whole ids', async () => {
-  const shown = await top([...pipeline, component('blog/all/pods', 'source', 'orchestrator_logs')], 120, '41877')
+  const shown = await top([...pipeline, component('blog/all/pods', 'source', 'orchestrator_logs')], '41877', {
+    columns: 120,
+  })
   expect(shown).toContain('shop/checkout/pods')
   expect(shown).toContain('blog/all/pods')
 })
 
 test('in a pipe, each look is whole', async () => {
-  const shown = await top(pipeline, undefined, '41877')
-  expect(shown).toMatch(/^ID +KIND +TYPE +IN +IN\/s +OUT +OUT\/s +BYTES +ERRORS +DISCARDED +BUSY +BUFFER$/m)
+  const shown = await top(pipeline, '41877')
+  expect(shown).toMatch(/^ID +KIND +TYPE +IN +IN\/s +OUT +OUT\/s +BYTES +ERRORS +FILTERED +LOST +BUSY +BUFFER$/m)
   expect(shown).toMatch(/^shop\/checkout\/search +sink +search_engine +12345 .* 41877$/m)
   expect(shown).not.toContain('\u001b')
+})
+
+test.skipIf(noTerminals)('q ends it, and the terminal is as before', async () => {
+  const shown = await top(pipeline, '41877', { columns: 80, press: 'q' })
+  expect(shown).toContain('q: quit')
+  expect(shown.endsWith('\u001b[?25h\u001b[?1049l')).toBe(true)
+})
+
+test.skipIf(noTerminals)('a terminal that cannot be redrawn gets lines', async () => {
+  const shown = await top(pipeline, '41877', { columns: 80, env: { TERM: 'dumb' } })
+  expect(shown).not.toContain('\u001b')
+})
+
+test('--once prints one table, and JSON has a line for each look, both with rates', async () => {
+  const table = await top(pipeline, 'nothing', { args: ['--once'] })
+  expect(table.match(/^ID /gm)).toHaveLength(1)
+  expect(table).toMatch(/^shop\/checkout\/pods +source +orchestrator_logs +12345 +0 /m)
+  const line = await top(pipeline, 'nothing', { args: ['--once', '-o', 'json'] })
+  expect(JSON.parse(line)).toMatchObject({
+    hostname: 'laptop',
+    components: [
+      { component_id: 'shop/checkout/pods', received_per_second: 0 },
+      { component_id: 'shop/checkout/search', errors_total: 3 },
+    ],
+  })
 })

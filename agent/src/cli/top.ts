@@ -1,16 +1,18 @@
-// `top`: a live table of what the components of a running agent do. On a terminal it is redrawn in place and no wider than that; else
-// each look is printed below the one before, whole.
+// `top`: a live table of what the components of a running agent do. On a terminal it is redrawn in place, no wider than that, and
+// takes keys; else each look is printed below the one before, whole.
 
+import { emitKeypressEvents, type Key } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ComponentView } from '../api/components.ts'
 import { globTest } from '../api/tap.ts'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
 import { styled } from '../formats/pretty.ts'
-import { type Sheet, sheetOf } from '../terminal.ts'
+import { isRedrawn, sheetOf } from '../terminal.ts'
 import { interrupted } from '../timing/wait.ts'
 import { agentUrl, clientFlags, getJson } from './agent-client.ts'
+import { TopScreen } from './top-screen.ts'
+import { colored, type Look, type Row, rowsOf, tableLines, titleOf } from './top-table.ts'
 
 export const flagTable = {
   interval: {
@@ -29,146 +31,130 @@ export const flagTable = {
     value: 'PATTERN',
     help: 'Components to show. May be repeated.',
   },
+  once: { type: 'boolean', help: 'Print one table and end.' },
+  output: {
+    type: 'string',
+    short: 'o',
+    oneOf: ['table', 'json'],
+    help: 'Form of the output (table); json has a line for each look.',
+  },
   ...clientFlags,
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
-interface Look {
-  readonly version: string
-  readonly hostname: string
-  readonly uptime_seconds: number
-  readonly components: readonly ComponentView[]
-}
+const keys = `On a terminal, keys choose a component (up, down), show it whole (Enter; Escape goes back), sort (left, right, r), filter
+(/), pause (p) and quit (q).`
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags, words } = parseFlags(argv, flagTable)
   if (flags.help) {
-    process.stdout.write(`Usage: penstock-agent top [FLAGS]\n\nFlags:\n${flagHelp(flagTable)}\n`)
+    process.stdout.write(`Usage: penstock-agent top [FLAGS]\n\n${keys}\n\nFlags:\n${flagHelp(flagTable)}\n`)
     return exitCodes.ok
   }
   if (words.length > 0) throw new PenstockError('PEN_USAGE', `"${words[0]}" is not a flag of top.`)
   const url = agentUrl(flags.url)
-  const signal = interrupted()
   const patterns = flags.components.flatMap((list) => list.split(',')).map(globTest)
-  const shown = (id: string) => patterns.length === 0 || patterns.some((matches) => matches(id))
-  const live = process.stdout.isTTY
-  let before: { look: Look; at: number } | undefined
+  const shown = ({ component_id: id }: Row) => patterns.length === 0 || patterns.some((matches) => matches(id))
+  const isLive = isRedrawn(process.stdout) && !flags.once && flags.output !== 'json'
+  using screen = isLive ? new LiveScreen(flags['human-metrics']) : undefined
+  const signal = screen === undefined ? interrupted() : AbortSignal.any([interrupted(), screen.quit])
+  let before: { readonly look: Look; readonly at: number } | undefined
 
   for (;;) {
     try {
       const look = (await getJson(url, '/v1/components', signal)) as Look
       const at = performance.now()
+      const rows = rowsOf(look, before && { look: before.look, seconds: (at - before.at) / 1000 }).filter(shown)
+      if (screen !== undefined) screen.look(look, rows)
       // A rate needs two looks, so the first is not printed where it would stay.
-      if (live || before !== undefined) {
-        const text = table(look, before?.look, before === undefined ? 0 : (at - before.at) / 1000, {
-          human: flags['human-metrics'],
-          shown,
-          sheet: sheetOf(process.stdout),
-        })
-        process.stdout.write(live ? `\u001b[H\u001b[2J${text}\n` : `${text}\n\n`)
+      else if (before !== undefined) {
+        process.stdout.write(
+          flags.output === 'json' ? `${jsonOf(look, rows)}\n` : printed(look, rows, flags['human-metrics']),
+        )
+        if (flags.once) return exitCodes.ok
       }
       before = { look, at }
     } catch (error) {
       if (signal.aborted) return exitCodes.ok
       if (before === undefined || flags['no-reconnect']) throw error
-      process.stderr.write('The connection was lost; trying again.\n')
+      if (screen === undefined) process.stderr.write('The connection was lost; trying again.\n')
+      else screen.say('The connection was lost; trying again.')
     }
     await sleep(flags.interval ?? 1000, undefined, { signal }).catch(() => {}) // looked at below
     if (signal.aborted) return exitCodes.ok
   }
 }
 
-/** Those that a narrow terminal leaves out, the first one first. */
-const expendable = ['TYPE', 'BYTES', 'BUSY', 'KIND', 'BUFFER']
+const jsonOf = ({ components: _, ...look }: Look, rows: readonly Row[]) => JSON.stringify({ ...look, components: rows })
 
-const columns = ['ID', 'KIND', 'TYPE', 'IN', 'IN/s', 'OUT', 'OUT/s', 'BYTES', 'ERRORS', 'DISCARDED', 'BUSY', 'BUFFER']
-
-function table(
-  look: Look,
-  before: Look | undefined,
-  seconds: number,
-  { human, shown, sheet }: { human: boolean; shown: (id: string) => boolean; sheet: Sheet },
-): string {
-  const old = new Map(before?.components.map((component) => [component.component_id, component]))
-  const number = (value: number) => (human ? short(value) : String(Math.round(value)))
-  const rate = (now: number, then: number | undefined) =>
-    then === undefined || seconds === 0 ? '-' : number(Math.max(0, now - then) / seconds)
-  const seen = look.components.filter((component) => shown(component.component_id))
-  // On a terminal, the Pipeline of all components stands above them once.
-  const common = sheet.columns === undefined ? '' : commonPrefix(seen.map((component) => component.component_id))
-  const rows = seen.map((component) => {
-    const then = old.get(component.component_id)
-    const bytes =
-      component.component_kind === 'source'
-        ? component.received_bytes_total
-        : component.component_kind === 'sink'
-          ? component.sent_bytes_total
-          : component.sent_event_bytes_total
-    return [
-      component.component_id.slice(common.length),
-      component.component_kind,
-      component.component_type,
-      number(component.received_events_total),
-      rate(component.received_events_total, then?.received_events_total),
-      number(component.sent_events_total),
-      rate(component.sent_events_total, then?.sent_events_total),
-      human ? `${short(bytes)}B` : String(bytes),
-      number(component.errors_total),
-      number(component.discarded_events_total),
-      component.utilization === undefined ? '-' : `${Math.round(component.utilization * 100)}%`,
-      component.buffer_events === undefined ? '-' : number(component.buffer_events),
-    ]
-  })
-  const widths = columns.map((name, index) =>
-    Math.max(name.length, ...rows.map((row) => (row[index] as string).length)),
-  )
-  const kept = fitting(widths, sheet.columns)
-  const line = (cells: readonly string[]) =>
-    kept
-      .map((index) => {
-        const [cell = '', width = 0] = [cells[index], widths[index]]
-        return index < 3 ? cell.padEnd(width) : cell.padStart(width)
-      })
-      .join('  ')
-      .trimEnd()
-      .slice(0, sheet.columns)
-  const of = common === '' ? '' : `, ${common.slice(0, -1)}`
-  const title = `penstock-agent ${look.version} on ${look.hostname}${of}, up ${Math.round(look.uptime_seconds)} s`
-  return [
-    title.slice(0, sheet.columns),
-    styled(line(columns), 'bold', sheet.color),
-    ...rows.map((row, index) =>
-      (seen[index]?.errors_total ?? 0) > 0 ? styled(line(row), 'red', sheet.color) : line(row),
-    ),
-  ].join('\n')
+function printed(look: Look, rows: readonly Row[], isHuman: boolean): string {
+  const sheet = sheetOf(process.stdout)
+  const { heading, lines } = tableLines(rows, { isHuman, sheet })
+  const table = [
+    titleOf(look, rows, sheet),
+    styled(heading, 'bold', sheet.color),
+    ...lines.map((line, index) => colored(rows[index], line, sheet)),
+  ]
+  return `${table.join('\n')}\n\n`
 }
 
-/** The namespace and Pipeline that all ids begin with, up to the last slash; empty if they share none. */
-function commonPrefix([first = '', ...others]: readonly string[]): string {
-  const prefix = first.slice(0, first.lastIndexOf('/') + 1)
-  return others.length > 0 && others.every((id) => id.lastIndexOf('/') + 1 === prefix.length && id.startsWith(prefix))
-    ? prefix
-    : ''
-}
+/** Bytes, because the process prints no text with codes of a terminal other than colours. */
+const takeScreen = Buffer.from('\u001b[?1049h\u001b[?25l')
+const giveBack = Buffer.from('\u001b[?25h\u001b[?1049l')
 
-/** The columns of a table that have room, by their index. */
-function fitting(widths: readonly number[], room = Number.POSITIVE_INFINITY): readonly number[] {
-  let kept = columns.map((_, index) => index)
-  for (const name of expendable) {
-    if (kept.reduce((sum, index) => sum + 2 + (widths[index] as number), -2) <= room) break
-    kept = kept.filter((index) => columns[index] !== name)
+/** The terminal while `top` has it: the alternate screen, without a cursor, with each key as it is pressed. */
+class LiveScreen implements Disposable {
+  readonly #screen: TopScreen
+  readonly #quit = new AbortController()
+  #isTaken = false
+  #note = ''
+
+  readonly #draw = () => {
+    const { color, columns = 80 } = sheetOf(process.stdout)
+    const text = this.#screen.text({ color, columns, rows: process.stdout.rows || 24 })
+    process.stdout.write(`\u001b[H\u001b[2J${text}${this.#note === '' ? '' : `\n${this.#note.slice(0, columns)}`}`)
   }
-  return kept
-}
-
-/** A number of at most four characters and a unit. */
-function short(value: number): string {
-  const units = ['', 'k', 'M', 'G', 'T', 'P']
-  let unit = 0
-  let rest = value
-  while (rest >= 1000 && unit < units.length - 1) {
-    rest /= 1000
-    unit++
+  readonly #press = (text: string | undefined, key: Key) => {
+    if (this.#screen.press(text, key)) this.#quit.abort()
+    else this.#draw()
   }
-  return `${unit === 0 || rest >= 100 ? Math.round(rest) : rest.toFixed(1)}${units[unit]}`
+
+  constructor(isHuman: boolean) {
+    this.#screen = new TopScreen(isHuman)
+  }
+
+  /** Aborted when the person quits by a key. */
+  get quit(): AbortSignal {
+    return this.#quit.signal
+  }
+
+  look(look: Look, rows: readonly Row[]): void {
+    this.#note = ''
+    this.#screen.look(look, rows)
+    // Taken for the first figures: an error of the connection before them stays in sight.
+    if (!this.#isTaken) this.#take()
+    this.#draw()
+  }
+
+  /** Shows a line below all others until the next look. */
+  say(note: string): void {
+    this.#note = note
+    this.#draw()
+  }
+
+  #take(): void {
+    this.#isTaken = true
+    process.stdout.write(takeScreen)
+    process.stdout.on('resize', this.#draw)
+    if (!process.stdin.isTTY) return
+    emitKeypressEvents(process.stdin)
+    process.stdin.setRawMode(true).on('keypress', this.#press).resume()
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#isTaken) return
+    process.stdout.off('resize', this.#draw)
+    if (process.stdin.isTTY) process.stdin.off('keypress', this.#press).setRawMode(false).pause()
+    process.stdout.write(giveBack)
+  }
 }

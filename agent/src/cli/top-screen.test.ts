@@ -1,0 +1,98 @@
+import type { Key } from 'node:readline'
+import { expect, test } from 'vitest'
+import type { ComponentView } from '../api/components.ts'
+import { TopScreen } from './top-screen.ts'
+import { rowsOf } from './top-table.ts'
+
+const component = (component_id: string, kind: string, received: number, more: Partial<ComponentView> = {}) => ({
+  component_id,
+  component_kind: kind,
+  component_type: `a_${kind}`,
+  received_bytes_total: received * 10,
+  received_events_total: received,
+  received_event_bytes_total: received * 8,
+  sent_events_total: received,
+  sent_event_bytes_total: received * 8,
+  sent_bytes_total: received * 9,
+  errors_total: 0,
+  discarded_events_total: 0,
+  filtered_events_total: 0,
+  ...more,
+})
+
+const size = { color: false, columns: 100, rows: 24 }
+const look = (received: number) => ({
+  version: '1.2.3',
+  hostname: 'laptop',
+  uptime_seconds: 7,
+  components: [
+    component('in', 'source', received),
+    component('keep', 'transform', received * 2, { discarded_events_total: 5, filtered_events_total: 4 }),
+    component('out', 'sink', received / 2, { buffer_events: 3, buffer_bytes: 30, inputs: ['keep'] }),
+  ],
+})
+
+function screenWith(...keys: string[]): TopScreen {
+  const screen = new TopScreen(false)
+  screen.look(look(200), rowsOf(look(200), { look: look(100), seconds: 2 }))
+  for (const key of keys) screen.press(key.length === 1 ? key : undefined, { name: key } as Key)
+  return screen
+}
+const ids = (screen: TopScreen) =>
+  screen
+    .text(size)
+    .split('\n')
+    .slice(2, -1)
+    .map((line) => line.replace(/^> /, '').trim().split(' ')[0])
+
+test('rows stand in the order of the agent, with rates, and with what was lost beside what was filtered', () => {
+  const lines = screenWith().text(size).split('\n')
+  expect(lines[0]).toBe('penstock-agent 1.2.3 on laptop, up 7 s')
+  expect(lines[1]?.split(/ +/)).toEqual(
+    'ID KIND TYPE IN IN/s OUT OUT/s BYTES ERRORS FILTERED LOST BUSY BUFFER'.split(' '),
+  )
+  expect(lines[3]?.split(/ +/)).toEqual('keep transform a_transform 400 100 400 100 3200 0 4 1 - -'.split(' '))
+  expect(lines.at(-1)).toMatch(/^Enter: details .* q: quit$/)
+})
+
+test('keys sort by a column, and turn the order', () => {
+  const toIn = ['right', 'right', 'right', 'right']
+  expect(ids(screenWith())).toEqual(['in', 'keep', 'out'])
+  expect(ids(screenWith(...toIn))).toEqual(['keep', 'in', 'out'])
+  expect(screenWith(...toIn).text(size)).toContain(' INv ')
+  expect(ids(screenWith(...toIn, 'r'))).toEqual(['out', 'in', 'keep'])
+})
+
+test('a filter leaves those whose id has the text; Escape gives it up', () => {
+  const typing = screenWith('/', 'k', 'e')
+  expect(ids(typing)).toEqual(['keep'])
+  expect(typing.text(size)).toContain('filter: ke_')
+  typing.press(undefined, { name: 'escape' })
+  expect(ids(typing)).toEqual(['in', 'keep', 'out'])
+})
+
+test('Enter shows all of the chosen component, Escape goes back, then ends', () => {
+  const screen = screenWith('down', 'down', 'down', 'return')
+  expect(screen.text(size)).toMatch(/^out {2}\(sink a_sink\)\n {2}inputs +keep\n {2}events in +100, 25.0 a second\n/)
+  expect(screen.text(size)).toContain('buffer      3 events, 30 bytes')
+  expect(screen.press(undefined, { name: 'escape' })).toBe(false)
+  expect(screen.text(size)).toContain('> out')
+  expect(screen.press(undefined, { name: 'escape' })).toBe(true)
+})
+
+test('a paused screen keeps its figures', () => {
+  const screen = screenWith('p')
+  screen.look(look(999), rowsOf(look(999), undefined))
+  expect(screen.text(size)).not.toContain('999')
+  expect(screen.text(size)).toContain('PAUSED')
+})
+
+test('no line is wider and no screen higher than the terminal, and the column that sorts stays', () => {
+  for (const columns of [20, 40, 60, 80]) {
+    const screen = screenWith('left', 'down')
+    const lines = screen.text({ color: false, columns, rows: 5 }).split('\n')
+    expect(lines.length).toBeLessThanOrEqual(5)
+    for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(columns)
+  }
+  expect(screenWith('left').text({ ...size, columns: 60 })).toContain('BUFFERv')
+})
