@@ -30,14 +30,16 @@ export interface PromptOptions extends CompileOptions {
 
 const maxHistory = 1000
 const commands = ['help', 'next', 'prev', 'exit', 'quit']
-const help = `An input is a program; it runs on the event \`.\`, which keeps its changes. Variables live until the end.
+const help = `An input is a program. It runs on the event \`.\`, which keeps its changes.
+Variables live until the end.
   help               this text
   help functions     the functions by category
   help FUNCTION      the page of a function; \`help E103\` that of an error code
   next, prev         the next or previous event of --input
   exit               ends, as Ctrl-D does
-Tab completes functions, their parameters and fields of the event. An input that is not complete goes on in the next line; an
-empty line ends it. Ctrl-C gives it up.
+Tab completes functions, their parameters and fields of the event. An input that
+is not complete goes on in the next line; an empty line ends it, and Ctrl-C
+discards it.
 `
 
 /** The user's file of what was typed before. */

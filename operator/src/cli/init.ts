@@ -35,7 +35,7 @@ export async function run(argv: string[]): Promise<number> {
   // The schema belongs to this version of the command, so it replaces an older one.
   if (values.schema) create(join(dirname(file), schemaFile), schemaText(), 'w')
   const next = [
-    [`${npx}penstock run ${file}`, 'shows what it makes of the logs of sample pods, here'],
+    [`${npx}penstock run ${file}`, 'runs it here, on the logs of sample pods'],
     [`${npx}penstock test ${file}`, 'runs the tests in it'],
     [`${npx}penstock lint ${file}`, 'checks it as the operator does'],
     [`kubectl apply -f ${file}`, 'runs it on a cluster with Penstock'],
