@@ -26,8 +26,6 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
   'the configuration': [
     'api/tap.ts #watched',
     'bundle/heartbeat.ts #lastErrors',
-    'bytes/byte-lines.ts #groups', // names of fields in templates
-    'bytes/byte-lines.ts #values', // names of fields in templates
     'bytes/form.ts #less', // the same
     'bundle/heartbeat.ts #reported',
     'bundle/inquiries.ts #ages',

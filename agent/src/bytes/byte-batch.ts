@@ -8,6 +8,7 @@ import type { Finalizer } from '../event/finalizer.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import { copyObject, setField, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson, writeJsonTo } from '../formats/json.ts'
+import { measure, type Parts, sumOf } from './batch-parts.ts'
 import type { ByteLines, LineLikeness, LineTimes } from './byte-lines.ts'
 import { type Column, noColumns, noValue, untouched } from './columns.ts'
 import { Computation, type Fate } from './computation.ts'
@@ -46,7 +47,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   readonly #objects: readonly LogEvent[]
   /** What programs have computed, by the number of the column. */
   readonly #columns: readonly Column[]
-  readonly #sizes: Int32Array
+  /** By event; undefined: nobody has asked for them. */
+  #sizes: Int32Array | undefined
   #events: LogEvent[] | undefined
   #groups: { readonly fields: readonly string[]; readonly groups: Int32Array | undefined } | undefined
   #isDone = false
@@ -58,11 +60,10 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     this.#first = parts.first
     this.#objects = parts.objects
     this.#columns = parts.columns
-    this.#sizes = parts.sizes
-    this.count = parts.sizes.length
-    let bytes = 0
-    for (let index = 0; index < parts.sizes.length; index++) bytes += parts.sizes[index] as number
-    this.bytes = bytes
+    const { sizes } = parts
+    this.count = parts.count
+    this.#sizes = typeof sizes === 'number' ? undefined : sizes
+    this.bytes = typeof sizes === 'number' ? sizes : sumOf(sizes)
     this.finalizer = finalizer
     parts.lines.hold()
   }
@@ -81,8 +82,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     const form = Form.asRead
     const kernel = lines.enter()
     const plan = lines.origin.plan(kernel, form)
-    const parts = { lines, form, items, first: 0, objects, columns: noColumns }
-    return new ByteBatch({ ...parts, sizes: measure(kernel, plan, parts, items?.length ?? lines.count) }, finalizer)
+    const parts = { lines, form, items, first: 0, count: items?.length ?? lines.count, objects, columns: noColumns }
+    return new ByteBatch({ ...parts, sizes: measure(kernel, plan, parts) }, finalizer)
   }
 
   /** Events that are lines. */
@@ -95,12 +96,31 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** Size of an event. */
   size(index: number): number {
-    return this.#events === undefined ? (this.#sizes[index] as number) : (this.#events[index] as LogEvent).size
+    return this.#events === undefined ? (this.#allSizes()[index] as number) : (this.#events[index] as LogEvent).size
+  }
+
+  /** Few ask for the sizes of single events, so they are measured again for those. */
+  #allSizes(): Int32Array {
+    const from = this.#first
+    const to = from + this.count
+    this.#sizes ??= this.count === 0 ? new Int32Array(0) : this.#enterMeasured(from, to).sizes.slice(from, to)
+    return this.#sizes
+  }
+
+  /** Brings in the lines `[from, to)` with their sizes. */
+  #enterMeasured(from: number, to: number): Kernel {
+    const kernel = this.#lines.enterFor(this.#form)
+    const plan = this.#planOf(kernel, this.#form)
+    if (plan === undefined) throw new Error('Lines are in a form that the kernel cannot write.')
+    plan.enter(kernel, this.#columns)
+    kernel.call.measure(from, to, plan.count, plan.mode)
+    return kernel
   }
 
   get events(): LogEvent[] {
     if (this.#events === undefined) {
       const events = new Array<LogEvent>(this.count)
+      this.#allSizes()
       for (let index = 0; index < this.count; index++) events[index] = this.#event(index)
       this.#events = events
     }
@@ -114,7 +134,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   #event(index: number): LogEvent {
     const line = this.#line(index)
     if (line < 0) return this.#objects[-1 - line] as LogEvent
-    return new DeferredEvent(line, this.#lines.origin.metadata, this, this.#sizes[index] as number)
+    const size = this.#sizes?.[index] ?? (this.#enterMeasured(line, line + 1).sizes[line] as number)
+    return new DeferredEvent(line, this.#lines.origin.metadata, this, size)
   }
 
   /** The fields of the event of a line. */
@@ -207,7 +228,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
         ...this.#parts,
         items: this.#items?.subarray(from, to),
         first: this.#first + from,
-        sizes: this.#sizes.subarray(from, to),
+        count: to - from,
+        sizes: this.#allSizes().subarray(from, to),
       },
       this.finalizer,
     )
@@ -224,7 +246,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
       first: this.#first,
       objects: this.#objects,
       columns: this.#columns,
-      sizes: this.#sizes,
+      count: this.count,
+      sizes: this.#sizes ?? this.bytes,
     }
   }
 
@@ -253,22 +276,30 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     const kernel = lines.enterFor(form)
     const plan = this.#planOf(kernel, form)
     if (plan === undefined) return undefined
-    const fates = this.#fatesOf(kernel, form)
-    const columns = this.#compute(kernel, edits, form, fates, ended)
+    let columns = this.#columns
     let items = this.#items
     let first = this.#first
     const objects: LogEvent[] = []
-    if (items !== undefined || fates.some((fate) => fate !== 'stays')) {
-      items = this.#through(fates, objects, one)
-      first = 0
+    if (!this.#allStay(edits, form)) {
+      const fates = this.#fatesOf(kernel, form)
+      columns = this.#compute(kernel, edits, form, fates, ended)
+      if (items !== undefined || fates.some((fate) => fate !== 'stays')) {
+        items = this.#through(fates, objects, one)
+        first = 0
+      }
     }
-    const parts = { lines, form, items, first, objects, columns }
-    const sizes = measure(lines.enterFor(form), plan, parts, items?.length ?? this.count)
-    const next = new ByteBatch({ ...parts, sizes }, this.finalizer)
+    const parts = { lines, form, items, first, count: items?.length ?? this.count, objects, columns }
+    const next = new ByteBatch({ ...parts, sizes: measure(lines.enterFor(form), plan, parts) }, this.finalizer)
     next.shared = false
     this.done()
     if (next.count === 0) next.done()
     return next
+  }
+
+  /** Whether all events are lines, and surely stay lines: the rule. */
+  #allStay({ units }: ByteEdits, { parses, newColumns }: Form): boolean {
+    if (this.#items !== undefined || units.length > 0 || newColumns.length > 0) return false
+    return !parses || this.#form.parses || !this.#lines.hasOdd
   }
 
   /** What becomes of each event by its text. The lines are in the kernel. */
@@ -479,9 +510,10 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** The events in these places, in their order. The batch itself is not to be used any more. */
   select(places: Int32Array): ByteBatch {
-    const sizes = places.map((place) => this.#sizes[place] as number)
+    const all = this.#allSizes()
+    const sizes = places.map((place) => all[place] as number)
     const items = places.map((place) => this.#line(place))
-    const part = new ByteBatch({ ...this.#parts, items, first: 0, sizes }, this.finalizer)
+    const part = new ByteBatch({ ...this.#parts, items, first: 0, count: items.length, sizes }, this.finalizer)
     part.shared = this.shared
     this.done()
     return part
@@ -542,34 +574,3 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 }
 
 const noEnds = new Int32Array(0)
-
-interface Parts {
-  readonly lines: ByteLines
-  readonly form: Form
-  readonly items: Int32Array | undefined
-  readonly first: number
-  readonly objects: readonly LogEvent[]
-  readonly columns: readonly Column[]
-  readonly sizes: Int32Array
-}
-
-/** Sizes of events. The lines are in the kernel, and read if the form needs it. */
-function measure(
-  kernel: Kernel,
-  plan: Plan,
-  { lines, items, first, objects, columns }: Omit<Parts, 'sizes'>,
-  count: number,
-): Int32Array {
-  plan.enter(kernel, columns)
-  if (items === undefined) {
-    kernel.call.measure(first, first + count, plan.count, plan.mode)
-    return kernel.sizes.slice(first, first + count)
-  }
-  kernel.call.measure(0, lines.count, plan.count, plan.mode)
-  const sizes = new Int32Array(count)
-  for (let index = 0; index < count; index++) {
-    const item = items[index] as number
-    sizes[index] = item < 0 ? (objects[-1 - item] as LogEvent).size : (kernel.sizes[item] as number)
-  }
-  return sizes
-}

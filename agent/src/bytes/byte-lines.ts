@@ -91,12 +91,13 @@ export class ByteLines {
   #bytes: Buffer | undefined
   #starts: Int32Array
   #ends: Int32Array
+  #hasOdd = true
   /** Batches that may still need the bytes. */
   #holders = 0
   /** Members that were asked for, by their names, which come from a configuration. */
-  readonly #values = new Map<string, NamedValues>()
+  #values: Map<string, NamedValues> | undefined
   /** By the likeness that was asked for, which comes from a configuration. */
-  readonly #groups = new Map<string, Int32Array>()
+  #groups: Map<string, Int32Array> | undefined
   #times: LineTimes | undefined
 
   /** @param bytes and where the lines lie in them, which are the caller's again after `keep` */
@@ -135,18 +136,12 @@ export class ByteLines {
     const input = kernel.at('input')
     kernel.memory.set(bytes.subarray(from, to), input)
     kernel.memory[input + to - from] = 0x0a
-    const shift = input - from
-    for (let line = 0; line < count; line++) {
-      const start = (this.#starts[line] as number) + shift
-      const end = (this.#ends[line] as number) + shift
-      kernel.starts[line] = start
-      kernel.ends[line] = end
-      kernel.memory[end] = 0x0a // which the kernel relies on, whatever the delimiter was
-    }
+    kernel.starts.set(this.#starts.length === count ? this.#starts : this.#starts.subarray(0, count))
+    kernel.ends.set(this.#ends.length === count ? this.#ends : this.#ends.subarray(0, count))
     kernel.call.begin(this.#isAscii)
     content.lines = this
     content.isRead = false
-    kernel.call.readLines(count)
+    kernel.call.readLines(count, input - from)
     this.#markExcluded(kernel)
     return kernel
   }
@@ -158,8 +153,14 @@ export class ByteLines {
     if (content.isRead) return kernel
     content.isRead = true
     putIntoForm(kernel, kernel.call.readObjects(0, this.count))
+    this.#hasOdd = kernel.call.hasFlag(kernel.at('isOdd'), this.count)
     this.origin.keys.learn(kernel)
     return kernel
+  }
+
+  /** Whether the object in the message of some line is not taken. They have been read. */
+  get hasOdd(): boolean {
+    return this.#hasOdd
   }
 
   /** Brings in what events of a form need. */
@@ -169,6 +170,7 @@ export class ByteLines {
 
   /** A member of the object in the message of a line; undefined if there is none. */
   member(line: number, name: string): Value | undefined {
+    this.#values ??= new Map()
     let known = this.#values.get(name)
     if (known === undefined) {
       known = this.#valuesOf(name)
@@ -181,6 +183,7 @@ export class ByteLines {
   /** By line, the first one that is alike; undefined if that is not known. */
   groups({ members, stream, second }: LineLikeness): Int32Array | undefined {
     const id = joinedKey([stream ? 'stream' : '', second ? 'second' : '', ...members])
+    this.#groups ??= new Map()
     const known = this.#groups.get(id)
     if (known !== undefined) return known
     const kernel = members.length === 0 ? this.enter() : this.enterRead()

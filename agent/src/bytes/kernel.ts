@@ -15,7 +15,8 @@ interface Calls {
   begin(ascii: boolean): void
   setKeys(count: number, stamp: number): void
   setRecodedLength(length: number): void
-  readLines(count: number): number
+  readLines(count: number, shift: number): void
+  hasFlag(flag: number, count: number): boolean
   readObjects(from: number, to: number): number
   findKey(from: number): number
   group(key: number, count: number): void

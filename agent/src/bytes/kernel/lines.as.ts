@@ -2,23 +2,29 @@
 
 import { digits, ends, flags, isError, isUnusual, messages, starts, timeMs, timeNs } from './layout.as'
 
-/** Reads the beginnings of lines; gives how many are unusual. */
-export function readLines(count: i32): i32 {
+/** Reads the beginnings of lines, whose places are given less `shift`. */
+export function readLines(count: i32, shift: i32): void {
   let known: i32 = 0 // the last line with a valid second
-  let unusual: i32 = 0
   for (let line = 0; line < count; line++) {
-    const start = load<i32>(starts + line * 4)
-    const end = load<i32>(ends + line * 4)
+    const start = load<i32>(starts + line * 4) + shift
+    const end = load<i32>(ends + line * 4) + shift
+    store<i32>(starts + line * 4, start)
+    store<i32>(ends + line * 4, end)
+    // All that reads a line ends there, whatever the delimiter was.
+    store<u8>(end, 0x0a)
     const at = readLine(line, start, end, known)
-    if (at < 0) {
-      store<i32>(flags + line * 4, isUnusual)
-      unusual++
-    } else {
+    if (at < 0) store<i32>(flags + line * 4, isUnusual)
+    else {
       known = start
       store<i32>(messages + line * 4, at)
     }
   }
-  return unusual
+}
+
+/** Whether one of the lines `[0, count)` has a flag. */
+export function hasFlag(flag: i32, count: i32): bool {
+  for (let line = 0; line < count; line++) if ((load<i32>(flags + line * 4) & flag) !== 0) return true
+  return false
 }
 
 /** Gives where the message begins; negative if the line is unusual. */

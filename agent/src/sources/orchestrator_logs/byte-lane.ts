@@ -53,6 +53,7 @@ export class PodByteLane {
     const isError = kernel.at('isError')
     // A part of a line may end within a character.
     if (slab.isMixed) lines.exclude(linesThatAreNoText(slab))
+    if (!stdout.pending && !stderr.pending && !kernel.call.hasFlag(isUnusual, count)) return { lines, items: undefined }
     // All sources share the kernel: its results are read before another source uses it.
     const flags = kernel.flags.slice(0, count)
     let known = collected

@@ -1,0 +1,44 @@
+// What a batch of lines is made of, and the estimated sizes of its events.
+
+import type { LogEvent } from '../event/log.ts'
+import type { ByteLines } from './byte-lines.ts'
+import type { Column } from './columns.ts'
+import type { Form } from './form.ts'
+import type { Kernel } from './kernel.ts'
+import type { Plan } from './plan.ts'
+
+export interface Parts {
+  readonly lines: ByteLines
+  readonly form: Form
+  readonly items: Int32Array | undefined
+  readonly first: number
+  readonly count: number
+  readonly objects: readonly LogEvent[]
+  readonly columns: readonly Column[]
+  /** By event, or their sum. */
+  readonly sizes: Int32Array | number
+}
+
+/** Sizes of events, or their sum where all are lines. The lines are in the kernel, and read if the form needs it. */
+export function measure(
+  kernel: Kernel,
+  plan: Plan,
+  { lines, items, first, count, objects, columns }: Omit<Parts, 'sizes'>,
+): Int32Array | number {
+  plan.enter(kernel, columns)
+  if (items === undefined) return kernel.call.measure(first, first + count, plan.count, plan.mode)
+  kernel.call.measure(0, lines.count, plan.count, plan.mode)
+  const sizes = new Int32Array(count)
+  for (let index = 0; index < count; index++) {
+    const item = items[index] as number
+    sizes[index] = item < 0 ? (objects[-1 - item] as LogEvent).size : (kernel.sizes[item] as number)
+  }
+  return sizes
+}
+
+/** Of all events. */
+export function sumOf(sizes: Int32Array): number {
+  let sum = 0
+  for (let index = 0; index < sizes.length; index++) sum += sizes[index] as number
+  return sum
+}
