@@ -31,6 +31,14 @@ export interface ByteTarget {
   object(event: LogEvent): void
 }
 
+/** Entries that are to be written: lines of a batch in any order, and their times. */
+export interface EntryRun {
+  readonly count: number
+  readonly lines: Int32Array
+  readonly ms: Float64Array
+  readonly ns: Int32Array
+}
+
 export class ByteBatch implements LogBatch, Deferral<number> {
   readonly type = 'log'
   readonly count: number
@@ -529,40 +537,49 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return this.#events?.[index] ?? this.#event(index)
   }
 
+  /** Whether a program or some message may have set a field. */
+  mayHaveMember(field: string): boolean {
+    const { members, parses } = this.#form
+    return members.has(field) || (parses && this.#lines.mayHaveMember(field))
+  }
+
   /**
-   * Writes events from `from` on as entries of a log aggregator: `,["<nanoseconds>",<a string that holds the JSON>` and a tail. The
-   * events are lines that follow each other.
+   * Writes events from `first` on as entries of a log aggregator: `,["<nanoseconds>",<a string that holds the JSON>` and a tail. The
+   * events are lines.
    * @param hidden fields that the JSON does not have
-   * @param times by event, less `from`
    * @param tail no more than the kernel's `maxAffix`
-   * @returns where they end in the body; none if the first is one that the kernel cannot write
+   * @param ends takes where each ends in the body, from its beginning on
+   * @returns how many were written; none if the first is one that the kernel cannot write
    */
   writeEntries(
-    from: number,
-    count: number,
+    run: EntryRun,
+    first: number,
     hidden: readonly string[],
-    times: { readonly ms: Float64Array; readonly ns: Uint32Array },
     tail: Uint8Array,
     body: Body,
-  ): Int32Array {
+    ends: Int32Array,
+  ): number {
     const form = hidden.length === 0 ? this.#form : this.#form.without(hidden)
     const kernel = this.#lines.enterFor(form)
     const plan = this.#planOf(kernel, form)
-    if (plan === undefined) return noEnds
+    if (plan === undefined) return 0
     plan.enter(kernel, this.#columns)
-    const first = this.#line(from)
-    kernel.timeMs.set(times.ms.subarray(0, count), first)
-    kernel.timeNs.set(times.ns.subarray(0, count), first)
+    const { count } = run
+    kernel.selected.set(run.lines.subarray(0, count))
+    kernel.timeMs.set(run.ms.subarray(0, count))
+    kernel.timeNs.set(run.ns.subarray(0, count))
     kernel.memory.set(tail, kernel.at('tail'))
-    const written = kernel.call.writeEntries(first, first + count, plan.count, plan.mode, tail.length)
-    if (written === 0) return noEnds
+    const written = kernel.call.writeEntries(first, count, plan.count, plan.mode, tail.length)
+    if (written === 0) return 0
     const output = kernel.at('output')
-    const length = (kernel.writtenEnds[written - 1] as number) - output
+    const { writtenEnds } = kernel
+    const length = (writtenEnds[written - 1] as number) - output
     body.reserve(length)
     const shift = body.length - output
     kernel.memory.copy(body.buffer, body.length, output, output + length)
     body.length += length
-    return kernel.writtenEnds.slice(0, written).map((end) => end + shift)
+    for (let index = 0; index < written; index++) ends[index] = (writtenEnds[index] as number) + shift
+    return written
   }
 
   /** Says that all events have been written, or are not needed. */
@@ -572,5 +589,3 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     this.#lines.release()
   }
 }
-
-const noEnds = new Int32Array(0)

@@ -180,6 +180,12 @@ export class ByteLines {
     return group < 0 ? undefined : known.values[group]
   }
 
+  /** Whether the object in some message may have a member of this name. */
+  mayHaveMember(name: string): boolean {
+    const kernel = this.enterRead()
+    return this.origin.keys.known(name) !== undefined || this.origin.keys.isFull(kernel)
+  }
+
   /** By line, the first one that is alike; undefined if that is not known. */
   groups({ members, stream, second }: LineLikeness): Int32Array | undefined {
     const id = joinedKey([stream ? 'stream' : '', second ? 'second' : '', ...members])

@@ -25,7 +25,7 @@ interface Calls {
   measure(from: number, to: number, outside: number, mode: number): number
   writeQuoted(line: number, outside: number, mode: number): number
   write(from: number, to: number, outside: number, mode: number, prefixLength: number, suffix: number): number
-  writeEntries(from: number, to: number, outside: number, mode: number, tailLength: number): number
+  writeEntries(first: number, count: number, outside: number, mode: number, tailLength: number): number
 }
 
 /** The owner of the lines in the memory: it need not bring them again. */
@@ -75,6 +75,8 @@ export class Kernel {
   readonly joined: Int32Array
   readonly timeMs: Float64Array
   readonly timeNs: Int32Array
+  /** Lines that are to be written as entries. */
+  readonly selected: Int32Array
   /** Where events end that were written, in `memory`. */
   readonly writtenEnds: Int32Array
   /** Pairs of a line and the number of a member that the caller puts into form. */
@@ -114,6 +116,7 @@ export class Kernel {
     this.joined = ofLines('joined')
     this.timeMs = new Float64Array(buffer, this.at('timeMs'), this.at('maxLines'))
     this.timeNs = ofLines('timeNs')
+    this.selected = ofLines('selected')
     this.writtenEnds = ofLines('writtenEnds')
     this.recodes = new Int32Array(buffer, this.at('recodes'), 2 * this.at('maxRecodes'))
     this.members = new Int32Array(buffer, this.at('members'), 4 * this.at('maxMembers'))

@@ -25,12 +25,13 @@ export class OpenRequest {
   /** When the request is sent even if it is not full, in milliseconds of the clock. */
   deadline = 0
 
-  constructor(key: string, body: Body, owners = new Owners()) {
+  /** @param events for which there is room at first */
+  constructor(key: string, body: Body, owners = new Owners(), events = 256) {
     this.key = key
     this.body = body
     this.owners = owners
-    this.starts = new Uint32Array(256)
-    this.ends = new Uint32Array(256)
+    this.starts = new Uint32Array(events)
+    this.ends = new Uint32Array(events)
   }
 
   /** The bytes from `start` on are one event. */

@@ -45,7 +45,9 @@ export const joined: i32 = grouped + maxLines * 4
 /** The time of an event: milliseconds since 1970 as f64, and nanoseconds beside them. */
 export const timeMs: i32 = joined + maxLines * 4
 export const timeNs: i32 = timeMs + maxLines * 8
-export const recodes: i32 = timeNs + maxLines * 4 + room
+/** Lines that are to be written, in the order of the caller. */
+export const selected: i32 = timeNs + maxLines * 4
+export const recodes: i32 = selected + maxLines * 4 + room
 export const members: i32 = recodes + maxRecodes * 8 + room
 export const keys: i32 = members + maxMembers * 16 + room
 export const slots: i32 = keys + maxKeys * keyStride + room

@@ -32,6 +32,7 @@ import {
   outside,
   outsideStride,
   prefix,
+  selected,
   sizes,
   spread,
   starts,
@@ -218,33 +219,43 @@ function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outside
 }
 
 /**
- * Writes the events of lines `[from, to)` as entries, until `output` is full: `,["<nanoseconds since 1970>",<a string that holds the JSON>`
- * and so many bytes of `tail`. Their times are those of `timeMs` and `timeNs`, and have 19 digits. Gives how many it wrote; where each
- * ends stands in `writtenEnds`.
+ * Writes the events of the lines in `selected` from `first` on as entries, until `output` is full: `,["<nanoseconds since 1970>",<a string
+ * that holds the JSON>` and so many bytes of `tail`. Their times are those of `timeMs` and `timeNs` at the same places, and have 19 digits.
+ * Gives how many it wrote; where each ends stands in `writtenEnds`.
  */
-export function writeEntries(from: i32, to: i32, outsideCount: i32, mode: i32, tailLength: i32): i32 {
+export function writeEntries(first: i32, count: i32, outsideCount: i32, mode: i32, tailLength: i32): i32 {
   const limit = output + maxOutput - tailLength
   const outsideBytes = bytesOutside(outsideCount, mode)
   let at = output
-  for (let line = from; line < to; line++) {
+  for (let index = first; index < count; index++) {
+    const line = load<i32>(selected + index * 4)
     const end = quoteLine(line, at + 24, limit, outsideBytes, outsideCount, mode)
-    if (end === 0) return line - from
+    if (end === 0) return index - first
     store<u32>(at, 0x00225b2c)
-    writeNanoseconds(at + 3, load<f64>(timeMs + line * 8), load<i32>(timeNs + line * 4))
+    writeNanoseconds(at + 3, load<f64>(timeMs + index * 8), load<i32>(timeNs + index * 4))
     store<u16>(at + 22, 0x2c22)
     copy(end, tail, tailLength)
     at = end + tailLength
-    store<i32>(writtenEnds + (line - from) * 4, at)
+    store<i32>(writtenEnds + (index - first) * 4, at)
   }
-  return to - from
+  return count - first
 }
 
-/** Nineteen digits. */
+/** Nineteen digits: nine for the seconds and ten for the rest, so that most of the divisions are of 32 bits. */
 function writeNanoseconds(to: i32, ms: f64, ns: i32): void {
-  let rest = <u64>ms * 1_000_000 + <u64>ns
-  for (let digit: i32 = 18; digit >= 0; digit--) {
+  const all = <u64>ms * 1_000_000 + <u64>ns
+  const high = <u32>(all / 10_000_000_000)
+  const low = all - <u64>high * 10_000_000_000
+  writeDigits(to, high, 9)
+  store<u8>(to + 9, <u8>(0x30 + low / 1_000_000_000))
+  writeDigits(to + 10, <u32>(low % 1_000_000_000), 9)
+}
+
+function writeDigits(to: i32, value: u32, count: i32): void {
+  let rest = value
+  for (let digit = count - 1; digit >= 0; digit--) {
     const next = rest / 10
-    store<u8>(to + digit, <u8>(0x30 + <i32>(rest - next * 10)))
+    store<u8>(to + digit, <u8>(0x30 + (rest - next * 10)))
     rest = next
   }
 }

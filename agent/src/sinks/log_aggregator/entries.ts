@@ -16,6 +16,7 @@ import { type TimeField, timeField } from '../../time-field.ts'
 import { Faults } from './faults.ts'
 import { isRootField, writeWithout } from './hidden.ts'
 import type { Labels } from './labels.ts'
+import { LineRun } from './line-run.ts'
 import { type Format, markEntry, Stream } from './streams.ts'
 import { SuppliedInstants } from './supplied-instants.ts'
 
@@ -34,10 +35,7 @@ const lastInstantMs = 9_223_372_036_854
 const minKernelMs = 1e12
 /** Entries of streams with longer labels are written one by one. */
 const longHeaderBytes = 4096
-/** Entries that are written at once. */
-const maxRun = 256
 const entryTail = Buffer.from(']')
-const noNames: readonly string[] = []
 
 export interface EntryOptions {
   readonly labels: Labels
@@ -76,16 +74,11 @@ export class EntryWriter {
   /** Groups of a batch, and the streams of those that are known. */
   #groups: Int32Array | undefined
   #groupStreams: (Stream | undefined)[] = []
-  /** Entries that are to be written at once: their lines follow each other. */
-  readonly #run = {
-    from: 0,
-    line: 0,
-    count: 0,
-    hidden: noNames,
-    ms: new Float64Array(maxRun),
-    ns: new Uint32Array(maxRun),
-    streams: [] as Stream[],
-  }
+  /** Whether an event of the batch may have a time of its own in its message. */
+  #mayHaveOwnTime = false
+  /** Entries that are to be written at once. */
+  readonly #run = new LineRun()
+  readonly #ends = new Int32Array(256)
 
   constructor(context: SinkContext, options: EntryOptions) {
     const { timestampKey } = context.globals.logSchema
@@ -149,6 +142,7 @@ export class EntryWriter {
       return
     }
     this.#supplied.begin()
+    this.#mayHaveOwnTime = batch.mayHaveMember(this.#timestampKey)
     const streams = this.#streamsOf(groups)
     for (let at = from; at < to; at++) {
       const group = groups[at] as number
@@ -202,7 +196,7 @@ export class EntryWriter {
   #addLine(batch: ByteBatch, at: number, stream: Stream, times: LineTimes | 'none', open: OpenRequest): void {
     const run = this.#run
     const line = batch.lineOf(at)
-    const value = batch.memberOf(at, this.#timestampKey)
+    const value = this.#mayHaveOwnTime ? batch.memberOf(at, this.#timestampKey) : undefined
     let ms: number
     let ns: number
     let hasOwn = true
@@ -210,11 +204,11 @@ export class EntryWriter {
       ms = times.ms[line] as number
       ns = times.ns[line] as number
     } else {
-      const own = this.#time.ofValue(value)
+      const own = value === undefined ? undefined : this.#time.ofValue(value)
       hasOwn = own !== undefined
-      const instant = own ?? this.#supplied.next(stream)
-      ms = instant.ms
-      ns = instant.ns
+      if (own === undefined) this.#supplied.advance(stream)
+      ms = own?.ms ?? this.#supplied.ms
+      ns = own?.ns ?? this.#supplied.ns
     }
     const isUsual = ms >= minKernelMs && ms <= lastInstantMs
     if (!isUsual || ms < stream.latestMs || (ms === stream.latestMs && ns < stream.latestNs)) {
@@ -233,15 +227,9 @@ export class EntryWriter {
       this.#writeObject(batch.eventAt(at), stream, new Timestamp(ms, ns), undefined, time, open)
       return
     }
-    if (run.count === maxRun || line !== run.line + run.count || hidden !== run.hidden) this.#flush(batch, open)
-    if (run.count === 0) {
-      run.from = at
-      run.line = line
-      run.hidden = hidden
-    }
-    run.ms[run.count] = ms
-    run.ns[run.count] = ns
-    run.streams[run.count++] = stream
+    if (run.isFull || hidden !== run.hidden) this.#flush(batch, open)
+    run.hidden = hidden
+    run.add(at, line, ms, ns, stream)
     // How much its labels make of the request shows when it is marked.
     if (stream.header.length > longHeaderBytes) this.#flush(batch, open)
   }
@@ -249,26 +237,28 @@ export class EntryWriter {
   /** Writes the entries of the run. */
   #flush(batch: ByteBatch, open: OpenRequest): void {
     const run = this.#run
+    if (run.count === 0) return
     const { body } = open
+    const ends = this.#ends
+    run.sort()
+    const { count, ms, ns } = run
     let done = 0
-    while (done < run.count) {
-      const times = { ms: run.ms.subarray(done), ns: run.ns.subarray(done) }
+    while (done < count) {
       let start = body.length
-      const ends = batch.writeEntries(run.from + done, run.count - done, run.hidden, times, entryTail, body)
-      for (let index = 0; index < ends.length; index++, done++) {
+      const written = batch.writeEntries(run, done, run.hidden, entryTail, body, ends)
+      for (let index = 0; index < written; index++, done++) {
         const end = ends[index] as number
-        markEntry(open, start + 1, run.streams[done] as Stream, run.ms[done] as number, run.ns[done] as number, end)
+        markEntry(open, start + 1, run.streamOf(done), ms[done] as number, ns[done] as number, end)
         start = end
       }
-      if (ends.length > 0) continue
+      if (written > 0) continue
       // It alone is longer than the kernel's place for it.
-      const instant = new Timestamp(run.ms[done] as number, run.ns[done] as number)
+      const instant = new Timestamp(ms[done] as number, ns[done] as number)
       const time = run.hidden === this.#hiddenWithTime ? this.#hiddenTimestamp : undefined
-      this.#writeObject(batch.eventAt(run.from + done), run.streams[done] as Stream, instant, undefined, time, open)
+      this.#writeObject(batch.eventAt(run.placeOf(done)), run.streamOf(done), instant, undefined, time, open)
       done++
     }
     run.count = 0
-    run.streams.length = 0
   }
 
   /** False if the event is not sent. */

@@ -15,6 +15,12 @@ export class Stream {
   readonly header: Buffer
   latestMs = Number.NEGATIVE_INFINITY
   latestNs = 0
+  /** The last sort of lines that had it, and its place there. */
+  sort = 0
+  place = 0
+  /** The request that had an entry of it last, and its number there. */
+  request: OpenRequest | undefined
+  number = 0
 
   constructor(header: Buffer) {
     this.header = header
@@ -31,13 +37,11 @@ export class Stream {
 /** What a request keeps beside its bytes. */
 interface Entries {
   readonly streams: Stream[]
-  readonly indexes: Map<Stream, number>
+  readonly numbers: Map<Stream, number>
   /** Stream of each entry. */
   streamOf: Uint32Array
   ms: Float64Array
   ns: Uint32Array
-  lastStream: Stream | undefined
-  lastIndex: number
 }
 
 /** How streams and entries look on the wire. */
@@ -61,12 +65,10 @@ function entriesOf(request: OpenRequest): Entries {
   if (entries === undefined) {
     entries = {
       streams: [],
-      indexes: new Map(),
-      streamOf: new Uint32Array(256),
-      ms: new Float64Array(256),
-      ns: new Uint32Array(256),
-      lastStream: undefined,
-      lastIndex: 0,
+      numbers: new Map(),
+      streamOf: new Uint32Array(1024),
+      ms: new Float64Array(1024),
+      ns: new Uint32Array(1024),
     }
     request.state = entries
   }
@@ -90,19 +92,21 @@ export function markEntry(
     entries.ms = doubled(entries.ms, new Float64Array(at * 2))
     entries.ns = doubled(entries.ns, new Uint32Array(at * 2))
   }
-  if (stream !== entries.lastStream) {
-    let index = entries.indexes.get(stream)
-    if (index === undefined) {
-      index = entries.streams.push(stream) - 1
-      entries.indexes.set(stream, index)
-      request.bytesToCome += stream.header.length
-    }
-    entries.lastStream = stream
-    entries.lastIndex = index
-  }
-  entries.streamOf[at] = entries.lastIndex
+  entries.streamOf[at] = stream.request === request ? stream.number : numberOf(request, entries, stream)
   entries.ms[at] = ms
   entries.ns[at] = ns
+}
+
+function numberOf(request: OpenRequest, entries: Entries, stream: Stream): number {
+  let number = entries.numbers.get(stream)
+  if (number === undefined) {
+    number = entries.streams.push(stream) - 1
+    entries.numbers.set(stream, number)
+    request.bytesToCome += stream.header.length
+  }
+  stream.request = request
+  stream.number = number
+  return number
 }
 
 function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
@@ -113,7 +117,7 @@ function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
 /** Puts the entries in their final order; gives the request that is sent. */
 export function finishStreams(request: OpenRequest, pool: BodyPool, format: Format): OpenRequest {
   const order = finalOrder(request)
-  const finished = new OpenRequest(request.key, pool.take(), request.owners.ordered(order))
+  const finished = new OpenRequest(request.key, pool.take(), request.owners.ordered(order), request.count)
   finished.bytes = request.bytes
   const { starts, ends, state } = request
   format.assemble({ source: request.body.view(), starts, ends, state }, order, finished)
@@ -124,6 +128,8 @@ export function finishStreams(request: OpenRequest, pool: BodyPool, format: Form
 /** Positions of the entries by stream, then by time; equal times keep their order. Moves the latest instant of each stream on. */
 function finalOrder(request: OpenRequest): Uint32Array {
   const { streams, streamOf, ms, ns } = entriesOf(request)
+  // A stream outlives the request.
+  for (const stream of streams) if (stream.request === request) stream.request = undefined
   const count = request.count
   const order = new Uint32Array(count)
   const next = new Uint32Array(streams.length + 1)
@@ -184,9 +190,16 @@ function copyRun(
   }
 }
 
-/** Runs of positions that follow each other and belong to one stream: `[first, last, stream]` three by three. */
+/** Runs of the body at hand. It is as long as those of the largest body. */
+let reused = new Uint32Array(0)
+
+/**
+ * Runs of positions that follow each other and belong to one stream: `[first, last, stream]` three by three. They are valid until the
+ * next call.
+ */
 function runsOf(positions: ArrayLike<number>, streamOf: Uint32Array): Uint32Array {
-  const runs = new Uint32Array(3 * positions.length)
+  if (reused.length < 3 * positions.length) reused = new Uint32Array(3 * positions.length)
+  const runs = reused
   let count = 0
   let at = 0
   while (at < positions.length) {
@@ -210,12 +223,10 @@ function runsOf(positions: ArrayLike<number>, streamOf: Uint32Array): Uint32Arra
 function finishedEntries(count: number, streams: Stream[]): Entries {
   return {
     streams,
-    indexes: new Map(),
+    numbers: new Map(),
     streamOf: new Uint32Array(count),
     ms: new Float64Array(0),
     ns: new Uint32Array(0),
-    lastStream: undefined,
-    lastIndex: 0,
   }
 }
 

@@ -5,8 +5,9 @@ import type { Stream } from './streams.ts'
 
 export class SuppliedInstants {
   readonly #isOrdered: boolean
-  #ms = 0
-  #ns = 0
+  /** The last one. */
+  ms = 0
+  ns = 0
   #now = 0
 
   /** @param isOrdered whether an instant must not be before the latest one of its stream */
@@ -20,11 +21,17 @@ export class SuppliedInstants {
   }
 
   next(stream: Stream): Timestamp {
+    this.advance(stream)
+    return new Timestamp(this.ms, this.ns)
+  }
+
+  /** Makes the next one, which then stands in `ms` and `ns`. */
+  advance(stream: Stream): void {
     let ms = this.#now
     let ns = 0
-    if (ms < this.#ms || (ms === this.#ms && ns <= this.#ns)) {
-      ms = this.#ms
-      ns = this.#ns + 1
+    if (ms < this.ms || (ms === this.ms && ns <= this.ns)) {
+      ms = this.ms
+      ns = this.ns + 1
     }
     if (this.#isOrdered && (ms < stream.latestMs || (ms === stream.latestMs && ns < stream.latestNs))) {
       ms = stream.latestMs
@@ -34,8 +41,7 @@ export class SuppliedInstants {
       ms++
       ns = 0
     }
-    this.#ms = ms
-    this.#ns = ns
-    return new Timestamp(ms, ns)
+    this.ms = ms
+    this.ns = ns
   }
 }
