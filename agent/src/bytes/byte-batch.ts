@@ -11,7 +11,7 @@ import { isFailedJson, parseJson, writeJsonTo } from '../formats/json.ts'
 import { measure, type Parts, sumOf } from './batch-parts.ts'
 import type { ByteLines, LineLikeness, LineTimes } from './byte-lines.ts'
 import { type Column, noColumns, noValue, untouched } from './columns.ts'
-import { Computation, type Fate } from './computation.ts'
+import { Computation, runs, stays } from './computation.ts'
 import { type ByteEdit, type ByteEdits, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
 import type { Plan } from './plan.ts'
@@ -291,7 +291,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     if (!this.#allStay(edits, form)) {
       const fates = this.#fatesOf(kernel, form)
       columns = this.#compute(kernel, edits, form, fates, ended)
-      if (items !== undefined || fates.some((fate) => fate !== 'stays')) {
+      if (items !== undefined || fates.some((fate) => fate !== stays)) {
         items = this.#through(fates, objects, one)
         first = 0
       }
@@ -311,14 +311,13 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   }
 
   /** What becomes of each event by its text. The lines are in the kernel. */
-  #fatesOf(kernel: Kernel, form: Form): Fate[] {
+  #fatesOf(kernel: Kernel, form: Form): Uint8Array {
     const isOdd = kernel.at('isOdd')
     const parses = form.parses && !this.#form.parses
-    const fates: Fate[] = []
+    const fates = new Uint8Array(this.count)
     for (let index = 0; index < this.count; index++) {
       const line = this.#line(index)
-      const runs = line < 0 || (parses && ((kernel.flags[line] as number) & isOdd) !== 0)
-      fates.push(runs ? 'runs' : 'stays')
+      if (line < 0 || (parses && ((kernel.flags[line] as number) & isOdd) !== 0)) fates[index] = runs
     }
     return fates
   }
@@ -328,7 +327,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     kernel: Kernel,
     { units, bare }: ByteEdits,
     { newColumns }: Form,
-    fates: Fate[],
+    fates: Uint8Array,
     ended: (end: object) => boolean,
   ): readonly Column[] {
     if (units.length === 0 && newColumns.length === 0) return this.#columns
@@ -340,12 +339,12 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   }
 
   /** What becomes of the events one by one: lines that stay lines, and objects for which the program runs. */
-  #through(fates: readonly Fate[], objects: LogEvent[], one: (event: LogEvent, kept: LogEvent[]) => void): Int32Array {
+  #through(fates: Uint8Array, objects: LogEvent[], one: (event: LogEvent, kept: LogEvent[]) => void): Int32Array {
     const items: number[] = []
     for (let index = 0; index < this.count; index++) {
       const line = this.#line(index)
-      if (fates[index] === 'stays') items.push(line)
-      if (fates[index] !== 'runs') continue
+      if (fates[index] === stays) items.push(line)
+      if (fates[index] !== runs) continue
       const event = this.#event(index)
       const before = objects.length
       one(this.shared && line < 0 ? event.measuredCopy() : event, objects)

@@ -7,8 +7,10 @@ import { type Column, NewColumn, noValue, untouched, ValueRoom } from './columns
 import type { ByteUnit, ColumnSource } from './form.ts'
 import type { Kernel } from './kernel.ts'
 
-/** What becomes of an event: a line that stays one, nothing, or what a run of the whole program leaves. */
-export type Fate = 'stays' | 'ends' | 'runs'
+// What becomes of an event: a line that stays one, nothing, or what a run of the whole program leaves.
+export const stays = 0
+export const ends = 1
+export const runs = 2
 
 /** Events as a program finds them when it has parsed the text. */
 interface Found {
@@ -53,7 +55,7 @@ export class Computation {
    * @param fates of events by their texts, which change for those that do not stay
    * @param ended takes note of how the program ends for an event; false: it is to be run
    */
-  run(units: readonly ByteUnit[], fates: Fate[], ended: (end: object) => boolean): readonly Column[] {
+  run(units: readonly ByteUnit[], fates: Uint8Array, ended: (end: object) => boolean): readonly Column[] {
     for (const [number, unit] of units.entries()) {
       const own = this.#made.filter((_, index) => {
         const source = this.#sources[index] as ColumnSource
@@ -68,32 +70,32 @@ export class Computation {
       }
       return source.over === undefined || column.putUnder(this.#older[source.over] as Column, this.#room)
     })
-    if (!hasRoom) for (const [index, fate] of fates.entries()) if (fate === 'stays') fates[index] = 'runs'
+    if (!hasRoom) for (const [index, fate] of fates.entries()) if (fate === stays) fates[index] = runs
     return [...this.#older, ...this.#made]
   }
 
-  #runUnit(unit: ByteUnit, columns: readonly NewColumn[], fates: Fate[], ended: (end: object) => boolean): void {
+  #runUnit(unit: ByteUnit, columns: readonly NewColumn[], fates: Uint8Array, ended: (end: object) => boolean): void {
     const found = this.#found
     const groups = found.groups(unit.reads)
     // By group, the line of the first event for which the program goes on, plus one; and how it has ended for the others.
     const lines = new Int32Array(this.#lineCount)
-    const ends = new Map<number, object | typeof needsRun>()
+    const known = new Map<number, object | typeof needsRun>()
     for (let index = 0; index < found.count; index++) {
-      if (fates[index] !== 'stays') continue
+      if (fates[index] !== stays) continue
       const line = found.lineOf(index)
       const group = groups === undefined ? -1 : (groups[index] as number)
-      const known = group < 0 ? 0 : (lines[group] as number)
-      if (known > 0) {
-        for (const { places } of columns) places[line] = places[known - 1] as number
+      const first = group < 0 ? 0 : (lines[group] as number)
+      if (first > 0) {
+        for (const { places } of columns) places[line] = places[first - 1] as number
         continue
       }
-      const end = ends.get(group) ?? this.#run(unit, columns, line)
+      const end = known.get(group) ?? this.#run(unit, columns, line)
       if (end === undefined) {
         if (group >= 0) lines[group] = line + 1
         continue
       }
-      if (group >= 0) ends.set(group, end)
-      fates[index] = typeof end === 'object' && ended(end) ? 'ends' : 'runs'
+      if (group >= 0) known.set(group, end)
+      fates[index] = typeof end === 'object' && ended(end) ? ends : runs
     }
   }
 

@@ -26,7 +26,7 @@ interface Entry {
   readonly column: number
 }
 
-const noJson = new Uint8Array(0)
+const noJson: Uint8Array = new Uint8Array(0)
 const noColumn = -1
 
 export class Plan {
@@ -39,8 +39,11 @@ export class Plan {
   /** What the kernel knows of edited members of messages, by key. */
   readonly #edited: (readonly [key: number, edit: number])[] = []
   readonly #literalBytes: number
-  /** Where values of columns stand in the kernel's list. */
+  // For one order of names: the kernel's list of members, where values of columns stand in it, and the literals.
+  #rankedFor = -1
+  #outside = new Int32Array(0)
   #columnPlaces: number[] = []
+  #literals = noJson
   /** False if the kernel cannot do it: a name that it does not take, or more than it has room for. */
   readonly isPossible: boolean
 
@@ -162,30 +165,35 @@ export class Plan {
 
   #enter(kernel: Kernel): void {
     const { content, outside, edited, memory } = kernel
+    const { version } = this.#keys
+    if (this.#rankedFor !== version) {
+      this.#rank(kernel)
+      this.#rankedFor = version
+    }
     content.plan = this
-    content.planVersion = this.#keys.version
+    content.planVersion = version
     edited.fill(0)
     for (const [key, edit] of this.#edited) edited[key] = edit
+    outside.set(this.#outside)
+    memory.set(this.#literals, kernel.at('literals'))
+  }
+
+  /** Puts the members into the order of their names, as the kernel takes them. */
+  #rank(kernel: Kernel): void {
     const ranked = this.#entries.map((entry) => ({ entry, rank: this.#keys.rank(kernel, entry.key) }))
     ranked.sort((left, right) => left.rank - right.rank)
+    this.#literals = Buffer.concat(ranked.map(({ entry }) => entry.json))
     this.#columnPlaces = []
+    const words: number[] = []
+    const kindColumn = kernel.at('kindColumn')
     let at = kernel.at('literals')
-    let place = 0
     for (const { entry, rank } of ranked) {
       const { key, kind, json, size, other, column } = entry
-      if (kind === kernel.at('kindColumn')) this.#columnPlaces.push(place)
-      memory.set(json, at)
-      outside[place] = key
-      outside[place + 1] = kind
-      outside[place + 2] = at
-      outside[place + 3] = json.length
-      outside[place + 4] = size
-      outside[place + 5] = rank
-      outside[place + 6] = other
-      outside[place + 7] = column
-      place += 8
+      if (kind === kindColumn) this.#columnPlaces.push(words.length)
+      words.push(key, kind, at, json.length, size, rank, other, column)
       at += json.length
     }
+    this.#outside = Int32Array.from(words)
   }
 }
 

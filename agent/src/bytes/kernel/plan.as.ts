@@ -73,33 +73,33 @@ function sizeOf(line: i32, outsideCount: i32, mode: i32): i32 {
     for (let member = first; member < end; member += 16) {
       const key = load<i32>(member)
       if (key < 0) total += lengthOf(key) + 4 + load<i32>(member + 12)
-      else if (isLeft(key, line)) total += <i32>load<u16>(keys + key * keyStride) + 4 + load<i32>(member + 12)
+      else if (load<u8>(edited + key) === 0 || isLeftByColumn(key, line))
+        total += <i32>load<u16>(keys + key * keyStride) + 4 + load<i32>(member + 12)
     }
   }
   let entry = outside
   for (let index: i32 = 0; index < outsideCount; index++, entry += outsideStride) {
-    if (!isWritten(entry, line, mode)) continue
-    total += load<i32>(entry + 16) + partSize(entry, line)
+    const kind = load<i32>(entry + 4)
+    if (hasConditions && !isWritten(entry, line, mode)) continue
+    total += load<i32>(entry + 16)
+    if ((kind & 15) === kindMessage) {
+      const message = load<i32>(messages + line * 4)
+      const end = load<i32>(ends + line * 4)
+      total += isAscii ? end - message : unitsOf(message, end)
+    } else if ((kind & 15) >= kindColumn) total += partSize(entry, line)
   }
   return total
 }
 
-/** What an entry adds to the size, beside what it adds for each line. */
+/** What a value of a column, a member of the message or the object in it adds to the size. */
 function partSize(entry: i32, line: i32): i32 {
   switch (load<i32>(entry + 4) & 15) {
-    case kindMessage: {
-      const message = load<i32>(messages + line * 4)
-      const end = load<i32>(ends + line * 4)
-      return isAscii ? end - message : unitsOf(message, end)
-    }
     case kindColumn:
       return load<i32>(valueIn(entry, line) + 8)
     case kindMember:
       return load<i32>(memberOf(entry) + 12)
-    case kindObject:
-      return objectSize(line)
     default:
-      return 0
+      return objectSize(line)
   }
 }
 
@@ -114,17 +114,21 @@ function objectSize(line: i32): i32 {
 
 /** Whether members of the message decide about others: where one is, and where one of the source is not to be. */
 let needsNotes: bool = false
+/** Whether some members that do not come from the message count only for some lines. */
+let hasConditions: bool = false
 /** How often a plan may write the text of a message, and how often members of the object in it beside their own place. */
 let messageCopies: i32 = 0
 let memberCopies: i32 = 0
 
 function lookAtPlan(outsideCount: i32, mode: i32): void {
   needsNotes = false
+  hasConditions = false
   messageCopies = 0
   memberCopies = 0
   for (let entry = outside; entry < outside + outsideCount * outsideStride; entry += outsideStride) {
     const kind = load<i32>(entry + 4)
     if (mode === spread && ((kind & weak) !== 0 || kind === kindMember)) needsNotes = true
+    if (needsNotes || kind === kindColumn || load<i32>(entry + 28) >= 0) hasConditions = true
     if ((kind & 15) === kindMessage) messageCopies++
     else if (kind === kindMember || kind === kindObject) memberCopies++
   }
@@ -142,10 +146,10 @@ function noteMembers(first: i32, end: i32): void {
   }
 }
 
-/** Whether a plan leaves the member of the message that has this key. */
-function isLeft(key: i32, line: i32): bool {
+/** Whether a plan that edits the member of the message that has this key leaves it to a column, which leaves it. */
+function isLeftByColumn(key: i32, line: i32): bool {
   const edit = <i32>load<u8>(edited + key)
-  return edit === 0 || (edit >= byColumn && inColumn(edit - byColumn, line) === untouched)
+  return edit >= byColumn && inColumn(edit - byColumn, line) === untouched
 }
 
 /** The number of a value in a column, or what stands instead. */
@@ -365,7 +369,8 @@ function writeEvent(line: i32, from: i32, first: i32, count: i32, outsideCount: 
         at = writeOutside(other, at, line, mode)
         other += outsideStride
       }
-      if (key < 0 || isLeft(key, line)) at = writeMember(member, at)
+      if (key >= 0 && load<u8>(edited + key) !== 0 && !isLeftByColumn(key, line)) continue
+      at = writeMember(member, at)
     }
   }
   for (; other < otherEnd; other += outsideStride) at = writeOutside(other, at, line, mode)
@@ -450,7 +455,7 @@ function copy(to: i32, from: i32, length: i32): i32 {
 }
 
 function writeOutside(entry: i32, at: i32, line: i32, mode: i32): i32 {
-  if (!isWritten(entry, line, mode)) return at
+  if (hasConditions && !isWritten(entry, line, mode)) return at
   const kind = load<i32>(entry + 4) & 15
   if (!isQuoted) return writePart(entry, writeName(at, keys + load<i32>(entry) * keyStride), line, kind)
   const first = quoteName(at, load<i32>(entry))
