@@ -81,6 +81,11 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     paths: ['/'],
     config: podsToHttp({ compression: { algorithm: 'zstd', level: 1 } }),
   },
+  'cri-json-disk': {
+    about: '`cri-json-http` with a buffer on disk',
+    paths: ['/'],
+    config: podsToHttp({ buffer: { type: 'disk', max_size: 2_000_000_000 } }),
+  },
   'cri-json-loki': {
     about: 'the same to `log_aggregator` with 4 labels',
     paths: ['/loki/api/v1/push'],
