@@ -18,18 +18,12 @@ const deployment = {
   metadata: { name: 'penstock-operator', namespace: system },
 }
 
-interface Cluster {
-  /** Where Helm keeps its record, and the labels of that record. */
-  readonly record?: { readonly resource: 'secrets' | 'configmaps'; readonly labels: Readonly<Record<string, string>> }
-  readonly forbidden?: readonly string[]
-}
-
 /** Runs `penstock cleanup`; returns its exit code, its output and each request that was no GET. */
-async function cleanup(flags: readonly string[], { record, forbidden = [] }: Cluster) {
+async function cleanup(existing: Readonly<Record<string, object>>) {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-cleanup-'))
   const changes: string[] = []
   const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://cluster')
+    const { pathname } = new URL(request.url ?? '/', 'http://cluster')
     const resource = pathname.split('/').at(-1) ?? ''
     const answer = (status: number, body: object) => {
       response.writeHead(status, { 'content-type': 'application/json' })
@@ -37,19 +31,11 @@ async function cleanup(flags: readonly string[], { record, forbidden = [] }: Clu
     }
     if (request.method !== 'GET') changes.push(`${request.method} ${pathname}`)
     request.resume()
-    if (forbidden.includes(resource)) {
-      answer(403, { kind: 'Status', reason: 'Forbidden', message: `${resource} is forbidden`, code: 403 })
-    } else if (resource === 'penstock-operator') answer(200, deployment)
+    const found = existing[resource]
+    if (found !== undefined) answer(200, found)
     else if (resource.startsWith('penstock-')) {
       answer(404, { kind: 'Status', reason: 'NotFound', message: 'not found', code: 404 })
-    } else {
-      const wanted = (searchParams.get('labelSelector') ?? '').split(',').map((pair) => pair.split('='))
-      const isWanted =
-        resource === record?.resource &&
-        pathname.includes(`/namespaces/${system}/`) &&
-        wanted.every(([key = '', value]) => record.labels[key] === value)
-      answer(200, { metadata: {}, items: isWanted ? [{ metadata: { name: 'record', namespace: system } }] : [] })
-    }
+    } else answer(200, { metadata: {}, items: [] })
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const kubeconfig = join(folder.path, 'kubeconfig')
@@ -61,7 +47,7 @@ async function cleanup(flags: readonly string[], { record, forbidden = [] }: Clu
     users: [{ name: 'one', user: { token: 'secret' } }],
   }
   await writeFile(kubeconfig, JSON.stringify(config))
-  const args = ['--conditions=source', main, 'cleanup', '--kubeconfig', kubeconfig, ...flags]
+  const args = ['--conditions=source', main, 'cleanup', '--kubeconfig', kubeconfig]
   const command = spawn(process.execPath, args)
   let said = ''
   const hear = (text: Buffer) => {
@@ -79,45 +65,44 @@ async function cleanup(flags: readonly string[], { record, forbidden = [] }: Clu
   }
 }
 
-const going = { owner: 'helm', name: 'logs', status: 'uninstalling' }
-const scaled = [`PATCH /apis/apps/v1/namespaces/${system}/deployments/penstock-operator`]
-const ofRelease = ['--release=logs']
+const rbac = '/apis/rbac.authorization.k8s.io/v1'
+const own = { 'app.kubernetes.io/managed-by': 'penstock' }
+const bindingOf = (labels: object, namespace: string) => ({
+  metadata: { name: 'penstock-agent-node', uid: 'u', labels },
+  subjects: [{ kind: 'ServiceAccount', namespace, name: 'penstock-node' }],
+})
+const agentOf = (owner: string) => ({
+  metadata: { name: 'node', namespace: system, ownerReferences: [{ kind: 'ConfigMap', name: owner, uid: 'c' }] },
+})
+const scaled = `PATCH /apis/apps/v1/namespaces/${system}/deployments/penstock-operator`
 
-test.each<{ case: string; flags: readonly string[]; cluster: Cluster; changes: readonly string[] }>([
-  { case: 'no record of Helm', flags: ofRelease, cluster: {}, changes: [] },
+test.each([
   {
-    case: 'a release that runs',
-    flags: ofRelease,
-    cluster: { record: { resource: 'secrets', labels: { ...going, status: 'deployed' } } },
-    changes: [],
+    what: 'the operator, its Agents and bindings end',
+    existing: {
+      'penstock-operator': deployment,
+      agents: { metadata: {}, items: [agentOf('penstock-defaults')] },
+      'penstock-agent-node': bindingOf(own, 'gone'),
+    },
+    changes: [
+      scaled,
+      `DELETE /apis/penstock.dev/v1alpha1/namespaces/${system}/agents/node`,
+      `DELETE ${rbac}/clusterrolebindings/penstock-agent-node`,
+    ],
   },
   {
-    case: 'another release that goes',
-    flags: ofRelease,
-    cluster: { record: { resource: 'secrets', labels: { ...going, name: 'other' } } },
-    changes: [],
+    what: 'Agents of users stay, with their rights, and so do bindings of others',
+    existing: {
+      'penstock-operator': deployment,
+      agents: { metadata: {}, items: [agentOf('mine')] },
+      'penstock-agent-node': bindingOf(own, system),
+      'penstock-agent-events': bindingOf({}, 'gone'),
+    },
+    changes: [scaled],
   },
-  {
-    case: 'records that may not be read',
-    flags: ofRelease,
-    cluster: { forbidden: ['secrets', 'configmaps'] },
-    changes: [],
-  },
-  {
-    case: 'a release that goes',
-    flags: ofRelease,
-    cluster: { record: { resource: 'secrets', labels: going } },
-    changes: scaled,
-  },
-  {
-    case: 'a release that goes, kept in ConfigMaps by a Helm whose Secrets may not be read',
-    flags: ofRelease,
-    cluster: { record: { resource: 'configmaps', labels: going }, forbidden: ['secrets'] },
-    changes: scaled,
-  },
-  { case: 'a person who names no release', flags: [], cluster: {}, changes: scaled },
-])('$case: changes $changes', async ({ flags, cluster, changes }) => {
-  const result = await cleanup(flags, cluster)
+  { what: 'nothing is there', existing: {}, changes: [] },
+])('$what', async ({ existing, changes }) => {
+  const result = await cleanup(existing)
   expect(result.changes, result.said).toEqual(changes)
   expect(result.code, result.said).toBe(0)
 })

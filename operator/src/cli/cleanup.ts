@@ -1,21 +1,12 @@
 // `penstock cleanup`: what has to end before an installation is removed. The operator ends first, so that it brings nothing back;
 // then the Agents that came with it, the bindings that no garbage collector knows, and finalizers that nobody would look after.
-// Agents that users have made stay, as does everything else of theirs. The chart runs this command as a Job. Tools that apply
-// rendered templates create that Job right after installing; `--release` makes the command act only while Helm's own record says
-// that it is uninstalling the release.
+// Agents that users have made stay, as does everything else of theirs. `helm uninstall` needs none of this where agents have rights in the
+// whole cluster: garbage collection removes what the operator made. It is for installations by other means, and for bindings in namespaces.
 
 import { type Flags, pause } from '@penstock/agent/program'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
-import { type KubeClient, KubeError } from '../kube/client.ts'
-import {
-  clusterRoleBindingType,
-  configMapType,
-  deploymentType,
-  podType,
-  roleBindingType,
-  secretType,
-} from '../kube/types.ts'
+import { clusterRoleBindingType, deploymentType, podType, roleBindingType } from '../kube/types.ts'
 import { defaultsName, operatorName } from '../workloads/installation-names.ts'
 import { labels } from '../workloads/names.ts'
 import { clusterBindings } from '../workloads/render.ts'
@@ -30,11 +21,6 @@ export const options = {
     type: 'string',
     value: 'A,B',
     help: 'of the Agents, where only these may be looked into; all if not given',
-  },
-  release: {
-    type: 'string',
-    value: 'NAME',
-    help: 'do nothing unless Helm is uninstalling this release of the namespace',
   },
   timeout: { type: 'string', default: '45s', value: 'TIME', help: 'how long to wait for the operator (45s)' },
   ...connectionOptions,
@@ -51,10 +37,6 @@ export async function run(argv: string[]): Promise<number> {
   const { flags: values } = parseFlags(argv, options)
   const timeoutMs = durationMs(values.timeout)
   const { client, namespace = 'default' } = await connect(values)
-  if (values.release !== undefined && !(await isUninstalling(client, namespace, values.release))) {
-    console.log(`Helm is not uninstalling release ${values.release} in namespace ${namespace}: nothing ends.`)
-    return 0
-  }
   const within = values.namespaces?.split(',')
   const everywhere = async (type: ResourceType, labelSelector?: string) => {
     const scopes = within ?? [undefined]
@@ -100,24 +82,6 @@ export async function run(argv: string[]): Promise<number> {
     if (!left.has(agent)) await client.delete(roleBindingType, metadata.namespace, metadata.name)
   }
   return 0
-}
-
-/**
- * Whether Helm's record of the release, a Secret or a ConfigMap by its storage driver, says that it is being removed. Helm writes
- * that before it creates the Job. A record that may not be read is no proof.
- */
-async function isUninstalling(client: KubeClient, namespace: string, release: string): Promise<boolean> {
-  const labelSelector = `owner=helm,name=${release},status=uninstalling`
-  for (const type of [secretType, configMapType]) {
-    try {
-      const records = await client.list(type, { namespace, labelSelector, metadataOnly: true })
-      if (records.length > 0) return true
-    } catch (error) {
-      if (!(error instanceof KubeError) || error.status !== 403) throw error
-      console.error(`Helm's records may not be read: ${error.message}`)
-    }
-  }
-  return false
 }
 
 async function wait(limitMs: number, done: () => Promise<boolean>): Promise<boolean> {

@@ -5,22 +5,14 @@
 import { errorText } from '@penstock/agent/errors'
 import { parseAllDocuments } from 'yaml'
 import { clusterPipelineKind, kindOf } from '../api/kinds.ts'
-import type { KubeObject, OwnerReference, ResourceType } from '../api/object.ts'
+import type { KubeObject, OwnerReference } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import { configMapType } from '../kube/types.ts'
+import { clusterRoleType, configMapType } from '../kube/types.ts'
 import { Authors } from '../policy/authors.ts'
 import { defaultsName, operatorName } from '../workloads/installation-names.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 
 const defaultsManager = 'penstock-defaults'
-
-const clusterRoleType: ResourceType = {
-  group: 'rbac.authorization.k8s.io',
-  version: 'v1',
-  kind: 'ClusterRole',
-  plural: 'clusterroles',
-  namespaced: false,
-}
 
 interface ConfigMap extends KubeObject {
   readonly data?: Readonly<Record<string, string>>

@@ -40,6 +40,7 @@ export const horizontalPodAutoscalerType = define(
   'horizontalpodautoscalers',
 )
 export const networkPolicyType = define('networking.k8s.io', 'v1', 'NetworkPolicy', 'networkpolicies')
+export const clusterRoleType = define('rbac.authorization.k8s.io', 'v1', 'ClusterRole', 'clusterroles', false)
 export const clusterRoleBindingType = define(
   'rbac.authorization.k8s.io',
   'v1',

@@ -221,12 +221,6 @@ const chartValues: readonly ChartValue[] = [
   value('crds.install', true, flag, 'Whether the CRDs are part of this release.'),
   value('crds.keep', true, flag, 'Whether CRDs, and with them all resources, outlive the release.'),
   value(
-    'cleanup.enabled',
-    true,
-    flag,
-    'Whether uninstalling runs a Job first that ends default Agents and takes finalizers away.',
-  ),
-  value(
     'agents',
     [
       {

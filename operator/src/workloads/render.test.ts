@@ -81,7 +81,8 @@ test('Agents of the platform have their accounts in the bindings of their roles,
   const agents = (['Node', 'Aggregator', 'Sidecar'] as const).flatMap((mode) =>
     ['nodes', 'shop', 'penstock-system'].map((namespace) => one(mode, namespace)),
   )
-  const rights = renderRights([...agents, one('Node', 'nodes', 'b')].reverse(), platform, { operatorNamespaceUid: 'u' })
+  const owner = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole', name: 'penstock-operator', uid: 'u' }
+  const rights = renderRights([...agents, one('Node', 'nodes', 'b')].reverse(), platform, { owner })
   const account = (namespace: string, name: string) => ({ kind: 'ServiceAccount', name: `penstock-${name}`, namespace })
   const aggregators = [account('nodes', 'aggregator'), account('penstock-system', 'aggregator')]
   expect(rights.map(({ metadata, subjects }) => [metadata.name, subjects])).toEqual([
@@ -95,9 +96,7 @@ test('Agents of the platform have their accounts in the bindings of their roles,
       kind: 'ClusterRole',
       name: right['metadata']?.['name'],
     })
-    expect(right['metadata']?.['ownerReferences']).toMatchObject([
-      { kind: 'Namespace', name: 'penstock-system', uid: 'u' },
-    ])
+    expect(right['metadata']?.['ownerReferences']).toEqual([owner])
   }
   for (const [role, rules] of Object.entries(agentRoleRules)) {
     const reads = rules.some(({ resources }) => resources?.includes('events'))

@@ -5,7 +5,7 @@ import type { Problem } from '@penstock/agent/errors'
 import { Construct } from 'constructs'
 import { type Agent, agentDefaults, isTenants, misplacementOf, type Platform } from '../api/agent.ts'
 import { metadataNetworks } from '../api/networks.ts'
-import type { ObjectMeta } from '../api/object.ts'
+import type { ObjectMeta, OwnerReference } from '../api/object.ts'
 import { Aggregator, DrainJob } from './aggregator.ts'
 import { KubeObject, type Manifest, synthesise } from './manifest.ts'
 import {
@@ -207,22 +207,20 @@ export const clusterBindings: readonly string[] = [...Object.values(agentRoles),
 export function renderRights(
   agents: Iterable<Agent>,
   platform: Platform,
-  { operatorNamespaceUid }: { readonly operatorNamespaceUid: string | undefined },
+  { owner }: { readonly owner: OwnerReference | undefined },
 ): (Manifest & { readonly subjects: readonly object[] })[] {
   const key = ({ metadata }: Agent) => `${metadata.namespace}/${metadata.name}`
   const ours = [...agents]
     .filter((agent) => !isTenants(agent, platform) && misplacementOf(agent, platform) === undefined)
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .toSorted((left, right) => (key(left) < key(right) ? -1 : 1))
-  // They go with the operator's namespace, also when no operator is left to delete them.
-  const owner = { apiVersion: 'v1', kind: 'Namespace', name: platform.namespace, uid: operatorNamespaceUid ?? '' }
   return clusterBindings.map((name) => ({
     apiVersion: 'rbac.authorization.k8s.io/v1',
     kind: 'ClusterRoleBinding',
     metadata: {
       name,
       labels: sharedLabels,
-      ...(operatorNamespaceUid === undefined ? {} : { ownerReferences: [owner] }),
+      ...(owner === undefined ? {} : { ownerReferences: [owner] }),
     },
     roleRef: roleRefOf('ClusterRole', name),
     subjects: ours

@@ -129,12 +129,15 @@ export const operatorRules: readonly Rule[] = [
     resourceNames: clusterBindings,
     verbs: ['bind'],
   }),
-  because('Its own role owns the default resources, so that they are removed with the installation.', {
-    apiGroups: [rbac],
-    resources: ['clusterroles'],
-    resourceNames: [operatorName],
-    verbs: ['get'],
-  }),
+  because(
+    'Its own role owns the default resources and the bindings above, so that they are removed with the installation.',
+    {
+      apiGroups: [rbac],
+      resources: ['clusterroles'],
+      resourceNames: [operatorName],
+      verbs: ['get'],
+    },
+  ),
   because('To keep the certificate authority in its own webhook configuration.', {
     apiGroups: ['admissionregistration.k8s.io'],
     resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
@@ -280,12 +283,6 @@ export const ownNamespaceRules: readonly Rule[] = [
     apiGroups: ['coordination.k8s.io'],
     resources: ['leases'],
     verbs: [...read, ...write, 'update'],
-  }),
-  because('To stop itself first when it is uninstalled.', {
-    apiGroups: ['apps'],
-    resources: ['deployments'],
-    resourceNames: [operatorName],
-    verbs: ['get', 'patch'],
   }),
 ]
 

@@ -2,13 +2,14 @@
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import type { Agent } from '../../api/agent.ts'
-import type { KubeObject } from '../../api/object.ts'
+import { apiVersionOf, type KubeObject, type OwnerReference } from '../../api/object.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { Cache } from '../../kube/cache.ts'
 import { KubeError } from '../../kube/client.ts'
-import { clusterRoleBindingType } from '../../kube/types.ts'
+import { clusterRoleBindingType, clusterRoleType } from '../../kube/types.ts'
+import { operatorName } from '../../workloads/installation-names.ts'
 import { ForeignObjectError, labels } from '../../workloads/names.ts'
-import { renderRights } from '../../workloads/render.ts'
+import { clusterBindings, renderRights } from '../../workloads/render.ts'
 import { holds } from './holds.ts'
 
 const removeOldBindings =
@@ -21,6 +22,7 @@ export class ClusterRights {
   readonly #bindings: Cache | undefined
   #problem: string | undefined
   #oldBindingsLogged = false
+  #owner: OwnerReference | undefined
 
   /** @param bindings undefined where the operator has no rights in the whole cluster to give */
   constructor(context: OperatorContext, agents: Cache<Agent>, namespaces: Cache, bindings: Cache | undefined) {
@@ -54,8 +56,9 @@ export class ClusterRights {
     const { settings, kube } = this.#context
     const bindings = this.#bindings
     if (bindings === undefined) return
-    const operatorNamespaceUid = this.#namespaces.get(undefined, settings.namespace)?.metadata.uid
-    for (const wanted of renderRights(this.#agents.values(), settings, { operatorNamespaceUid })) {
+    const isMissing = clusterBindings.some((name) => bindings.get(undefined, name) === undefined)
+    if (this.#owner === undefined || isMissing) this.#owner = await this.#ownerOf(signal)
+    for (const wanted of renderRights(this.#agents.values(), settings, { owner: this.#owner })) {
       const { name } = wanted.metadata
       const live = bindings.get(undefined, name) as (KubeObject & { readonly subjects?: unknown }) | undefined
       if (live === undefined && wanted.subjects.length === 0) continue
@@ -70,6 +73,25 @@ export class ClusterRights {
     }
     await this.#removeOldBindings(bindings, signal)
     this.#problem = undefined
+  }
+
+  /**
+   * The bindings go with the operator's own role, which every way of removing an installation deletes, also when no operator is left to
+   * delete them. The role is read again when a binding is missing: it may be gone because the role was replaced by another of its name.
+   */
+  async #ownerOf(signal: AbortSignal): Promise<OwnerReference | undefined> {
+    const { kube, settings } = this.#context
+    const role = await kube.as('agent').get<KubeObject>(clusterRoleType, undefined, operatorName, { signal })
+    const namespace = this.#namespaces.get(undefined, settings.namespace)
+    const owner = role ?? namespace
+    if (owner?.metadata.uid === undefined) return undefined
+    const { name, uid } = owner.metadata
+    return {
+      apiVersion: role === undefined ? 'v1' : apiVersionOf(clusterRoleType),
+      kind: role === undefined ? 'Namespace' : 'ClusterRole',
+      name,
+      uid,
+    }
   }
 
   /** Each Agent had bindings of its own in earlier releases, by names that two Agents could share. */
