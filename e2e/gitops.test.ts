@@ -1,14 +1,15 @@
 // Objects on a real API server as GitOps tools see them: the tests run the tools' rules on the operator's real status. And the guide:
 // the API server accepts every resource in it, and all of them compile.
 
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, mkdtempDisposable, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parseAllDocuments, stringify } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from './cluster/cluster.ts'
 import { root, until } from './command.ts'
 import { argoHealth, kstatus, type Watched } from './gitops.ts'
+import { objectsOf } from './helm.ts'
 import { OperatorProcess } from './operator/process.ts'
 import { penstock } from './program.ts'
 
@@ -128,6 +129,24 @@ describe.skipIf(missing !== undefined)(`GitOps${missing === undefined ? '' : ` (
       expect(now.metadata.generation, name).toBe(1)
     }
   })
+  test('Kustomize takes the installation as a base, and names the images of a mirror', async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-kustomize-'))
+    const own = {
+      apiVersion: 'kustomize.config.k8s.io/v1beta1',
+      kind: 'Kustomization',
+      resources: [relative(await realpath(folder.path), join(root, 'operator'))],
+      images: [{ name: 'penstock/operator', newName: 'mirror.example/penstock/operator' }],
+    }
+    await writeFile(join(folder.path, 'kustomization.yaml'), stringify(own))
+    const rendered = objectsOf(await cluster.kubectl(['kustomize', folder.path]))
+    const plain = objectsOf(await readFile(join(root, 'operator/install.yaml'), 'utf8'))
+    const names = (list: typeof plain) => list.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()
+    expect(names(rendered)).toEqual(names(plain))
+    const deployment = rendered.find(({ kind }) => kind === 'Deployment')
+    expect(JSON.stringify(deployment)).toContain('"image":"mirror.example/penstock/operator:')
+    await cluster.kubectl(['apply', '--server-side', '--force-conflicts', '--dry-run=server', '-k', folder.path])
+  })
+
   describe('the guide', async () => {
     const pages = (await readdir(guide)).filter((name) => name.endsWith('.md')).sort()
     for (const page of pages) {

@@ -64,12 +64,17 @@ export function chartFolders(root: string): readonly DerivedFolder[] {
       path: join(root, 'operator'),
       files: new Map([
         ['install.yaml', installManifest()],
+        ['kustomization.yaml', kustomization()],
         ['guide/rights.md', rightsGuide()],
       ]),
       shared: true,
     },
   ]
 }
+
+/** By which a Kustomization takes the installation as a base, to patch it or to name other images. */
+const kustomization = () =>
+  yaml({ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources: ['install.yaml'] })
 
 /** What `kubectl apply --server-side -f operator/install.yaml` creates. */
 function installManifest(): string {
