@@ -158,7 +158,7 @@ function fitting(
 const whole = (value: number) => String(Math.round(value))
 
 /** A number of at most four characters and a unit. */
-export function short(value: number): string {
+function short(value: number): string {
   const units = ['', 'k', 'M', 'G', 'T', 'P']
   let unit = 0
   let rest = value
