@@ -88,7 +88,7 @@ export async function command(name: string, args: readonly string[], options: Co
 export const restAfter = (startedAt: number) =>
   new Promise((tick) => setTimeout(tick, Math.max(200, performance.now() - startedAt)))
 
-/** Limits are given for a quiet machine; a busy one gets so many times as long. What comes in time is not delayed by it. */
+/** Limits are given for a quiet machine; a busy one gets this multiple of them. A result in time is not delayed. */
 export const patience = 3
 
 /** Tries until what is returned is neither false nor undefined, and gives up with the last error after the time. */

@@ -16,7 +16,7 @@ export class BlockPool {
   #unused = 0
   #untilLook = lookAfter
 
-  /** Room for so many bytes. */
+  /** Room for this many bytes. */
   take(bytes: number): Buffer {
     this.#look()
     if (bytes <= minBlockBytes || bytes > blockBytes) return Buffer.allocUnsafeSlow(bytes)

@@ -53,7 +53,7 @@ export class Computation {
   /**
    * Gives the older columns with the new ones.
    * @param fates of events by their texts, which change for those that do not stay
-   * @param ended takes note of how the program ends for an event; false: it is to be run
+   * @param ended records how the program ends for an event; false: it is to be run
    */
   run(units: readonly ByteUnit[], fates: Uint8Array, ended: (end: object) => boolean): readonly Column[] {
     for (const [number, unit] of units.entries()) {

@@ -1,5 +1,5 @@
-// `npm run fuzz:lanes -- [--seconds N] [--seed N] [--cases N]`: random programs on hostile lines of pods, on both lanes. What leaves, what is
-// dropped and what is counted must be the same. Prints the programs when it is not; the exit code is 1 then.
+// `npm run fuzz:lanes -- [--seconds N] [--seed N] [--cases N]`: random programs on hostile lines of pods, on both lanes. Events that
+// leave, dropped events and counters must be the same. If they differ, it prints the programs, and the exit code is 1.
 
 import { runScript } from '../tools/script.ts'
 import { fuzzLanes } from './lanes.ts'

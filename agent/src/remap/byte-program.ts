@@ -1,5 +1,5 @@
 // What a program does, where that is known without a run for each event: it parses the message, changes fields of the root in ways that do
-// not depend on the event, and computes others from a few fields. Statements that have nothing to do with each other are told apart, so
+// not depend on the event, and computes others from a few fields. Unrelated statements are kept apart, so
 // that each depends on as few fields as possible.
 
 import type { ByteEdit, ByteParsing } from '../bytes/form.ts'

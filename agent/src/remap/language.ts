@@ -216,7 +216,7 @@ export function languagePages(): LanguagePage[] {
         '# Stands for the line of a pod.\n.message = s\'{"level":"info"}\'\n. = merge(., object!(parse_json!(.message)))\ndel(.message)\n.level',
         '"info"',
       ),
-      '## What a program may do',
+      '## Programs that keep lines as bytes',
       [
         '- **Parse the message**, as its first statements: `parse_json!`, a default (`parse_json(.message) ?? {}`), or an error that is checked (`parsed, err = parse_json(.message)`); with `merge`, `|=` or `. =`, or into a field; by a variable or without.',
         '- **Set fields of the root to constants, move and remove them**: `.env = "prod"`, `.a = .b`, `.message = del(.msg)`. This costs nothing for each event.',

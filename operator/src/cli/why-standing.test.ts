@@ -48,7 +48,7 @@ describe.each(Object.entries(states))('a Pipeline that is %s', (_, { conditions,
           // the agent of the node has shown it.
           const reads = isPlaced && (running === true || hasEarlier || files === 'open')
           expect(found.reads).toBe(reads)
-          // Whoever is not read gets a reason, and whoever is read by something else than the current version everywhere learns why.
+          // A pod that is not read gets a reason, and so does one that another version than the current one reads.
           expect(found.obstacle !== undefined).toBe(!reads)
           expect(found.rollout !== undefined).toBe(reads && running !== true)
           if (failure !== undefined) expect(found.rollout ?? found.obstacle).toContain(failure)

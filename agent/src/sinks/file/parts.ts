@@ -33,7 +33,7 @@ export class Parts {
   readonly #lines: LineStream | undefined
   readonly #reportUnreadableTimes: (count: number) => void
   readonly #bodies = new BodyPool(64 << 10, keptBodies)
-  /** Of the batch at hand. */
+  /** Of the current batch. */
   #parts = new Map<string, Part>()
   #unencoded = new Unencoded()
   /** The one of them that was used last. */

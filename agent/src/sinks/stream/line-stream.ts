@@ -12,7 +12,7 @@ export class LineStream implements ByteTarget {
   readonly #encoder: StreamEncoder
   readonly #failed: (event: LogEvent, problem: string) => void
 
-  /** @param failed takes note of an event that cannot be encoded */
+  /** @param failed records an event that cannot be encoded */
   private constructor(encoder: StreamEncoder, delimiter: Buffer, failed: (event: LogEvent, problem: string) => void) {
     this.#encoder = encoder
     this.suffix = delimiter[0] ?? 0
