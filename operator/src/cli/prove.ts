@@ -13,6 +13,7 @@ import { stringify } from 'yaml'
 import { type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { type Comparison, compareEvents, type Difference, type EventFields } from '../migrate/compare.ts'
 import type { Included, NamedText } from '../migrate/draft.ts'
+import { recordedEvents } from '../migrate/recorded.ts'
 import type { Sample } from '../migrate/trial.ts'
 import { durationMs } from './arguments.ts'
 import { runOldAgent } from './old-agent.ts'
@@ -247,7 +248,7 @@ function withNodePaths(text: string): string {
   return text.replaceAll(/"[^"\\]*\/penstock-run-\w+(?=\/pods\/)/g, '"/var/log')
 }
 
-/** Events in text: an object a line, or one list of objects. */
+/** Events in text: an object a line, or one list of objects, each of which may hold several events. */
 function eventsIn(text: string, file: string): readonly EventFields[] {
   const isList = text.trimStart().startsWith('[')
   const texts = isList ? [text] : text.split('\n')
@@ -270,7 +271,7 @@ function eventsIn(text: string, file: string): readonly EventFields[] {
         `${file}:${line} holds ${JSON.stringify(event)}, which is no event: an event is a JSON object.`,
       )
     }
-    return events as EventFields[]
+    return (events as EventFields[]).flatMap(recordedEvents)
   })
 }
 

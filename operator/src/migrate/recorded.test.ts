@@ -1,0 +1,69 @@
+// Recordings of old agents in the forms that people have: messages of OTLP, requests to Loki, what logcli prints, and events.
+
+import { expect, test } from 'vitest'
+import { recordedEvents } from './recorded.ts'
+
+test('a message of OTLP holds an event for each record', () => {
+  const value = (text: string) => ({ stringValue: text })
+  const message = {
+    resourceLogs: [
+      {
+        resource: { attributes: [{ key: 'k8s.pod.name', value: value('web-1') }] },
+        scopeLogs: [
+          {
+            scope: {},
+            logRecords: [
+              {
+                timeUnixNano: '1',
+                severityNumber: 9,
+                body: value('one'),
+                traceId: '',
+                attributes: [
+                  { key: 'n', value: { intValue: '7' } },
+                  { key: 'x', value: { doubleValue: 1.5 } },
+                  { key: 'is', value: { boolValue: false } },
+                  { key: 'list', value: { arrayValue: { values: [value('a'), { intValue: 1 }] } } },
+                ],
+              },
+              { body: { kvlistValue: { values: [{ key: 'a', value: value('b') }] } } },
+            ],
+          },
+        ],
+      },
+    ],
+  }
+  expect(recordedEvents(message)).toEqual([
+    {
+      timeUnixNano: '1',
+      severityNumber: 9,
+      body: 'one',
+      attributes: { n: 7, x: 1.5, is: false, list: ['a', 1] },
+      resource: { 'k8s.pod.name': 'web-1' },
+    },
+    { body: { a: 'b' }, resource: { 'k8s.pod.name': 'web-1' } },
+  ])
+})
+
+test('a request to Loki, what logcli prints and the event of a Pipeline have one form', () => {
+  const labels = { app: 'web' }
+  const event = { message: 'one', labels, timestamp: '5' }
+  const request = {
+    streams: [
+      {
+        stream: labels,
+        values: [
+          ['5', 'one'],
+          ['6', 'two', { pod: 'p' }],
+        ],
+      },
+    ],
+  }
+  expect(recordedEvents(request)).toEqual([event, { message: 'two', labels, timestamp: '6', metadata: { pod: 'p' } }])
+  expect(recordedEvents({ labels, line: 'one', timestamp: '5' })).toEqual([event])
+  expect(recordedEvents({ ...event, metadata: {}, tenant: '' })).toEqual([event])
+})
+
+test('whatever else is an object is an event', () => {
+  const event = { log: 'one', streams: 'x', labels: {} }
+  expect(recordedEvents(event)).toEqual([event])
+})

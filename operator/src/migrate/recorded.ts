@@ -1,0 +1,71 @@
+// Events as old agents write them, one by one: messages of OTLP and of Loki's API hold many, and name the parts of an event in their own way.
+
+import { isTable } from '@penstock/agent/schema'
+import type { EventFields } from './compare.ts'
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+const tableOf = (value: unknown): EventFields => (isTable(value) ? value : {})
+
+/** The events in an object of a recording; what holds no others is an event itself. */
+export function recordedEvents(object: EventFields): readonly EventFields[] {
+  if (Array.isArray(object['resourceLogs'])) return object['resourceLogs'].flatMap((each) => ofResource(tableOf(each)))
+  if (Array.isArray(object['streams'])) return object['streams'].flatMap((each) => ofStream(tableOf(each)))
+  const names = Object.keys(object).sort().join(' ')
+  // As `logcli query -o jsonl` prints an entry.
+  if (names === 'labels line timestamp') {
+    const { labels, line, timestamp } = object
+    return [{ message: line, labels, timestamp }]
+  }
+  // What the transform before a sink of Loki makes: parts that are empty are not sent.
+  if (names === 'labels message metadata tenant timestamp') return [withoutEmpty(object)]
+  return [object]
+}
+
+/** An event for each record of a resource, with the attributes of both. */
+function ofResource({ resource, scopeLogs }: EventFields): readonly EventFields[] {
+  return listOf(scopeLogs).flatMap((each) => {
+    const { scope, logRecords } = tableOf(each)
+    return listOf(logRecords).map((record) => {
+      const { body, attributes, ...rest } = tableOf(record)
+      const { attributes: ofScope, ...named } = tableOf(scope)
+      return withoutEmpty({
+        ...rest,
+        body: plainValue(body),
+        attributes: attributesOf(attributes),
+        resource: attributesOf(tableOf(resource)['attributes']),
+        scope: withoutEmpty({ ...named, attributes: attributesOf(ofScope) }),
+      })
+    })
+  })
+}
+
+function attributesOf(list: unknown): EventFields {
+  return Object.fromEntries(
+    listOf(list).map((each) => {
+      const { key, value } = tableOf(each)
+      return [String(key), plainValue(value)]
+    }),
+  )
+}
+
+function plainValue(given: unknown): unknown {
+  const [[kind, value] = []] = Object.entries(tableOf(given))
+  if (kind === 'intValue' || kind === 'doubleValue') return typeof value === 'string' ? Number(value) : value
+  if (kind === 'arrayValue') return listOf(tableOf(value)['values']).map(plainValue)
+  if (kind === 'kvlistValue') return attributesOf(tableOf(value)['values'])
+  return value
+}
+
+/** An event for each entry of a stream: its time, its line, and structured metadata. */
+function ofStream({ stream, values }: EventFields): readonly EventFields[] {
+  return listOf(values).map((entry) => {
+    const [timestamp, message, metadata] = listOf(entry)
+    return withoutEmpty({ message, labels: stream, timestamp, metadata })
+  })
+}
+
+function withoutEmpty(event: EventFields): EventFields {
+  const isEmpty = (value: unknown) =>
+    value === undefined || value === '' || (isTable(value) && Object.keys(value).length === 0)
+  return Object.fromEntries(Object.entries(event).filter(([, value]) => !isEmpty(value)))
+}
