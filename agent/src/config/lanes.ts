@@ -8,6 +8,8 @@ export interface Lane {
   readonly name: 'byte lane' | 'object lane'
   /** Why events are objects here, as a part of a sentence. */
   readonly reason?: string
+  /** Whether the reason is an option of this component, and not another component. */
+  readonly isOwn?: boolean
 }
 
 type Component = SourceConfig | TransformConfig | SinkConfig
@@ -36,7 +38,8 @@ export function lanesOf(config: Config): ReadonlyMap<string, Lane> {
   const lanes = new Map<string, Lane>()
   for (const component of components) {
     const reason = need(component) ?? inputsReason(component, lanes)
-    lanes.set(component.id, reason === undefined ? { name: 'byte lane' } : { name: 'object lane', reason })
+    const isOwn = reason !== undefined && ownReason(component, config) === reason
+    lanes.set(component.id, reason === undefined ? { name: 'byte lane' } : { name: 'object lane', reason, isOwn })
   }
   return lanes
 }

@@ -203,7 +203,7 @@ export function languagePages(): LanguagePage[] {
       'Lanes',
       'Which programs let the lines of pods stay bytes, which takes a fraction of the CPU.',
       'Where nothing needs the fields of an event, the agent makes no object of it: the line stays bytes from the log file to the request. The destination gets the same events.',
-      '`penstock-agent graph` shows the lane of each component, and why it is the object lane; the metric `byte_lane_events_total` counts events. The decision begins at the sinks: lines stay bytes where all components that read a source, one after the other, can work on them.',
+      '`penstock-agent graph` shows the lane of each component, and why it is the object lane; `penstock lint` notes a program that alone is the reason; the metric `byte_lane_events_total` counts events. The decision begins at the sinks: lines stay bytes where all components that read a source, one after the other, can work on them.',
       '## Components that work on bytes',
       [
         '- [orchestrator_logs](../sources/orchestrator_logs.md) without `multiline`. Lines that the runtime has cut, and lines that are not UTF-8, become objects among the others.',

@@ -199,6 +199,42 @@ spec:
   rmSync(file)
 })
 
+test.each([
+  { source: '.level = upcase(string(.level) ?? "")', codec: 'json', note: undefined },
+  {
+    source: '.a = 1\n          .n = length(.)',
+    codec: 'json',
+    note: 'line 2 of its program takes the event as a whole',
+  },
+  { source: '.n = length(.)', codec: 'text', note: undefined }, // the sink needs objects anyway
+])('lint notes which statement keeps lines from staying bytes: $source, $codec', async ({ source, codec, note }) => {
+  const file = join(folder, 'lanes.yaml')
+  writeFileSync(
+    file,
+    `apiVersion: penstock.dev/v1alpha1
+kind: ClusterPipeline
+metadata: { name: lanes }
+spec:
+  sources: [{ name: pods, type: orchestrator_logs }]
+  transforms:
+    - name: edit
+      type: remap
+      config:
+        source: |
+          ${source}
+  sinks:
+    - name: out
+      type: http
+      config: { uri: "http://h:1", encoding: { codec: ${codec} } }
+`,
+  )
+  const { code, err, out } = await penstock(`lint ${file}`)
+  expect([code, out]).toEqual([0, expect.stringContaining('no problems')])
+  if (note === undefined) expect(err).toBe('')
+  else expect(err).toMatch(new RegExp(`^info.*${note}`, 's'))
+  rmSync(file)
+})
+
 test('resources of the platform are checked without a Pipeline', async () => {
   const file = join(folder, 'policy.yaml')
   const policy = (cpu: string) =>

@@ -34,6 +34,7 @@ export async function run(argv: string[]): Promise<number> {
   const { problems, pipelines, suspended } = compileFiles(paths, {
     ownMachine: values['own-machine'],
     sharedAlone: true,
+    lanes: true,
     recursive: values.recursive,
   })
   if (output === 'text') {

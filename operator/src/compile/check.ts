@@ -5,6 +5,7 @@ import { withSecrets } from '@penstock/agent/bundle'
 import {
   compileTemplate,
   findComponent,
+  lanesOf,
   loadConfigObject,
   type PodField,
   runUnitTests,
@@ -84,18 +85,39 @@ export function problemsOf(compiled: CompiledPipeline): readonly CompileProblem[
 
 /** What the agent's library finds wrong with a Pipeline, warnings too; without what follows from what was found before. */
 function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
+  const loaded = loadedConfig(compiled)
+  const problems = loaded.ok ? loaded.warnings : loaded.problems
+  const found = problems.filter((problem) => !followsFromGaps(problem, compiled)).map((one) => located(one, compiled))
+  const errors = compiled.problems.filter(({ severity }) => severity === 'error')
+  const notAbout = found.filter((problem) => !errors.some((earlier) => isAbout(problem, earlier)))
+  return [...notAbout, ...deadEnds(compiled), ...sharedStreams(compiled)]
+}
+
+/** The configuration of a Pipeline, as the agent's library reads it. */
+function loadedConfig(compiled: CompiledPipeline): ReturnType<typeof loadConfigObject> {
   const refs = new Map(compiled.secretRefs.map((ref) => [ref.key, ref]))
   const config = agentConfig(compiled, (key, kind, type, path) => {
     const ref = refs.get(key)
     if (ref === undefined) throw new TypeError(`Secret place ${key} has no reference.`)
     return standIn(kind, type, path, ref)
   })
-  const loaded = loadConfigObject(withStandIns(config, compiled), { programs: compiled.programs })
-  const problems = loaded.ok ? loaded.warnings : loaded.problems
-  const found = problems.filter((problem) => !followsFromGaps(problem, compiled)).map((one) => located(one, compiled))
-  const errors = compiled.problems.filter(({ severity }) => severity === 'error')
-  const notAbout = found.filter((problem) => !errors.some((earlier) => isAbout(problem, earlier)))
-  return [...notAbout, ...deadEnds(compiled), ...sharedStreams(compiled)]
+  return loadConfigObject(withStandIns(config, compiled), { programs: compiled.programs })
+}
+
+/** Programs and conditions that alone keep the lines of pods from staying bytes. */
+export function laneNotes(compiled: CompiledPipeline): CompileProblem[] {
+  const loaded = compiled.podLogs.length === 0 ? undefined : loadedConfig(compiled)
+  if (loaded?.ok !== true) return []
+  const { config } = loaded
+  const own = [...lanesOf(config)].filter(([, { isOwn }]) => isOwn === true)
+  // Where another component needs objects anyway, nothing is won.
+  if (own.some(([id]) => !config.transforms.has(id))) return []
+  return own.map(([id, { reason }]) => {
+    const message = `Lines of pods become objects here, which takes several times the CPU: ${reason}`
+    const help = 'To see what to write instead, run `penstock explain lanes`.'
+    const problem = { severity: 'warning', informational: true, path: `transforms.${id}`, message, help } as const
+    return located(problem, compiled)
+  })
 }
 
 /** What of a pod's metadata no other pod has. */

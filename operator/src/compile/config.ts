@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Problem } from '@penstock/agent/errors'
 import { type SecretPart, secretValue } from './artifact.ts'
-import { type AgentConfig, agentConfig, problemsOf } from './check.ts'
+import { type AgentConfig, agentConfig, laneNotes, problemsOf } from './check.ts'
 import type { CompiledPipeline, CompileOptions, Table } from './compiled.ts'
 import { compilePipeline } from './pipeline.ts'
 import { compileLimits, specTooLong } from './pool.ts'
@@ -27,6 +27,8 @@ export interface FilesOptions extends CompileOptions {
   readonly redacted?: boolean
   /** Whether the files of folders below folders are read, too. */
   readonly recursive?: boolean
+  /** Whether programs that keep lines of pods from staying bytes are noted. */
+  readonly lanes?: boolean
   /** Whether resources may be without a Pipeline that uses them. */
   readonly sharedAlone?: boolean
 }
@@ -71,6 +73,7 @@ export function compileResources(
     const compiled = compilePipeline(resource, all, { ...options, clusterName: options.clusterName ?? someCluster })
     for (const reference of compiled.references) used.add(reference)
     problems.push(...problemsOf(compiled))
+    if (options.lanes === true) problems.push(...laneNotes(compiled))
     if ((resource.content['spec'] as Table | undefined)?.['suspend'] === true) {
       suspended.push(compiled.id)
       continue
