@@ -10,34 +10,12 @@ import { copyObject, setField, type Value, type ValueObject } from '../event/val
 import { isFailedJson, parseJson, writeJsonTo } from '../formats/json.ts'
 import { measure, type Parts, sumOf } from './batch-parts.ts'
 import type { ByteLines, LineLikeness, LineTimes } from './byte-lines.ts'
+import type { ByteTarget, EntryRun } from './byte-target.ts'
 import { type Column, noColumns, noValue, untouched } from './columns.ts'
 import { Computation, runs, stays } from './computation.ts'
 import { type ByteEdit, type ByteEdits, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
 import type { Plan } from './plan.ts'
-
-/** Where events are written. */
-export interface ByteTarget {
-  readonly body: Body
-  /** Bytes that are written before each event, and belong to it. They are no more than the kernel's `maxAffix`. */
-  readonly prefix: Uint8Array | undefined
-  /** A byte that is written behind each event, and belongs to it; 0: none. */
-  readonly suffix: number
-  /** Called before bytes are written. */
-  begin(): void
-  /** Events were written from this place of the body on: each ends where `ends` says, less `shift`, and then comes its byte. */
-  written(start: number, ends: Int32Array, count: number, shift: number): void
-  /** Writes an event that is an object. */
-  object(event: LogEvent): void
-}
-
-/** Entries that are to be written: lines of a batch in any order, and their times. */
-export interface EntryRun {
-  readonly count: number
-  readonly lines: Int32Array
-  readonly ms: Float64Array
-  readonly ns: Int32Array
-}
 
 export class ByteBatch implements LogBatch, Deferral<number> {
   readonly type = 'log'
@@ -80,16 +58,17 @@ export class ByteBatch implements LogBatch, Deferral<number> {
    * The events of lines, with others among them.
    * @param lines of an origin for which there is a plan
    * @param items by event, its line, or -1 less the place of its object; undefined: all lines
+   * @param form of the events, which has no columns
    */
   static ofLines(
     lines: ByteLines,
     items: Int32Array | undefined,
     objects: readonly LogEvent[],
     finalizer: Finalizer,
+    form = Form.asRead,
   ): ByteBatch {
-    const form = Form.asRead
-    const kernel = lines.enter()
-    const plan = lines.origin.plan(kernel, form)
+    const plan = lines.origin.plan(lines.enterFor(form), form)
+    const kernel = lines.enterFor(form)
     const parts = { lines, form, items, first: 0, count: items?.length ?? lines.count, objects, columns: noColumns }
     return new ByteBatch({ ...parts, sizes: measure(kernel, plan, parts) }, finalizer)
   }
@@ -257,6 +236,15 @@ export class ByteBatch implements LogBatch, Deferral<number> {
       count: this.count,
       sizes: this.#sizes ?? this.bytes,
     }
+  }
+
+  /** The same events under another finalizer. The batch itself is not to be used any more. */
+  under(finalizer: Finalizer): ByteBatch {
+    const other = new ByteBatch(this.#parts, finalizer)
+    other.shared = this.shared
+    other.#events = this.#events
+    this.done()
+    return other
   }
 
   share(): LogBatch {
@@ -524,6 +512,18 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     part.shared = this.shared
     this.done()
     return part
+  }
+
+  get lines(): ByteLines {
+    return this.#lines
+  }
+
+  get form(): Form {
+    return this.#form
+  }
+
+  get columns(): readonly Column[] {
+    return this.#columns
   }
 
   /** The line of an event; negative if it is an object. */

@@ -210,6 +210,15 @@ export class ByteLines {
     return groups
   }
 
+  /** By line, the first one with the same member of this name in its message; negative if it has none. */
+  linesWith(name: string): Int32Array {
+    const kernel = this.enterRead()
+    const key = this.origin.keys.known(name)
+    if (key === undefined) return this.#unknownValuesOf(kernel, name).groups
+    kernel.call.group(key, this.count)
+    return kernel.groups.slice(0, this.count)
+  }
+
   /** The times of lines that the kernel takes. */
   times(): LineTimes {
     if (this.#times === undefined) {
@@ -289,6 +298,11 @@ export class ByteLines {
   /** The event of a line as the source makes it. */
   event(line: number): LogEvent {
     return this.origin.eventOf(this.#held(), this.#starts[line] as number, this.#ends[line] as number)
+  }
+
+  /** Bytes that are kept for as long as somebody needs one of the lines. */
+  get heldBytes(): number {
+    return (this.#ends[this.count - 1] as number) - (this.#starts[0] as number)
   }
 
   #held(): Buffer {

@@ -139,6 +139,19 @@ export class Form {
     return form
   }
 
+  #bare: Form | undefined
+  /** The members of the message alone that no program has set or removed. */
+  get bare(): Form {
+    this.#bare ??= new Form({
+      parsing: { field: 'message', merges: false, under: undefined },
+      members: new Map([...this.members.keys()].map((name) => [name, removed])),
+      columnCount: 0,
+      newColumns: [],
+      edits: [],
+    })
+    return this.#bare
+  }
+
   #after(edits: ByteEdits): Form | undefined {
     const { parsing = this.parsing, units } = edits
     // What is set before a text is parsed may be replaced by its members, or be the text.

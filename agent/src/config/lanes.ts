@@ -47,9 +47,6 @@ export function lanesOf(config: Config): ReadonlyMap<string, Lane> {
 function ownReason(component: Component, { globals }: Config): string | undefined {
   if (globals.remap?.byte_lane === false) return '`remap.byte_lane` is false'
   const { declaration, options } = component
-  if ('envelope' in component && component.envelope.buffer.type === 'disk') {
-    return 'its buffer is on disk'
-  }
   if (declaration.objectsBecause === undefined) return `${declaration.type} works on objects`
   return declaration.objectsBecause(options, globals)
 }

@@ -1,6 +1,7 @@
 // Writes events that are lines still into the request of a sink, where each is marked as any other.
 
-import type { ByteBatch, ByteTarget } from '../bytes/byte-batch.ts'
+import type { ByteBatch } from '../bytes/byte-batch.ts'
+import type { ByteTarget } from '../bytes/byte-target.ts'
 import type { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { AnyEvent } from './batcher.ts'

@@ -209,8 +209,8 @@ export function languagePages(): LanguagePage[] {
         '- [orchestrator_logs](../sources/orchestrator_logs.md) without `multiline`. Lines that the runtime has cut, and lines that are not UTF-8, become objects among the others.',
         '- [remap](../transforms/remap.md) with a program that parses the message as JSON or leaves it, and then sets, moves, removes or computes fields, as the section below says. A message that is not a JSON object becomes an object, and the program runs.',
         '- [filter](../transforms/filter.md) with a condition that names the fields it reads. It is asked once for lines whose values of those fields are the same.',
-        '- [http](../sinks/http.md), [search_engine](../sinks/search_engine.md), [log_aggregator](../sinks/log_aggregator.md), [file](../sinks/file.md), [console](../sinks/console.md) and [message_broker](../sinks/message_broker.md) with codec `json` and a buffer in memory. Labels, the name of an index or a file and the like may contain fields.',
-        '- [blackhole](../sinks/blackhole.md) with a buffer in memory.',
+        '- [http](../sinks/http.md), [search_engine](../sinks/search_engine.md), [log_aggregator](../sinks/log_aggregator.md), [file](../sinks/file.md), [console](../sinks/console.md) and [message_broker](../sinks/message_broker.md) with codec `json`, and [blackhole](../sinks/blackhole.md). Labels, the name of an index or a file and the like may contain fields.',
+        '- Buffers, in memory and on disk.',
       ].join('\n'),
       example(
         '# Stands for the line of a pod.\n.message = s\'{"level":"info"}\'\n. = merge(., object!(parse_json!(.message)))\ndel(.message)\n.level',
@@ -234,7 +234,6 @@ export function languagePages(): LanguagePage[] {
         '| metadata that change (`%a = 1`), `return`, `unnest` | |',
         '| in conditions of a `filter`: `now()`, and the event as a whole | a condition on fields |',
         '| `encoding.only_fields`, `encoding.except_fields` | `del` in a program |',
-        '| a buffer on disk | a buffer in memory: positions in log files move only after delivery, so nothing is lost |',
         '| one sink that needs objects beside others | a Pipeline of its own for that sink |',
       ].join('\n'),
       '`remap.byte_lane: false` at the top level of a configuration makes objects of all lines, for comparison.',

@@ -5,13 +5,16 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { showBuffer } from '../buffers/buffer.ts'
 import { Ledger, ledgerName } from '../buffers/disk/ledger.ts'
 import { DiskBuffer, type DiskBufferContext } from '../buffers/disk.ts'
+import { ByteBatch } from '../bytes/byte-batch.ts'
 import { type Batch, finalizeBatch, logBatch } from '../event/batch.ts'
 import { type BatchStatus, type EventStatus, Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
+import { BytePod } from './byte-pod.ts'
 import { log } from './events.ts'
+import { through, transformsOf } from './lanes.ts'
 
 /** The smallest `max_size`. */
 export const least = 268_435_488
@@ -97,4 +100,21 @@ export class BufferRun {
 export function numbered(first: number, size: number, heard?: (status: BatchStatus) => void, text = ''): Batch {
   const events = Array.from({ length: size }, (_, index) => log({ n: first + index, text }))
   return logBatch(events, new Finalizer(heard))
+}
+
+/** Makes the same batches of lines that stay bytes, as those of a pod whose messages were parsed. */
+export async function lineNumbering(): Promise<typeof numbered> {
+  const transforms = await transformsOf(['. = parse_json!(.message)'], true)
+  const pod = new BytePod('pod')
+  return (first, size, heard, text = '') => {
+    const lines = Array.from({ length: size }, (_, index) =>
+      Buffer.from(`2026-11-23T10:11:12.5Z stdout F {"n":${first + index},"text":"${text}"}`),
+    )
+    let made: Batch | undefined
+    pod.read(lines, (batch) => {
+      made = through(transforms, batch.under(new Finalizer(heard)))
+    })
+    if (!(made instanceof ByteBatch)) throw new TypeError('The lines have become objects.')
+    return made
+  }
 }

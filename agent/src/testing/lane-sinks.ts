@@ -32,7 +32,7 @@ const stamps = [
 ]
 
 /** Messages of which many have what sinks ask for. */
-function messageFor(random: Random): string {
+export function messageFor(random: Random): string {
   if (random.chance(0.3)) return messageOf(random)
   const members = [`"a":"${random.pick(['x', 'y', 'z z', 'ü"'.replace('"', '\\"')])}"`, `"n":${random.below(100)}`]
   if (random.chance(0.7)) members.push(`"s":${random.pick(['"one"', '"two"', '3', 'true', '"q\\\\uote"'])}`)

@@ -409,7 +409,7 @@ export class SinkNode implements Consumer {
   }
 
   get takesBytes(): boolean {
-    return this.sink.takesBytes === true && !this.buffer.durable
+    return this.sink.takesBytes === true
   }
 
   push(batch: Batch): void {

@@ -1,6 +1,8 @@
 // What the sink takes from a disk buffer: from memory while it keeps up (`hot`), from the files while it is behind (`cold`), in
 // the order of the ids in both cases. Memory is bounded in both.
 
+import { ByteBatch } from '../../bytes/byte-batch.ts'
+import { LineRestorer } from '../../bytes/stored-lines.ts'
 import { type Batch, logBatch, metricBatch } from '../../event/batch.ts'
 import { Finalizer } from '../../event/finalizer.ts'
 import type { LogEvent } from '../../event/log.ts'
@@ -58,6 +60,9 @@ export class Handout {
   #lastHot: RecordState | undefined
   /** The events of the open record, in case the sink catches up before it is written. */
   #openParts: HotPart[] = []
+  /** Batches of the record that was read last. */
+  #readParts: Batch[] = []
+  readonly #restorer = new LineRestorer()
   /** Id of the next event that reading should bring. */
   #expectedId: number
   #closed = false
@@ -95,7 +100,17 @@ export class Handout {
     const finalizer = this.#finalizerOf(state)
     const own =
       type === 'log' ? logBatch(events as LogEvent[], finalizer) : metricBatch(events as MetricEvent[], finalizer)
-    const part = { batch: shared ? own.share() : own, bytes, state }
+    this.#handOn({ batch: shared ? own.share() : own, bytes, state })
+  }
+
+  /** The same for lines that stay bytes. */
+  handOnLines(batch: ByteBatch, state: RecordState): void {
+    // A few lines of a chunk keep all of it in memory.
+    const bytes = Math.max(batch.bytes, batch.lines.heldBytes)
+    this.#handOn({ batch: batch.under(this.#finalizerOf(state)), bytes, state })
+  }
+
+  #handOn(part: HotPart): void {
     if (!this.#hot || this.#lastHot !== undefined) {
       this.#openParts.push(part)
       return
@@ -118,6 +133,7 @@ export class Handout {
 
   /** The open record gets no more events. */
   recordClosed(): void {
+    for (const { batch } of this.#openParts) if (batch instanceof ByteBatch) batch.done()
     this.#openParts = []
   }
 
@@ -146,6 +162,8 @@ export class Handout {
       return part.batch
     }
     if (this.#hot || this.#closed) return undefined
+    const read = this.#readParts.shift()
+    if (read !== undefined) return read
     for (let record = this.#reader.next(); record !== undefined; record = this.#reader.next()) {
       const batch = this.#batchOf(record)
       if (batch !== undefined) return batch
@@ -165,17 +183,24 @@ export class Handout {
     this.#countMissing(header.firstId, segment)
     const { kind, events, eventBytes } = header
     const diskBytes = recordBytes(header)
-    const state: RecordState = { kind, events, eventBytes, diskBytes, parts: 1, handedOn: true, endId, segment, end }
+    const state: RecordState = { kind, events, eventBytes, diskBytes, parts: 0, handedOn: true, endId, segment, end }
     this.#expectedId = endId
     this.#progress.add(state)
-    return this.#unpacked(state, bytes, header.valueBytes)
+    const [first, ...others] = this.#unpacked(state, bytes, header.valueBytes)
+    state.parts = 1 + others.length
+    this.#readParts = others
+    return first
   }
 
-  #unpacked(state: RecordState, bytes: Buffer, valueBytes: number): Batch {
-    const finalizer = this.#finalizerOf(state)
-    return state.kind === 'log'
-      ? logBatch(this.#unpacker.logs(bytes, valueBytes, state.events), finalizer)
-      : metricBatch(this.#unpacker.metrics(bytes, valueBytes, state.events), finalizer)
+  #unpacked(state: RecordState, bytes: Buffer, valueBytes: number): Batch[] {
+    const unpacker = this.#unpacker
+    if (state.kind === 'metric') {
+      return [metricBatch(unpacker.metrics(bytes, valueBytes, state.events), this.#finalizerOf(state))]
+    }
+    return unpacker.logs(bytes, valueBytes, state.events).map((part) => {
+      const finalizer = this.#finalizerOf(state)
+      return 'kind' in part ? this.#restorer.batch(part, finalizer) : logBatch(part, finalizer)
+    })
   }
 
   /** Counts the events between the expected id and the one that was read. */
@@ -208,16 +233,17 @@ export class Handout {
     const { newest, nextId } = this.#store
     if (newest !== undefined) this.#countMissing(nextId, newest)
     this.#hot = true
-    const parts = [...this.#hooks.unwritten().map((item) => this.#partOf(item)), ...this.#openParts]
+    const parts = [...this.#hooks.unwritten().flatMap((item) => this.#partsOf(item)), ...this.#openParts]
     this.#openParts = []
     for (const part of parts) this.#handOnPart(part)
     this.#hooks.onCaughtUp()
   }
 
-  #partOf({ state, record }: Unwritten): HotPart {
+  #partsOf({ state, record }: Unwritten): HotPart[] {
     const { values, texts } = record.packed
-    const batch = this.#unpacked(state, Buffer.concat([values, texts]), values.length)
-    return { batch, bytes: state.eventBytes, state }
+    return this.#unpacked(state, Buffer.concat([values, texts]), values.length).map((batch) => {
+      return { batch, bytes: batch.bytes, state }
+    })
   }
 
   /** Hands out no more from the files. */

@@ -1,5 +1,6 @@
 // Packs accepted events into records. A record holds the events of one turn of the event loop, up to 256 KiB of one kind.
 
+import { ByteBatch } from '../../bytes/byte-batch.ts'
 import type { Batch } from '../../event/batch.ts'
 import type { Finalizer } from '../../event/finalizer.ts'
 import type { LogEvent } from '../../event/log.ts'
@@ -47,8 +48,26 @@ export class Intake {
 
   /** Takes a batch with its share of the finalizer. */
   take(batch: Batch): void {
+    if (this.#open !== undefined && this.#open.kind !== batch.type) this.#flush()
+    if (batch instanceof ByteBatch && batch.isLines) this.#takeLines(batch)
+    else this.#takeEvents(batch)
+    if (this.#open !== undefined) this.#flushing ??= setImmediate(this.#flushSoon)
+  }
+
+  /** Lines that stay bytes are those of one chunk: they are packed at once. */
+  #takeLines(batch: ByteBatch): void {
+    this.#open ??= this.#begin('log')
+    const state = this.#open
+    this.#packer.lines(batch)
+    state.events += batch.count
+    state.eventBytes += batch.bytes
+    this.#origins.push(batch.finalizer)
+    this.#handout.handOnLines(batch, state)
+    if (this.#packer.size >= recordTarget) this.#flush()
+  }
+
+  #takeEvents(batch: Batch): void {
     const { events, type } = batch
-    if (this.#open !== undefined && this.#open.kind !== type) this.#flush()
     let shares = 1
     for (let from = 0; from < events.length; ) {
       this.#open ??= this.#begin(type)
@@ -66,7 +85,6 @@ export class Intake {
       if (this.#packer.size >= recordTarget) this.#flush()
       from = to
     }
-    if (this.#open !== undefined) this.#flushing ??= setImmediate(this.#flushSoon)
   }
 
   #begin(kind: RecordKind): RecordState {

@@ -9,7 +9,14 @@ export const headerBytes = 56
 const alignment = 8
 
 /** Version of header and packing together; another one is another magic or number. */
-export const recordFormat = 1
+export const recordFormat = 2
+/** The first one whose records can be read: since then there are lines among the packed values. */
+const oldestFormat = 1
+
+/** Whether records of a format can be read. */
+export function isReadable(format: number): boolean {
+  return format >= oldestFormat && format <= recordFormat
+}
 
 export type RecordKind = 'log' | 'metric'
 
@@ -28,6 +35,7 @@ export interface RecordHeader {
   readonly checksum: number
   /** Milliseconds since the epoch. */
   readonly writtenAt: number
+  readonly format: number
 }
 
 /** Bytes that a record takes in its segment. */
@@ -39,7 +47,7 @@ function aligned(bytes: number): number {
   return Math.ceil(bytes / alignment) * alignment
 }
 
-export function writeHeader(header: RecordHeader, into: Buffer): void {
+export function writeHeader(header: Omit<RecordHeader, 'format'>, into: Buffer): void {
   into.writeUInt32LE(recordMagic, 0)
   into.writeUInt32LE(header.checksum, 8)
   into.writeUInt32LE(header.valueBytes, 12)
@@ -57,7 +65,7 @@ export function writeHeader(header: RecordHeader, into: Buffer): void {
 
 /** Reads the header at an offset; undefined if there is none that is whole. */
 export function readHeader(bytes: Buffer, offset: number): RecordHeader | undefined {
-  const kind = formatAt(bytes, offset) === recordFormat ? bytes.readUInt8(offset + 36) : 0
+  const kind = isReadable(formatAt(bytes, offset) ?? 0) ? bytes.readUInt8(offset + 36) : 0
   if (kind !== 1 && kind !== 2) return undefined
   return {
     checksum: bytes.readUInt32LE(offset + 8),
@@ -69,6 +77,7 @@ export function readHeader(bytes: Buffer, offset: number): RecordHeader | undefi
     kind: kind === 1 ? 'log' : 'metric',
     eventBytes: bytes.readDoubleLE(offset + 40),
     writtenAt: bytes.readDoubleLE(offset + 48),
+    format: bytes.readUInt8(offset + 37),
   }
 }
 

@@ -8,6 +8,7 @@ import {
   findHeader,
   formatAt,
   headerBytes,
+  isReadable,
   isWhole,
   type RecordHeader,
   readHeader,
@@ -28,6 +29,8 @@ export interface Segment {
   size: number
   /** Where its records end; undefined if only reading can find out. */
   end: number | undefined
+  /** The format of its first record, if that was found by an earlier run: records of another one do not follow. */
+  readonly format?: number | undefined
 }
 
 export function segmentName(sequence: number): string {
@@ -55,7 +58,7 @@ export function findSegments(files: DiskFiles, folder: string, near: number): Fo
       const size = files.sizeSync(file)
       const first = firstRecord(files, file, path, Number(number))
       const sequence = first?.segment ?? nearest(Number(number), near)
-      found.push({ sequence, path, size, end: undefined, firstId: first?.firstId })
+      found.push({ sequence, path, size, end: undefined, firstId: first?.firstId, format: first?.format })
     } finally {
       files.closeSync(file)
     }
@@ -101,8 +104,8 @@ function firstHeader(files: DiskFiles, file: number, path: string, remainder: nu
   const start = Buffer.alloc(headerBytes)
   if (files.readSync(file, start, 0, headerBytes, 0) < headerBytes) return undefined
   const format = formatAt(start, 0)
-  if (format !== undefined && format !== recordFormat) {
-    const message = `The disk buffer's file ${path} is of format ${format}; this version of Penstock reads format ${recordFormat}. Let the version that wrote it deliver what is inside, or move the folder away.`
+  if (format !== undefined && !isReadable(format)) {
+    const message = `The disk buffer's file ${path} is of format ${format}; this version of Penstock reads formats up to ${recordFormat}. Let the version that wrote it deliver what is inside, or move the folder away.`
     throw new PenstockError('PEN_IO', message)
   }
   const header = readHeader(start, 0)

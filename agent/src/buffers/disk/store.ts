@@ -9,7 +9,7 @@ import { crc32c } from '../../formats/crc32c.ts'
 import type { DiskFiles } from './files.ts'
 import type { Position } from './ledger.ts'
 import type { PackedRecord } from './packing/record-memory.ts'
-import { headerBytes, type RecordKind, recordBytes, writeHeader } from './record.ts'
+import { headerBytes, type RecordKind, recordBytes, recordFormat, writeHeader } from './record.ts'
 import { maxSegments, openIfThere, recordsIn, type Segment, segmentName, spareName } from './segment.ts'
 
 export interface NewRecord {
@@ -84,7 +84,9 @@ export class SegmentStore {
       if (isBehind) this.#unsynced.add(segment)
     }
     const last = this.newest
-    if (last?.end !== undefined) this.#file = this.files.openSync(last.path, 'r+')
+    // An agent that reads only the older format refuses a file by its first record.
+    const isCurrent = (last?.format ?? recordFormat) === recordFormat
+    if (last?.end !== undefined && isCurrent) this.#file = this.files.openSync(last.path, 'r+')
     this.#folderFile = this.files.openSync(state.folder, constants.O_RDONLY)
   }
 

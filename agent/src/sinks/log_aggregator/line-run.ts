@@ -1,7 +1,7 @@
 // Lines that become entries by one call of the kernel. They are written stream by stream: what then belongs together in the body that is
 // sent is copied together.
 
-import type { EntryRun } from '../../bytes/byte-batch.ts'
+import type { EntryRun } from '../../bytes/byte-target.ts'
 import type { Stream } from './streams.ts'
 
 /** Entries that are written at once. */

@@ -1,6 +1,7 @@
 // Writes events that are lines still into the bodies of streams, whose sinks need no place of a single event.
 
-import type { ByteBatch, ByteTarget } from '../../bytes/byte-batch.ts'
+import type { ByteBatch } from '../../bytes/byte-batch.ts'
+import type { ByteTarget } from '../../bytes/byte-target.ts'
 import type { StreamEncoder } from '../../codecs/encoding/encoder.ts'
 import { Body } from '../../event/body.ts'
 import type { LogEvent } from '../../event/log.ts'

@@ -3,7 +3,12 @@
 // as in the object before is one byte, and text is collected so that one call writes and one reads the strings of many events.
 // FORMAT.md describes the format; a change of it needs another `recordFormat`.
 
-import { type LogEvent, noMetadata } from '../../../event/log.ts'
+import type { ByteBatch } from '../../../bytes/byte-batch.ts'
+import type { LineOrigin } from '../../../bytes/byte-lines.ts'
+import type { Form } from '../../../bytes/form.ts'
+import { canStore, kindOf, type LineKind, storeLines } from '../../../bytes/stored-lines.ts'
+import { Body } from '../../../event/body.ts'
+import { type EventMetadata, type LogEvent, noMetadata } from '../../../event/log.ts'
 import type { MetricEvent, MetricValue } from '../../../event/metric.ts'
 import { type Shape, shapeOf } from '../../../event/shape.ts'
 import { Timestamp } from '../../../event/timestamp.ts'
@@ -13,7 +18,7 @@ import { type ShapePacker, shapePacker } from './shape-packer.ts'
 import * as tags from './tags.ts'
 
 // Constants of this module are part of the machine code of its loops; imported ones are loaded each time.
-const { tag, headBytes, longestShort, blockUnits, utf8Text, utf16Text } = tags
+const { tag, fieldParts, kindFlags, headBytes, longestShort, blockUnits, utf8Text, utf16Text } = tags
 
 const replacement = Buffer.from('\u{fffd}')
 const none = Buffer.alloc(0)
@@ -38,6 +43,9 @@ export class Packer {
   #record = 0
   #shapes = 0
   #events = 0
+  /** Kinds of lines in this record, by their source and by what programs have made of them. */
+  #kinds: { readonly origin: LineOrigin; readonly form: Form }[] = []
+  readonly #lines = new Body(1 << 16)
 
   /** A new record begins. */
   begin(): void {
@@ -53,6 +61,7 @@ export class Packer {
     this.#announced = false
     this.#shapes = 0
     this.#events = 0
+    this.#kinds = []
   }
 
   /** Bytes so far, about. */
@@ -80,6 +89,68 @@ export class Packer {
     if (described) this.#metadata(event)
   }
 
+  /** Packs events that are lines still, as lines; those among them that are objects, as objects. */
+  lines(batch: ByteBatch): void {
+    const { count } = batch
+    let lengths: number[] = []
+    const flush = () => {
+      if (lengths.length > 0) this.#section(batch, lengths)
+      this.#lines.truncate(0)
+      lengths = []
+    }
+    const isStorable = canStore(batch)
+    for (let index = 0; index < count; ) {
+      const line = isStorable ? batch.lineOf(index) : -1
+      let end = index + 1
+      while (line >= 0 && end < count && batch.lineOf(end) === line + end - index) end++
+      const stored = line < 0 ? 0 : storeLines(batch, line, end - index, this.#lines, lengths)
+      if (stored === 0) {
+        flush()
+        this.log(batch.eventAt(index))
+      }
+      index += Math.max(stored, 1)
+    }
+    flush()
+  }
+
+  #section({ lines: { origin }, form }: ByteBatch, lengths: readonly number[]): void {
+    this.#announce()
+    this.#events += lengths.length
+    this.room(headBytes)
+    this.values[this.at++] = tag.lines
+    const known = this.#kinds.findIndex((kind) => kind.origin === origin && kind.form === form)
+    this.#unsigned(known < 0 ? this.#kinds.length : known)
+    if (known < 0) {
+      this.#kinds.push({ origin, form })
+      this.#kind(kindOf(origin, form))
+    }
+    this.#unsigned(lengths.length)
+    for (const length of lengths) this.#unsigned(length)
+    const bytes = this.#lines.view()
+    this.room(bytes.length)
+    this.values.set(bytes, this.at)
+    this.at += bytes.length
+  }
+
+  #kind({ fields, metadata, parses, merges, members }: LineKind): void {
+    const described = metadata !== noMetadata
+    this.#unsigned(
+      (parses ? kindFlags.parses : 0) | (merges ? kindFlags.merges : 0) | (described ? kindFlags.described : 0),
+    )
+    this.#unsigned(fields.length)
+    for (const field of fields) {
+      this.text(field.name)
+      this.#unsigned(fieldParts.indexOf('part' in field ? field.part : 'value'))
+      if ('value' in field) this.value(field.value)
+    }
+    if (described) this.#described(metadata)
+    this.#unsigned(members.size)
+    for (const [name, value] of members) {
+      this.text(name)
+      this.value(value)
+    }
+  }
+
   metric(event: MetricEvent): void {
     const described = event.metadata !== noMetadata
     this.#begin(described)
@@ -102,16 +173,25 @@ export class Packer {
 
   #begin(described: boolean): void {
     this.#events++
+    this.#announce()
+    this.values[this.at++] = described ? tag.described : tag.event
+  }
+
+  /** Before what is packed next; there is room for its tag. */
+  #announce(): void {
     this.room(2)
     if (this.#units >= blockUnits) {
       this.#closeBlock()
       this.values[this.at++] = tag.block
       this.#announced = true
     }
-    this.values[this.at++] = described ? tag.described : tag.event
   }
 
   #metadata({ metadata }: LogEvent | MetricEvent): void {
+    this.#described(metadata)
+  }
+
+  #described(metadata: EventMetadata): void {
     this.value(metadata.value)
     this.value(metadata.secrets as ValueObject)
   }

@@ -28,7 +28,7 @@ function thereAndBack(events: readonly LogEvent[]): LogEvent[] {
     for (const event of events) packer.log(event)
   })
   expect(count).toBe(events.length)
-  return unpacker.logs(bytes, textAt, count)
+  return unpacker.logs(bytes, textAt, count).flat() as LogEvent[]
 }
 
 const values: Record<string, Value> = {

@@ -36,6 +36,8 @@ export const tag = {
   event: 20,
   /** An event with metadata. */
   described: 21,
+  /** Lines that stay bytes: the number of their kind, which is defined if it is new, their count, their lengths, and their bytes. */
+  lines: 22,
   /** Texts of up to 191 UTF-16 units: the tag contains the length. */
   shortText: 64,
 } as const
@@ -47,6 +49,10 @@ export const headBytes = 6
 
 /** UTF-16 units after which a new block of text begins: a string that outlives its event keeps no more than its block. */
 export const blockUnits = 8192
+
+/** How a field of stored lines comes about, and what their kind says of them. */
+export const fieldParts = ['value', 'message', 'stream', 'time'] as const
+export const kindFlags = { parses: 1, merges: 2, described: 4 } as const
 
 /** How the text of a block is encoded. */
 export const utf8Text = 0

@@ -1,12 +1,14 @@
 // Brings packed events back as they were. A string is a part of its block's text, so one call decodes the strings of many events.
 
+import type { OriginField } from '../../../bytes/plan.ts'
+import { fitsStored, type LineKind, type StoredLines } from '../../../bytes/stored-lines.ts'
 import { LogEvent, noMetadata } from '../../../event/log.ts'
 import { MetricEvent, type MetricTags, type MetricValue, type TagValue } from '../../../event/metric.ts'
 import { Timestamp } from '../../../event/timestamp.ts'
 import { Bytes, Float, Regex, setField, type Value, type ValueObject } from '../../../event/value.ts'
 import { viewOf } from './record-memory.ts'
 import { type ShapeUnpacker, same as sameMember, shapeUnpacker } from './shape-unpacker.ts'
-import { tag as tags, utf8Text } from './tags.ts'
+import { fieldParts, kindFlags, tag as tags, utf8Text } from './tags.ts'
 
 // Constants of this module are part of the machine code of its loops; imported ones are loaded each time.
 const tag = tags
@@ -14,6 +16,16 @@ const same: typeof sameMember = sameMember
 
 /** Distinguishes the records that are read: shapes are defined anew in each. */
 let records = 0
+
+/** Lines as they are being read: see `StoredLines`. */
+interface OpenLines {
+  readonly kind: LineKind
+  readonly bytes: Buffer
+  readonly starts: number[]
+  readonly ends: number[]
+  readonly items: number[]
+  readonly objects: LogEvent[]
+}
 
 /** Brings back the events of one record after the other. */
 export class Unpacker {
@@ -25,17 +37,71 @@ export class Unpacker {
   #unit = 0
   #record = 0
   #shapes: ShapeUnpacker[] = []
+  #kinds: LineKind[] = []
 
-  /** @param textAt where in the bytes the blocks of text begin */
-  logs(bytes: Buffer, textAt: number, count: number): LogEvent[] {
+  /**
+   * The events in their order: objects, and lines with objects among them, which are valid for as long as the bytes are.
+   * @param textAt where in the bytes the blocks of text begin
+   */
+  logs(bytes: Buffer, textAt: number, count: number): (LogEvent[] | StoredLines)[] {
     this.#begin(bytes, textAt)
-    const events = new Array<LogEvent>(count)
-    for (let index = 0; index < count; index++) {
-      const described = this.#event()
-      const fields = this.value() as ValueObject
-      events[index] = described ? new LogEvent(fields, this.#metadata()) : new LogEvent(fields)
+    const parts: (LogEvent[] | StoredLines)[] = []
+    let open: LogEvent[] | OpenLines | undefined
+    for (let left = count; left > 0; ) {
+      const mark = this.#mark()
+      const part = open
+      if (mark === tag.lines) {
+        const [lines, more] = this.#lines(part)
+        open = lines
+        left -= more
+      } else {
+        const fields = this.value() as ValueObject
+        const event = mark === tag.described ? new LogEvent(fields, this.#metadata()) : new LogEvent(fields)
+        open ??= []
+        if (Array.isArray(open)) open.push(event)
+        else open.items.push(-open.objects.push(event))
+        left--
+      }
+      if (open !== part) parts.push(open)
     }
-    return events
+    return parts
+  }
+
+  /** Reads lines, into the same part as those before where they are of one kind; gives how many. */
+  #lines(before: LogEvent[] | OpenLines | undefined): readonly [OpenLines, number] {
+    const number = this.#unsigned()
+    if (number === this.#kinds.length) this.#kinds.push(this.#kind())
+    const kind = this.#kinds[number] as LineKind
+    const count = this.#unsigned()
+    const lengths = Array.from({ length: count }, () => this.#unsigned())
+    const end = lengths.reduce((at, length) => at + length + 1, this.#at)
+    const joins =
+      before !== undefined &&
+      !Array.isArray(before) &&
+      before.kind === kind &&
+      fitsStored(before.starts.length + count, before.starts[0] as number, end)
+    const lines = joins ? before : { kind, bytes: this.#bytes, starts: [], ends: [], items: [], objects: [] }
+    for (const length of lengths) {
+      lines.items.push(lines.starts.length)
+      lines.starts.push(this.#at)
+      lines.ends.push(this.#at + length)
+      this.#at += length + 1
+    }
+    return [lines, count]
+  }
+
+  #kind(): LineKind {
+    const flags = this.#unsigned()
+    const fields = Array.from({ length: this.#unsigned() }, (): OriginField => {
+      const name = this.value() as string
+      const part = fieldParts[this.#unsigned()] as (typeof fieldParts)[number]
+      return part === 'value' ? { name, value: this.value() as Value } : { name, part }
+    })
+    const metadata = (flags & kindFlags.described) === 0 ? noMetadata : this.#metadata()
+    const members = new Map<string, Value | undefined>()
+    for (let left = this.#unsigned(); left > 0; left--) members.set(this.value() as string, this.value())
+    const has = (flag: number) => (flags & flag) !== 0
+    return { fields, metadata, parses: has(kindFlags.parses), merges: has(kindFlags.merges), members }
   }
 
   metrics(bytes: Buffer, textAt: number, count: number): MetricEvent[] {
@@ -52,16 +118,18 @@ export class Unpacker {
     this.#textAt = textAt
     this.#record = ++records
     this.#shapes = []
+    this.#kinds = []
     if (textAt < bytes.length) this.#nextBlock()
   }
 
-  #event(): boolean {
+  /** What follows: an event, or lines. */
+  #mark(): number {
     let mark = this.#bytes[this.#at++]
     if (mark === tag.block) {
       this.#nextBlock()
       mark = this.#bytes[this.#at++]
     }
-    return mark === tag.described
+    return mark as number
   }
 
   #metadata() {
@@ -69,7 +137,7 @@ export class Unpacker {
   }
 
   #metric(): MetricEvent {
-    const described = this.#event()
+    const described = this.#mark() === tag.described
     const name = this.value() as string
     const namespace = this.value() as string | undefined
     const kind = this.value() === true ? 'absolute' : 'incremental'

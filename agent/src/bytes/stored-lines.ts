@@ -1,0 +1,292 @@
+// Lines that outlast the agent. A line is stored with what its event still has of it, in the form of a line, and beside all of them, once,
+// what else their events consist of. Read back, they are lines as those of a source, so no objects are made on either way.
+
+import { isAscii } from 'node:buffer'
+import { type LogBatch, logBatch } from '../event/batch.ts'
+import type { Body } from '../event/body.ts'
+import type { Finalizer } from '../event/finalizer.ts'
+import { type EventMetadata, LogEvent } from '../event/log.ts'
+import { copyObject, Float, isObject, mergeObjects, setField, type Value, type ValueObject } from '../event/value.ts'
+import { parseRfc3339 } from '../formats/datetime.ts'
+import { isFailedJson, parseJson } from '../formats/json.ts'
+import { ByteBatch } from './byte-batch.ts'
+import { ByteLines, LineOrigin } from './byte-lines.ts'
+import { type Column, noColumns } from './columns.ts'
+import { type ByteEdit, type ByteEdits, type ByteParsing, Form, type Member } from './form.ts'
+import { theKernel } from './kernel.ts'
+import { KeyTable } from './key-table.ts'
+import type { OriginField } from './plan.ts'
+
+/** What stored lines have in common. */
+export interface LineKind {
+  readonly fields: readonly OriginField[]
+  readonly metadata: EventMetadata
+  /** Whether the messages are parsed. */
+  readonly parses: boolean
+  readonly merges: boolean
+  readonly members: ReadonlyMap<string, Value | undefined>
+}
+
+/**
+ * What of a source and of programs the events of lines still have: what a program has removed is not stored. Where a program has moved or
+ * computed fields, all of an event is in its line.
+ */
+export function kindOf({ fields, metadata }: LineOrigin, form: Form): LineKind {
+  const isMessage = (field: OriginField) => 'part' in field && field.part === 'message'
+  if (!isSimple(form)) {
+    return { fields: fields.filter(isMessage), metadata, parses: true, merges: false, members: new Map() }
+  }
+  const { hasOrigin, members, parses } = form
+  return {
+    fields: fields.filter((field) => isMessage(field) || (hasOrigin && !members.has(field.name))),
+    metadata,
+    parses,
+    merges: hasOrigin,
+    members: new Map([...members].map(([name, member]) => [name, member.is === 'constant' ? member.value : undefined])),
+  }
+}
+
+/** Whether programs have done no more than to parse the message, and then to set fields to constants and to remove some. */
+function isSimple({ parses, spreads, members }: Form): boolean {
+  if (parses && !spreads) return false
+  for (const { is } of members.values()) if (is !== 'constant' && is !== 'removed') return false
+  return true
+}
+
+/** Whether events of a batch that are lines may be stored as lines. */
+export function canStore(batch: ByteBatch): boolean {
+  return isSimple(batch.form) || isJson(batch)
+}
+
+/** Whether the JSON of an event says what its values are: it would be read as text where they are times. */
+function isJson({ lines: { origin }, form, columns }: ByteBatch): boolean {
+  const { hasOrigin, members } = form
+  for (const { name, ...field } of hasOrigin ? origin.fields : []) {
+    const isTime = 'part' in field && field.part === 'time'
+    const isSeen = !members.has(name) || members.get(name)?.is === 'computed'
+    const isMoved = [...members.values()].some((member) => movedFrom(member) === name)
+    if (isTime && (isSeen || isMoved)) return false
+    if ('value' in field && !isJsonValue(field.value)) return false
+  }
+  for (const member of members.values()) {
+    const edit = member.is === 'computed' ? member.under : member
+    if (edit?.is === 'constant' && !isJsonValue(edit.value)) return false
+  }
+  return columns.every(({ values }) => values.every(isJsonValue))
+}
+
+function movedFrom(member: Member): string | undefined {
+  const edit = member.is === 'computed' ? member.under : member
+  return edit?.is === 'moved' ? edit.from : undefined
+}
+
+function isJsonValue(value: Value): boolean {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (typeof value !== 'object' || value === null) return true
+  if (value instanceof Float) return Number.isFinite(value.value)
+  if (Array.isArray(value)) return value.every(isJsonValue)
+  return isObject(value) && Object.values(value).every((each) => each === undefined || isJsonValue(each))
+}
+
+const newline = 0x0a
+
+/**
+ * Stores lines of a batch for which `canStore` is true, and which follow each other, from `first` on: as many as can be done at once.
+ * @param lengths gets the length of each, without the newline behind it
+ * @returns how many; 0 if the first is to be stored as an object
+ */
+export function storeLines(batch: ByteBatch, first: number, count: number, body: Body, lengths: number[]): number {
+  const { lines, form, columns } = batch
+  if (!isSimple(form)) return writeLines(lines, form, columns, first, count, body, lengths)
+  const name = messageName(lines.origin)
+  const isHidden = name === undefined || form.members.has(name)
+  if (!form.parses) return copyLines(lines, first, count, isHidden, body, lengths)
+  if (!form.hasOrigin || isHidden) return writeLines(lines, form.bare, noColumns, first, count, body, lengths)
+  // Where a member of the message takes its place, the event does not have the text any more.
+  const replaced = lines.linesWith(name)
+  const isReplaced = (replaced[first] as number) >= 0
+  let same = 1
+  while (same < count && (replaced[first + same] as number) >= 0 === isReplaced) same++
+  return isReplaced
+    ? writeLines(lines, form.bare, noColumns, first, same, body, lengths)
+    : copyLines(lines, first, same, false, body, lengths)
+}
+
+function messageName(origin: LineOrigin): string | undefined {
+  return origin.fields.find((field) => 'part' in field && field.part === 'message')?.name
+}
+
+/** The lines as they are, or only what stands before their messages. */
+function copyLines(
+  lines: ByteLines,
+  first: number,
+  count: number,
+  isHidden: boolean,
+  body: Body,
+  lengths: number[],
+): number {
+  const { starts, ends, messages, memory } = lines.enter()
+  for (let line = first; line < first + count; line++) {
+    const start = starts[line] as number
+    const end = (isHidden ? messages[line] : ends[line]) as number
+    const length = end - start
+    body.reserve(length + 1)
+    memory.copy(body.buffer, body.length, start, end)
+    body.length += length
+    body.writeByte(newline)
+    lengths.push(length)
+  }
+  return count
+}
+
+/** What stands before the messages, and as messages the events of a form. */
+function writeLines(
+  lines: ByteLines,
+  form: Form,
+  columns: readonly Column[],
+  first: number,
+  count: number,
+  body: Body,
+  lengths: number[],
+): number {
+  const plan = lines.origin.plan(lines.enterFor(form), form)
+  if (!plan.isPossible) return 0
+  // The plan may have brought other names into the kernel.
+  const kernel = lines.enterFor(form)
+  plan.enter(kernel, columns)
+  const written = kernel.call.write(first, first + count, plan.count, plan.mode, 0, 0)
+  const { starts, messages, memory, writtenEnds } = kernel
+  let from = kernel.at('output')
+  for (let index = 0; index < written; index++) {
+    const start = starts[first + index] as number
+    const message = messages[first + index] as number
+    const end = writtenEnds[index] as number
+    const length = message - start + end - from
+    body.reserve(length + 1)
+    memory.copy(body.buffer, body.length, start, message)
+    memory.copy(body.buffer, body.length + message - start, from, end)
+    body.length += length
+    body.writeByte(newline)
+    lengths.push(length)
+    from = end
+  }
+  return written
+}
+
+/** Lines that were read back, and events that stood among them. */
+export interface StoredLines {
+  readonly kind: LineKind
+  readonly bytes: Buffer
+  /** Where the lines lie in the bytes; a newline stands behind each. */
+  readonly starts: readonly number[]
+  readonly ends: readonly number[]
+  /** By event, its line, or -1 less the place of its object. */
+  readonly items: readonly number[]
+  readonly objects: readonly LogEvent[]
+}
+
+/** Whether lines of so many bytes may be read back as one batch. */
+export function fitsStored(count: number, from: number, to: number): boolean {
+  return ByteLines.fits(count, from, to)
+}
+
+/** Brings lines back as batches. */
+export class LineRestorer {
+  #keys = new KeyTable()
+
+  /** The events; the bytes are the caller's again. */
+  batch(stored: StoredLines, finalizer: Finalizer): LogBatch {
+    const { kind, bytes, starts, ends } = stored
+    const count = starts.length
+    if (this.#keys.isFull(theKernel())) this.#keys = new KeyTable()
+    const origin = new LineOrigin(kind.fields, kind.metadata, this.#keys, (source, start, end) =>
+      eventOf(kind, source, start, end),
+    )
+    const from = starts[0] as number
+    const to = ends[count - 1] as number
+    const form = Form.asRead.after(new StoredEdits(kind)) ?? Form.asRead
+    const lines = new ByteLines(
+      origin,
+      bytes,
+      Int32Array.from(starts),
+      Int32Array.from(ends),
+      count,
+      isAscii(bytes.subarray(from, to)),
+    )
+    if (!fitsStored(count, from, to) || !origin.plan(lines.enterFor(form), form).isPossible) {
+      return logBatch(
+        stored.items.map((item) => (item < 0 ? (stored.objects[-1 - item] as LogEvent) : made(lines, form, item))),
+        finalizer,
+      )
+    }
+    const { items, objects } = readable(stored, lines, form)
+    const batch = ByteBatch.ofLines(lines, items, objects, finalizer, form)
+    lines.keep()
+    return batch
+  }
+}
+
+/** The items and objects, with those of lines that the kernel does not take as objects. */
+function readable(stored: StoredLines, lines: ByteLines, form: Form): { items: Int32Array; objects: LogEvent[] } {
+  const kernel = lines.enterFor(form)
+  const isRefused = kernel.at('isUnusual') | (form.parses ? kernel.at('isOdd') : 0)
+  const refused = kernel.flags.slice(0, lines.count).map((flags) => flags & isRefused)
+  const objects = [...stored.objects]
+  const items = Int32Array.from(stored.items, (item) =>
+    item < 0 || refused[item] === 0 ? item : -objects.push(made(lines, form, item)),
+  )
+  return { items, objects }
+}
+
+function made(lines: ByteLines, form: Form, line: number): LogEvent {
+  const event = lines.event(line)
+  for (const edits of form.edits) edits.apply(event)
+  return event
+}
+
+/** The event of a line before its message is parsed. */
+function eventOf({ fields, metadata }: LineKind, bytes: Buffer, start: number, end: number): LogEvent {
+  const space = bytes.indexOf(0x20, start)
+  // ` stdout F`, and a space before the message, if there is one.
+  const message = Math.min(end, space + 10)
+  const root: ValueObject = {}
+  for (const field of fields) {
+    let value: Value | undefined
+    if ('value' in field) value = field.value
+    else if (field.part === 'message') value = bytes.toString('utf8', message, end)
+    else if (field.part === 'stream') value = bytes.toString('latin1', space + 1, space + 7)
+    else value = parseRfc3339(bytes.toString('latin1', start, space))
+    setField(root, field.name, value)
+  }
+  return new LogEvent(root, metadata)
+}
+
+/** What programs have made of lines before they were stored. */
+class StoredEdits implements ByteEdits {
+  readonly units = []
+  readonly bare = this
+  readonly parsing: ByteParsing | undefined
+  readonly edits: ReadonlyMap<string, ByteEdit>
+  readonly #message: string
+
+  constructor({ fields, parses, merges, members }: LineKind) {
+    this.#message = fields.find((field) => 'part' in field && field.part === 'message')?.name ?? 'message'
+    this.parsing = parses ? { field: this.#message, merges, under: undefined } : undefined
+    this.edits = new Map(
+      [...members].map(([name, value]) => [name, value === undefined ? { is: 'removed' } : { is: 'constant', value }]),
+    )
+  }
+
+  apply(event: LogEvent): void {
+    let fields = event.fields
+    if (this.parsing !== undefined) {
+      const parsed = parseJson(String(event.field(this.#message)))
+      if (isFailedJson(parsed) || !isObject(parsed)) throw new TypeError('A stored line has no object in its message.')
+      fields = this.parsing.merges ? mergeObjects(fields, parsed) : parsed
+    }
+    fields = copyObject(fields)
+    for (const [name, edit] of this.edits) setField(fields, name, edit.is === 'constant' ? edit.value : undefined)
+    event.fields = fields
+    event.changed()
+  }
+}
