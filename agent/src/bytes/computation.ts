@@ -9,7 +9,7 @@ import type { Kernel } from './kernel.ts'
 
 // What becomes of an event: a line that stays one, nothing, or what a run of the whole program leaves.
 export const stays = 0
-export const ends = 1
+const ends = 1
 export const runs = 2
 
 /** Events as a program finds them when it has parsed the text. */
