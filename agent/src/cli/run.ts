@@ -25,6 +25,9 @@ import { flagTable, type RunFlags } from './run-flags.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
 
+/** For completion, as each command has them. */
+export { flagTable }
+
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags, words } = parseFlags(argv, flagTable)
   if (flags.help) {
