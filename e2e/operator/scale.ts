@@ -106,15 +106,22 @@ class Stopwatch {
     this.times.push({ at, tookMs: performance.now() - at })
   }
 
+  /** The API server ends a watch whose reader is slow, so each begins with what is there. */
   async follow(api: Api, signal: AbortSignal): Promise<void> {
-    const { metadata } = await api.get<{ metadata: { resourceVersion: string } }>(`${all}?limit=1`)
-    const query = `?watch=1&resourceVersion=${metadata.resourceVersion}&timeoutSeconds=86400`
-    const answer = await fetch(api.url + all + query, { signal })
-    let rest = ''
-    for await (const part of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      const lines = (rest + part).split('\n')
-      rest = lines.pop() ?? ''
-      for (const line of lines) this.#see((JSON.parse(line) as { object: PipelineLike }).object)
+    while (!signal.aborted) {
+      const list = await api.get<{ metadata: { resourceVersion: string }; items: readonly PipelineLike[] }>(all)
+      for (const item of list.items) this.#see(item)
+      const query = `?watch=1&resourceVersion=${list.metadata.resourceVersion}&timeoutSeconds=120`
+      const answer = await fetch(api.url + all + query, { signal })
+      let rest = ''
+      for await (const part of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+        const lines = (rest + part).split('\n')
+        rest = lines.pop() ?? ''
+        for (const line of lines) {
+          const { type, object } = JSON.parse(line) as { type: string; object: PipelineLike }
+          if (type !== 'ERROR') this.#see(object)
+        }
+      }
     }
   }
 
@@ -144,7 +151,7 @@ class Meter {
 
   async look(): Promise<void> {
     if (!this.#operator.running) return
-    this.peakMiB = this.#operator.memory().peak
+    this.peakMiB = treeOf(this.#operator.pid).reduce((sum, pid) => sum + peakOf(pid), 0)
     const text = await this.#operator.get('/metrics').catch(() => '')
     if (text === '') return
     const sums = new Map<string, number>()
@@ -155,12 +162,25 @@ class Meter {
     this.requests = sums
   }
 
-  /** Processor time in seconds; 0 for a process that has ended. */
+  /** Processor time in seconds, with the processes that compile; 0 for a process that has ended. */
   cpu(): number {
-    if (!this.#operator.running) return 0
-    const fields = readFileSync(`/proc/${this.#operator.pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-    return (Number(fields[11]) + Number(fields[12])) / 100
+    return this.#operator.running ? treeOf(this.#operator.pid).reduce((sum, pid) => sum + cpuOf(pid), 0) : 0
   }
+}
+
+/** A process and those that it has started. */
+function treeOf(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  return [pid, ...children]
+}
+
+function cpuOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+function peakOf(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }
 
 const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${text}`)
@@ -253,7 +273,7 @@ async function main(): Promise<void> {
       })
       .finally(() => running.delete(change))
     running.add(change)
-    await pause(start0 + ((turn + 1) * 1000) / churn - performance.now())
+    await pause(Math.max(0, start0 + ((turn + 1) * 1000) / churn - performance.now()))
   }
   await Promise.all(running)
   await until('the last changes to be accepted', 600_000, async () => stopwatch.pending === 0)
