@@ -15,7 +15,7 @@ const options: CompressionOption[] = [
   ),
 ]
 
-/** Text of so many bytes in which words come again. */
+/** Text of this length in which words come again. */
 function words(length: number): Buffer {
   let text = ''
   for (let index = 0; text.length < length; index++) text += `{"n":${(index * 7919) % 10_007},"level":"info"}\n`

@@ -81,7 +81,7 @@ function setLengths(): void {
   store<u32>(lengthSymbols + maxMatch * 4, 285)
 }
 
-/** Compresses so many bytes at `place`; gives how many were written at `outputAt`. */
+/** Compresses this many bytes at `place`; gives how many were written at `outputAt`. */
 export function compress(length: i32, isLast: bool): i32 {
   out = output
   let at = place()
@@ -399,7 +399,7 @@ function setFixed(): void {
   setCodes(distanceCodes, 30, 5)
 }
 
-/** A Huffman code for symbols that come so often, of so many bits at most. */
+/** A Huffman code for symbols by how often they come. No code has more than `most` bits. */
 function makeCode(counts: i32, symbols: i32, most: i32, codes: i32): void {
   let used: i32 = 0
   for (let symbol = 0; symbol < symbols; symbol++) {
