@@ -24,15 +24,15 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   readonly finalizer: Finalizer
   shared = false
   holders: Holders | undefined
-  readonly #lines: ByteLines
-  readonly #form: Form
+  readonly lines: ByteLines
+  readonly form: Form
   /** By event, its line, or -1 less the place of its object; undefined if they are lines that follow each other. */
   readonly #items: Int32Array | undefined
   /** The first line, where there are no items. */
   readonly #first: number
   readonly #objects: readonly LogEvent[]
   /** What programs have computed, by the number of the column. */
-  readonly #columns: readonly Column[]
+  readonly columns: readonly Column[]
   /** By event; undefined: nobody has asked for them. */
   #sizes: Int32Array | undefined
   #events: LogEvent[] | undefined
@@ -40,12 +40,12 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   #isDone = false
 
   private constructor(parts: Parts, finalizer: Finalizer) {
-    this.#lines = parts.lines
-    this.#form = parts.form
+    this.lines = parts.lines
+    this.form = parts.form
     this.#items = parts.items
     this.#first = parts.first
     this.#objects = parts.objects
-    this.#columns = parts.columns
+    this.columns = parts.columns
     const { sizes } = parts
     this.count = parts.count
     this.#sizes = typeof sizes === 'number' ? undefined : sizes
@@ -96,10 +96,10 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** Brings in the lines `[from, to)` with their sizes. */
   #enterMeasured(from: number, to: number): Kernel {
-    const kernel = this.#lines.enterFor(this.#form)
-    const plan = this.#planOf(kernel, this.#form)
+    const kernel = this.lines.enterFor(this.form)
+    const plan = this.#planOf(kernel, this.form)
     if (plan === undefined) throw new Error('Lines are in a form that the kernel cannot write.')
-    plan.enter(kernel, this.#columns)
+    plan.enter(kernel, this.columns)
     kernel.call.measure(from, to, plan.count, plan.mode)
     return kernel
   }
@@ -122,13 +122,13 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     const line = this.#line(index)
     if (line < 0) return this.#objects[-1 - line] as LogEvent
     const size = this.#sizes?.[index] ?? (this.#enterMeasured(line, line + 1).sizes[line] as number)
-    return new DeferredEvent(line, this.#lines.origin.metadata, this, size)
+    return new DeferredEvent(line, this.lines.origin.metadata, this, size)
   }
 
   /** The fields of the event of a line. */
   make(line: number): ValueObject {
-    const event = this.#lines.event(line)
-    for (const edits of this.#form.edits) edits.apply(event)
+    const event = this.lines.event(line)
+    for (const edits of this.form.edits) edits.apply(event)
     return event.fields
   }
 
@@ -149,11 +149,11 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** False if the kernel cannot do it. */
   #writeLine(line: number, body: Body, hidden: readonly string[], isQuoted = false): boolean {
-    const form = hidden.length === 0 ? this.#form : this.#form.without(hidden)
-    const kernel = this.#lines.enterFor(form)
+    const form = hidden.length === 0 ? this.form : this.form.without(hidden)
+    const kernel = this.lines.enterFor(form)
     const plan = this.#planOf(kernel, form)
     if (plan === undefined) return false
-    plan.enter(kernel, this.#columns)
+    plan.enter(kernel, this.columns)
     const { call } = kernel
     const output = kernel.at('output')
     let end = 0
@@ -169,7 +169,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** The plan of a form, whose lines are in the kernel; undefined if the kernel cannot do it. */
   #planOf(kernel: Kernel, form: Form): Plan | undefined {
-    const lines = this.#lines
+    const lines = this.lines
     const plan = lines.origin.plan(kernel, form)
     if (!plan.isPossible) return undefined
     // The plan may have brought other names, or another source's, into the kernel.
@@ -179,10 +179,10 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** A field of the event of a line. */
   fieldOf(line: number, name: string): Value | undefined {
-    const member = this.#form.members.get(name)
+    const member = this.form.members.get(name)
     if (member === undefined) return this.#unchanged(line, name)
     if (member.is !== 'computed') return this.#edited(line, member)
-    const { places, values } = this.#columns[member.column] as Column
+    const { places, values } = this.columns[member.column] as Column
     const place = places[line] as number
     if (place !== untouched) return place === noValue ? undefined : values[place]
     return member.under === undefined ? this.#unchanged(line, name) : this.#edited(line, member.under)
@@ -195,8 +195,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** A field as the message or the source has it. */
   #unchanged(line: number, name: string): Value | undefined {
-    const lines = this.#lines
-    const { hasOrigin, parsing, spreads } = this.#form
+    const lines = this.lines
+    const { hasOrigin, parsing, spreads } = this.form
     if (name === parsing?.under) return this.#object(line, parsing.field)
     const value = spreads ? lines.member(line, name) : undefined
     return value === undefined && hasOrigin ? lines.field(line, name) : value
@@ -204,7 +204,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** The object in the message of a line, which the kernel has read. */
   #object(line: number, field: string): Value {
-    const text = this.#lines.field(line, field)
+    const text = this.lines.field(line, field)
     const value = typeof text === 'string' ? parseJson(text) : null
     return isFailedJson(value) ? null : value
   }
@@ -227,12 +227,12 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   get #parts(): Parts {
     return {
-      lines: this.#lines,
-      form: this.#form,
+      lines: this.lines,
+      form: this.form,
       items: this.#items,
       first: this.#first,
       objects: this.#objects,
-      columns: this.#columns,
+      columns: this.columns,
       count: this.count,
       sizes: this.#sizes ?? this.bytes,
     }
@@ -266,13 +266,13 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     ended: (end: object) => boolean,
   ): ByteBatch | undefined {
     if (this.#events !== undefined) return undefined
-    const form = this.#form.after(edits)
+    const form = this.form.after(edits)
     if (form === undefined) return undefined
-    const lines = this.#lines
+    const lines = this.lines
     const kernel = lines.enterFor(form)
     const plan = this.#planOf(kernel, form)
     if (plan === undefined) return undefined
-    let columns = this.#columns
+    let columns = this.columns
     let items = this.#items
     let first = this.#first
     const objects: LogEvent[] = []
@@ -295,13 +295,13 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /** Whether all events are lines, and surely stay lines: the rule. */
   #allStay({ units }: ByteEdits, { parses, newColumns }: Form): boolean {
     if (this.#items !== undefined || units.length > 0 || newColumns.length > 0) return false
-    return !parses || this.#form.parses || !this.#lines.hasOdd
+    return !parses || this.form.parses || !this.lines.hasOdd
   }
 
   /** What becomes of each event by its text. The lines are in the kernel. */
   #fatesOf(kernel: Kernel, form: Form): Uint8Array {
     const isOdd = kernel.at('isOdd')
-    const parses = form.parses && !this.#form.parses
+    const parses = form.parses && !this.form.parses
     const fates = new Uint8Array(this.count)
     for (let index = 0; index < this.count; index++) {
       const line = this.#line(index)
@@ -318,9 +318,9 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     fates: Uint8Array,
     ended: (end: object) => boolean,
   ): readonly Column[] {
-    if (units.length === 0 && newColumns.length === 0) return this.#columns
-    const before = new ByteBatch({ ...this.#parts, form: this.#form.after(bare) ?? this.#form }, this.finalizer)
-    const computation = new Computation(kernel, this.#lines.count, before, this.#columns, newColumns)
+    if (units.length === 0 && newColumns.length === 0) return this.columns
+    const before = new ByteBatch({ ...this.#parts, form: this.form.after(bare) ?? this.form }, this.finalizer)
+    const computation = new Computation(kernel, this.lines.count, before, this.columns, newColumns)
     const columns = computation.run(units, fates, ended)
     before.done()
     return columns
@@ -364,12 +364,17 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   #writeLines(index: number, first: number, count: number, target: ByteTarget): void {
     const { body, prefix, suffix } = target
+    const form = this.form.selected(target.fields)
+    if (form !== this.form && !this.#selects(form)) {
+      for (let at = index; at < index + count; at++) target.object(this.#event(at))
+      return
+    }
     let done = 0
     while (done < count) {
-      const kernel = this.#lines.enterFor(this.#form)
-      const plan = this.#planOf(kernel, this.#form)
+      const kernel = this.lines.enterFor(form)
+      const plan = this.#planOf(kernel, form)
       if (plan === undefined) throw new Error('Lines are in a form that the kernel cannot write.')
-      plan.enter(kernel, this.#columns)
+      plan.enter(kernel, this.columns)
       if (prefix !== undefined) kernel.memory.set(prefix, kernel.at('prefix'))
       const from = first + done
       const written = kernel.call.write(from, first + count, plan.count, plan.mode, prefix?.length ?? 0, suffix)
@@ -391,6 +396,13 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     }
   }
 
+  /** Whether the kernel can leave out the fields that a form does not have. */
+  #selects(form: Form): boolean {
+    const lines = this.lines
+    if (form.only !== undefined && form.parses && lines.hasPlaces) return false
+    return lines.origin.plan(lines.enterFor(form), form).isPossible
+  }
+
   /**
    * By event, the line of the first one that is alike, or -1 for objects; undefined if there is none, or if nothing is known.
    * @param fields of the root
@@ -401,7 +413,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     const known = this.#groups
     if (known?.fields === fields) return known.groups
     const likeness = this.#likenessOf(fields, second)
-    const groups = likeness === undefined ? undefined : this.#byEvent(this.#lines.groups(likeness))
+    const groups = likeness === undefined ? undefined : this.#byEvent(this.lines.groups(likeness))
     if (groups !== undefined) this.#split(groups, fields)
     this.#groups = { fields, groups }
     return groups
@@ -409,7 +421,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** What of lines makes their events alike, beside columns; undefined if no two are. */
   #likenessOf(fields: readonly string[], second: string | undefined): LineLikeness | undefined {
-    const { parsing, spreads, hasOrigin } = this.#form
+    const { parsing, spreads, hasOrigin } = this.form
     const names: string[] = []
     let byStream = false
     let bySecond = false
@@ -419,7 +431,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
       if (name === parsing?.under) return undefined
       if (spreads) names.push(name)
       if (!hasOrigin) continue
-      const part = this.#lines.origin.partOf(name)
+      const part = this.lines.origin.partOf(name)
       if (part === 'stream') byStream = true
       else if (part === 'time' && name === second) bySecond = true
       else if (part !== undefined) return undefined
@@ -429,7 +441,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** The field of the message or the source that a field may be; undefined if it is none. */
   #unchangedIn(field: string): string | undefined {
-    const member = this.#form.members.get(field)
+    const member = this.form.members.get(field)
     const edit = member?.is === 'computed' ? member.under : member
     if (edit === undefined) return field
     return edit.is === 'moved' ? edit.from : undefined
@@ -445,9 +457,9 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /** Parts groups where columns differ. The new ones have the line of their first event as their number, too. */
   #split(groups: Int32Array, fields: readonly string[]): void {
     for (const field of fields) {
-      const member = this.#form.members.get(field)
+      const member = this.form.members.get(field)
       if (member?.is !== 'computed') continue
-      const { places, values } = this.#columns[member.column] as Column
+      const { places, values } = this.columns[member.column] as Column
       const firsts = new Map<number, number>()
       for (let index = 0; index < groups.length; index++) {
         const group = groups[index] as number
@@ -467,24 +479,24 @@ export class ByteBatch implements LogBatch, Deferral<number> {
    */
   timesBeside(field: string): LineTimes | 'none' | undefined {
     if (this.#events !== undefined) return undefined
-    const { members, hasOrigin } = this.#form
+    const { members, hasOrigin } = this.form
     const member = members.get(field)
     // Some lines may have their own time there, and others something else.
     if (member?.is === 'computed') return undefined
-    if (member !== undefined || !hasOrigin || !this.#lines.origin.has(field)) return 'none'
-    return this.#lines.origin.partOf(field) === 'time' ? this.#lines.times() : undefined
+    if (member !== undefined || !hasOrigin || !this.lines.origin.has(field)) return 'none'
+    return this.lines.origin.partOf(field) === 'time' ? this.lines.times() : undefined
   }
 
   /** A field that a program or the message has set. */
   memberOf(index: number, field: string): Value | undefined {
-    const { members, spreads } = this.#form
+    const { members, spreads } = this.form
     if (members.has(field)) return this.fieldOf(this.#line(index), field)
-    return spreads ? this.#lines.member(this.#line(index), field) : undefined
+    return spreads ? this.lines.member(this.#line(index), field) : undefined
   }
 
   /** Metadata of the events that are lines. */
   get metadata(): EventMetadata {
-    return this.#lines.origin.metadata
+    return this.lines.origin.metadata
   }
 
   /** Whether its events are still lines, and no objects have been made of them. */
@@ -514,18 +526,6 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return part
   }
 
-  get lines(): ByteLines {
-    return this.#lines
-  }
-
-  get form(): Form {
-    return this.#form
-  }
-
-  get columns(): readonly Column[] {
-    return this.#columns
-  }
-
   /** The line of an event; negative if it is an object. */
   lineOf(index: number): number {
     return this.#line(index)
@@ -538,8 +538,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** Whether a program or some message may have set a field. */
   mayHaveMember(field: string): boolean {
-    const { members, parses } = this.#form
-    return members.has(field) || (parses && this.#lines.mayHaveMember(field))
+    const { members, parses } = this.form
+    return members.has(field) || (parses && this.lines.mayHaveMember(field))
   }
 
   /**
@@ -558,11 +558,11 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     body: Body,
     ends: Int32Array,
   ): number {
-    const form = hidden.length === 0 ? this.#form : this.#form.without(hidden)
-    const kernel = this.#lines.enterFor(form)
+    const form = hidden.length === 0 ? this.form : this.form.without(hidden)
+    const kernel = this.lines.enterFor(form)
     const plan = this.#planOf(kernel, form)
     if (plan === undefined) return 0
-    plan.enter(kernel, this.#columns)
+    plan.enter(kernel, this.columns)
     const { count } = run
     kernel.selected.set(run.lines.subarray(0, count))
     kernel.timeMs.set(run.ms.subarray(0, count))
@@ -585,6 +585,6 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   done(): void {
     if (this.#isDone) return
     this.#isDone = true
-    this.#lines.release()
+    this.lines.release()
   }
 }

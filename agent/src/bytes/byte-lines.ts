@@ -163,6 +163,13 @@ export class ByteLines {
     return this.#hasOdd
   }
 
+  #hasPlaces: boolean | undefined
+  /** Whether members have names that the kernel knows by their places alone: it cannot leave them out. */
+  get hasPlaces(): boolean {
+    this.#hasPlaces ??= hasPlaces(this.enterRead(), this.count)
+    return this.#hasPlaces
+  }
+
   /** Brings in what events of a form need. */
   enterFor(form: Form): Kernel {
     return form.parses ? this.enterRead() : this.enter()
@@ -361,6 +368,18 @@ export class ByteLines {
     this.#bytes = block
     this.#isKept = true
   }
+}
+
+function hasPlaces(kernel: Kernel, count: number): boolean {
+  const { flags, firsts, counts, members } = kernel
+  const isRefused = kernel.at('isUnusual') | kernel.at('isOdd')
+  for (let line = 0; line < count; line++) {
+    if (((flags[line] as number) & isRefused) !== 0) continue
+    const first = 4 * (firsts[line] as number)
+    const end = first + 4 * (counts[line] as number)
+    for (let member = first; member < end; member += 4) if ((members[member] as number) < 0) return true
+  }
+  return false
 }
 
 /** Puts members into the form in which they are written, by way of their values: long floats, and objects whose names are not sorted. */

@@ -2,6 +2,7 @@
 
 import type { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
+import type { FieldSelection } from './form.ts'
 
 /** Where events are written. */
 export interface ByteTarget {
@@ -10,6 +11,8 @@ export interface ByteTarget {
   readonly prefix: Uint8Array | undefined
   /** A byte that is written behind each event, and belongs to it; 0: none. */
   readonly suffix: number
+  /** The fields that are written of events that are lines still. */
+  readonly fields: FieldSelection
   /** Called before bytes are written. */
   begin(): void
   /** Events were written from this place of the body on: each ends where `ends` says, less `shift`, and then comes its byte. */

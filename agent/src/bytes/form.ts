@@ -63,12 +63,23 @@ export type ColumnSource =
 
 type Members = ReadonlyMap<string, Member>
 
+/** Fields of the root that are written. */
+export interface FieldSelection {
+  /** Those that are; undefined: all. */
+  readonly only: ReadonlySet<string> | undefined
+  /** Those of them that are not. */
+  readonly except: readonly string[]
+}
+
+export const allFields: FieldSelection = { only: undefined, except: [] }
+
 interface FormParts {
   readonly parsing: ByteParsing | undefined
   readonly members: Members
   readonly columnCount: number
   readonly newColumns: readonly ColumnSource[]
   readonly edits: readonly ByteEdits[]
+  readonly only?: ReadonlySet<string> | undefined
 }
 
 const removed: ByteEdit = { is: 'removed' }
@@ -83,15 +94,19 @@ export class Form {
   readonly newColumns: readonly ColumnSource[]
   /** The programs, in their order. */
   readonly edits: readonly ByteEdits[]
+  /** The only fields that count; undefined: all. Such a form is for writing. */
+  readonly only: ReadonlySet<string> | undefined
   readonly #next = new WeakMap<ByteEdits, Form>()
   readonly #less = new Map<string, Form>()
+  readonly #selected = new WeakMap<FieldSelection, Form>()
 
-  private constructor({ parsing, members, columnCount, newColumns, edits }: FormParts) {
+  private constructor({ parsing, members, columnCount, newColumns, edits, only }: FormParts) {
     this.parsing = parsing
     this.members = members
     this.columnCount = columnCount
     this.newColumns = newColumns
     this.edits = edits
+    this.only = only
   }
 
   /** Events as a source makes them. */
@@ -135,6 +150,19 @@ export class Form {
       const members: Members = new Map([...this.members, ...names.map((name) => [name, removed] as const)])
       form = new Form({ ...this, members })
       this.#less.set(key, form)
+    }
+    return form
+  }
+
+  /** The form with some fields alone. */
+  selected(selection: FieldSelection): Form {
+    const { only, except } = selection
+    if (only === undefined && except.length === 0) return this
+    let form = this.#selected.get(selection)
+    if (form === undefined) {
+      const members: Members = new Map([...this.members, ...except.map((name) => [name, removed] as const)])
+      form = new Form({ ...this, members, only })
+      this.#selected.set(selection, form)
     }
     return form
   }

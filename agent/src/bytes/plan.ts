@@ -38,6 +38,8 @@ export class Plan {
   readonly #entries: Entry[] = []
   /** What the kernel knows of edited members of messages, by key. */
   readonly #edited: (readonly [key: number, edit: number])[] = []
+  /** The only members of messages that are written; undefined: all. */
+  readonly #only: readonly number[] | undefined
   readonly #literalBytes: number
   // For one order of names: the kernel's list of members, where values of columns stand in it, and the literals.
   #rankedFor = -1
@@ -53,7 +55,9 @@ export class Plan {
     this.#keys = keys
     this.#fields = fields
     keys.enter(kernel)
-    const added = this.#addBase(kernel) && this.#addMembers(kernel)
+    this.#only = form.only && [...form.only].map((name) => keys.find(kernel, name))
+    const isKnown = this.#only?.every((key) => key >= 0) !== false
+    const added = isKnown && this.#addBase(kernel) && this.#addMembers(kernel)
     this.#literalBytes = this.#entries.reduce((sum, { json }) => sum + json.length, 0)
     this.isPossible =
       added &&
@@ -69,16 +73,22 @@ export class Plan {
     const under = form.parsing?.under
     if (under !== undefined && !names.includes(under)) names.push(under)
     for (const name of names) {
+      if (!this.#isWritten(name)) continue
       const key = form.members.has(name) ? undefined : this.#keys.find(kernel, name)
       if (key !== undefined && (key < 0 || !this.#addField(kernel, name, key, name, noColumn))) return false
     }
     return true
   }
 
+  #isWritten(name: string): boolean {
+    return this.form.only?.has(name) !== false
+  }
+
   #addMembers(kernel: Kernel): boolean {
     for (const [name, member] of this.form.members) {
       const key = this.#keys.find(kernel, name)
       if (key < 0) return false
+      if (!this.#isWritten(name)) continue
       const isOpen = member.is === 'computed' && member.under === undefined
       this.#edited.push([key, isOpen ? kernel.at('byColumn') + member.column : 1])
       let added = true
@@ -172,7 +182,8 @@ export class Plan {
     }
     content.plan = this
     content.planVersion = version
-    edited.fill(0)
+    edited.fill(this.#only === undefined ? 0 : 1)
+    for (const key of this.#only ?? []) edited[key] = 0
     for (const [key, edit] of this.#edited) edited[key] = edit
     outside.set(this.#outside)
     memory.set(this.#literals, kernel.at('literals'))

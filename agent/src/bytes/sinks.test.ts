@@ -17,6 +17,7 @@ const sinks: readonly { readonly type: string; readonly options: object }[] = [
     { bulk: { index: '%S%.3f' } },
     { bulk: { index: '{{ orchestrator.pod_name }}-{{ timestamp }}-%S' } },
     { bulk: { index: 'x', action: '{{ action }}' } },
+    { bulk: { index: '{{ s }}' }, encoding: { only_fields: ['a', 'n', 'orchestrator'] } },
     { bulk: { index: `${'long'.repeat(5000)}-{{ a }}` } },
   ].map((options) => ({ type: 'search_engine', options: { ...bulk, ...options } })),
   ...[

@@ -95,6 +95,17 @@ const streams: readonly { readonly name: string; readonly write: (deliver: Deliv
     name: `file ${options.framing.method}`,
     write: (deliver: Deliver) => toFiles(options, '{{ n }}', deliver),
   })),
+  ...[
+    { except_fields: ['a', 'stream', 'orchestrator', 'none'] },
+    { only_fields: ['a', 's', 'timestamp', 'message', 'env', 'none'] },
+    { only_fields: ['o', 'a'], except_fields: ['s', 'n'] },
+    { only_fields: [] },
+    { only_fields: ['a', '"ü"'] },
+    { except_fields: ['o.n'] },
+  ].map((fields) => ({
+    name: `file of ${JSON.stringify(fields)}`,
+    write: (deliver: Deliver) => toFiles({ encoding: { codec: 'json', ...fields } }, '{{ n }}', deliver),
+  })),
   { name: 'console', write: (deliver) => toConsole(json, deliver) },
   { name: 'console, framed', write: (deliver) => toConsole(framed('character_delimited', 0x2c), deliver) },
   { name: 'message_broker', write: (deliver) => toBroker({}, deliver) },

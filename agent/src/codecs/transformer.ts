@@ -1,6 +1,7 @@
 // Which fields of a log event are sent and how its timestamps are written: the shared part of every `encoding`.
 // Values are shared between sinks, so nothing is changed in place; an event that needs no change is passed as it is.
 
+import { allFields, type FieldSelection } from '../bytes/form.ts'
 import { getValue, type Path, parsePath, pathText, removePath, setPath } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { copyObject, float, integer, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
@@ -28,6 +29,21 @@ export function compileTransformer(options: TransformerOptions): Transformer | u
       return convert === undefined ? result : (converted(result, convert) as ValueObject)
     },
   }
+}
+
+/** The fields that an `encoding` leaves, if it does nothing else than to choose some of the root. */
+export function compileSelection(options: TransformerOptions): FieldSelection | undefined {
+  if (options.timestamp_format !== 'rfc3339') return undefined
+  const only = options.only_fields === undefined ? undefined : rootFields(options.only_fields)
+  const except = rootFields(options.except_fields ?? [])
+  if (except === undefined || (only === undefined && options.only_fields !== undefined)) return undefined
+  return only === undefined && except.length === 0 ? allFields : { only: only && new Set(only), except }
+}
+
+/** The names of the fields; undefined if some are not at the root. */
+function rootFields(texts: readonly string[]): string[] | undefined {
+  const names = eventPaths(texts).map(({ segments: [name, ...below] }) => (below.length === 0 ? name : undefined))
+  return names.every((name) => typeof name === 'string') ? names : undefined
 }
 
 /** What is wrong with the two lists of fields; undefined if nothing is. */

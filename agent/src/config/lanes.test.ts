@@ -34,7 +34,22 @@ test.each([
   },
   {
     type: 'http',
-    options: { ...http, encoding: { codec: 'json', except_fields: ['a'] } },
+    options: { ...http, encoding: { codec: 'json', except_fields: ['a', '."b c"'] } },
+    reason: undefined,
+  },
+  {
+    type: 'http',
+    options: { ...http, encoding: { codec: 'json', except_fields: ['a.b'] } },
+    reason: '`encoding` changes',
+  },
+  {
+    type: 'http',
+    options: { ...http, encoding: { codec: 'json', only_fields: ['.'] } },
+    reason: '`encoding` changes',
+  },
+  {
+    type: 'http',
+    options: { ...http, encoding: { codec: 'json', timestamp_format: 'unix' } },
     reason: '`encoding` changes',
   },
   { type: 'log_aggregator', options: aggregator, reason: undefined },
@@ -42,7 +57,12 @@ test.each([
   { type: 'search_engine', options: search, reason: undefined },
   { type: 'search_engine', options: { ...search, id_key: 'id' }, reason: '`id_key` removes' },
   { type: 'search_engine', options: { ...search, mode: 'data_stream' }, reason: 'data streams add' },
-  { type: 'search_engine', options: { ...search, encoding: { only_fields: ['a'] } }, reason: '`encoding` changes' },
+  { type: 'search_engine', options: { ...search, encoding: { only_fields: ['a'] } }, reason: undefined },
+  {
+    type: 'log_aggregator',
+    options: { ...aggregator, encoding: { codec: 'json', only_fields: ['a'] } },
+    reason: 'leaves out',
+  },
   { type: 'blackhole', options: {}, reason: undefined },
   { type: 'console', options: json, reason: undefined },
   { type: 'console', options: { encoding: { codec: 'pretty' } }, reason: 'codec is `pretty`' },

@@ -2,6 +2,7 @@
 
 import type { ByteBatch } from '../bytes/byte-batch.ts'
 import type { ByteTarget } from '../bytes/byte-target.ts'
+import { allFields, type FieldSelection } from '../bytes/form.ts'
 import type { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { AnyEvent } from './batcher.ts'
@@ -13,10 +14,13 @@ export interface JsonFrames {
   readonly delimiter: number | undefined
   /** Whether the byte stands between events only, and belongs to none. */
   readonly isSeparator: boolean
+  /** The fields that are written; all if not given. */
+  readonly fields?: FieldSelection | undefined
 }
 
 export class LineTarget implements ByteTarget {
   readonly suffix: number
+  readonly fields: FieldSelection
   prefix: Uint8Array | undefined
   readonly #isSeparator: boolean
   readonly #encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void
@@ -28,6 +32,7 @@ export class LineTarget implements ByteTarget {
     encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void,
   ) {
     this.suffix = frames.delimiter ?? 0
+    this.fields = frames.fields ?? allFields
     this.#isSeparator = frames.isSeparator
     this.#encode = encode
   }

@@ -168,15 +168,16 @@ export function encodeEach(context: SinkContext, encoder: Encoder, separator = '
   }
 }
 
-/** `encodeLines` for the same bodies; undefined if events are not plain JSON there, or stand in other frames. */
+/** `encodeLines` for the same bodies; undefined if events are not JSON on one line there, or stand in other frames. */
 export function encodeEachLine(
   context: SinkContext,
   encoder: Encoder | StreamEncoder,
   separator = '',
 ): RequestWriter['encodeLines'] {
   const delimiter = 'framing' in encoder ? encoder.framing.delimiter : Buffer.from(separator)
-  if (!encoder.isPlainJson || delimiter === undefined || delimiter.length > 1 || delimiter[0] === 0) return undefined
-  const frames = { delimiter: delimiter[0], isSeparator: separator !== '' }
+  const fields = encoder.lineFields
+  if (fields === undefined || delimiter === undefined || delimiter.length > 1 || delimiter[0] === 0) return undefined
+  const frames = { delimiter: delimiter[0], isSeparator: separator !== '', fields }
   const target = new LineTarget(frames, encodeEach(context, encoder, separator))
   return (batch, from, to, request) => target.encode(batch, from, to, request)
 }

@@ -2,7 +2,7 @@
 // Within a stream and a request, entries leave in timestamp order. An entry is late when it is older than the latest one that an
 // earlier request pushed for its stream: what arrives unsorted within one request is only sorted.
 
-import { compileEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
+import { compileEncoder, encodingProblems, wholeLinesReason } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'
 import type { AnyEvent } from '../delivery/batcher.ts'
 import { LogEvent } from '../event/log.ts'
@@ -99,7 +99,7 @@ export const logAggregator = defineSink({
     return problems
   },
 
-  objectsBecause: (options) => linesReason(options.encoding),
+  objectsBecause: (options) => wholeLinesReason(options.encoding),
 
   build(options, context) {
     const { timestampKey, messageKey } = context.globals.logSchema

@@ -2,7 +2,7 @@
 // Messages leave in batches, in order within a partition; an event is delivered when the broker has confirmed its batch.
 
 import { systemClock } from '../clock.ts'
-import { compileEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
+import { compileEncoder, encodingProblems, wholeLinesReason } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'
 import { RateLimit } from '../delivery/rate-limit.ts'
 import { PenstockError } from '../errors.ts'
@@ -154,7 +154,7 @@ export const messageBroker = defineSink({
     return problems
   },
 
-  objectsBecause: (options) => linesReason(options.encoding),
+  objectsBecause: (options) => wholeLinesReason(options.encoding),
 
   build(options, context) {
     const { timestampKey, messageKey } = context.globals.logSchema

@@ -19,6 +19,7 @@ export const sinkChains: readonly (readonly string[])[] = [
   [`${merge}\ndel(.message)`],
   [merge, '.timestamp = "2026-11-23T10:11:13.5Z"'],
   ['del(.timestamp)', '.a = "constant"'],
+  [`${parse}\n.b = .n\n.s = upcase(string(.s) ?? "x")\n.env = .none`],
 ]
 
 const stamps = [

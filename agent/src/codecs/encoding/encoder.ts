@@ -8,6 +8,7 @@
 // `encode` returns the text of a problem, or undefined when all went well; after a problem the body is as it was before.
 // The bytes of an event go straight into the body. Only `compile…` throws (PenstockError).
 
+import type { FieldSelection } from '../../bytes/form.ts'
 import type { Body } from '../../event/body.ts'
 import { DeferredEvent } from '../../event/deferred.ts'
 import { LogEvent } from '../../event/log.ts'
@@ -18,7 +19,7 @@ import { writeLogfmt } from '../../formats/logfmt.ts'
 import { prettyLog, type Screen } from '../../formats/pretty.ts'
 import type { EncodingCodec, EncodingOptions, OutgoingFramingOptions, TransformerOptions } from '../../schema/groups.ts'
 import { compileFraming, type FrameEncoder } from '../framing/encode.ts'
-import { compileTransformer, transformerProblem } from '../transformer.ts'
+import { compileSelection, compileTransformer, transformerProblem } from '../transformer.ts'
 import { valueText } from '../value-text.ts'
 import { compileAvro } from './avro.ts'
 import { compileCsv } from './csv.ts'
@@ -30,6 +31,8 @@ export interface Encoder {
   readonly codec: EncodingCodec
   /** Whether log events are written as their JSON on one line, and nothing else. */
   readonly isPlainJson: boolean
+  /** The fields of log events that are written as JSON on one line; undefined if other things are written, or more than that is done. */
+  readonly lineFields: FieldSelection | undefined
   /** Writes the event into the body; the text of the problem if it cannot be encoded. */
   encode(event: LogEvent | MetricEvent, body: Body): string | undefined
 }
@@ -41,11 +44,18 @@ export function linesReason(
 ): string | undefined {
   const encoder = compileEncoder(options)
   if (encoder.codec !== 'json') return `its codec is \`${encoder.codec}\``
-  if (!encoder.isPlainJson) return 'its `encoding` changes events, or writes them on several lines'
+  if (encoder.lineFields === undefined) return 'its `encoding` changes events, or writes them on several lines'
   if (framing === undefined) return undefined
   const { delimiter } = compileFraming(encoder.codec, framing)
   const isByte = delimiter !== undefined && delimiter.length < 2 && delimiter[0] !== 0
   return isByte ? undefined : `its framing is \`${framing.method}\``
+}
+
+/** The same where all fields must be written. */
+export function wholeLinesReason(options: EncodingOptions | TransformerOptions): string | undefined {
+  const because = linesReason(options)
+  if (because !== undefined || compileEncoder(options).isPlainJson) return because
+  return 'its `encoding` leaves out fields'
 }
 
 export interface StreamEncoder extends Encoder {
@@ -64,10 +74,12 @@ export function compileEncoder(
   const codec = 'codec' in options ? options.codec : 'json'
   const transformer = compileTransformer(options)
   const write = compileCodec(options, codec, messageKey, screen)
-  const isPlainJson = codec === 'json' && transformer === undefined && !('json' in options && options.json?.pretty)
+  const isJsonLine = codec === 'json' && !('json' in options && options.json?.pretty)
+  const isPlainJson = isJsonLine && transformer === undefined
   return {
     codec,
     isPlainJson,
+    lineFields: isJsonLine ? compileSelection(options) : undefined,
     encode(event, body) {
       if (isPlainJson && event instanceof DeferredEvent && event.writeJson(body)) return undefined
       const start = body.length
@@ -95,6 +107,7 @@ export function compileStreamEncoder(
   return {
     codec: encoder.codec,
     isPlainJson: encoder.isPlainJson,
+    lineFields: encoder.lineFields,
     framing: frames,
     encode(event, body) {
       const start = body.length

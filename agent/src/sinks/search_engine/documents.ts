@@ -40,14 +40,16 @@ export class DocumentWriter {
   #unusableIds = 0
   /** The destination of events that are being written as lines. */
   #alike: Destination | undefined
-  readonly #target = new LineTarget({ delimiter: 0x0a, isSeparator: false }, (events, from, _, open) => {
-    // Lines that the kernel cannot write come one by one.
-    this.#writeDocument({ ...(this.#alike as Destination), document: events[from] as LogEvent }, open)
-  })
+  readonly #target: LineTarget
 
   constructor(context: SinkContext, options: DocumentOptions, idOption: string | undefined) {
     this.#context = context
     this.#options = options
+    const frames = { delimiter: 0x0a, isSeparator: false, fields: options.encoder.lineFields }
+    this.#target = new LineTarget(frames, (events, from, _, open) => {
+      // Lines that the kernel cannot write come one by one.
+      this.#writeDocument({ ...(this.#alike as Destination), document: events[from] as LogEvent }, open)
+    })
     this.#reportUnreadableTimes = unreadableEventTimes(context)
     this.#reportUnusableIds = warnedOnce(context.events, {
       type: 'conversion_failed',
@@ -61,7 +63,7 @@ export class DocumentWriter {
   /** Whether no objects are needed of events that are lines still. */
   get takesBytes(): boolean {
     const { encoder, id } = this.#options
-    return encoder.isPlainJson && id === undefined
+    return encoder.lineFields !== undefined && id === undefined
   }
 
   /** Writes the events `[from, to)` into a request. */

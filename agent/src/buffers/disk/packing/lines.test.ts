@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { ByteBatch } from '../../../bytes/byte-batch.ts'
+import { allFields } from '../../../bytes/form.ts'
 import { LineRestorer } from '../../../bytes/stored-lines.ts'
 import { type LogBatch, logBatch } from '../../../event/batch.ts'
 import { Body } from '../../../event/body.ts'
@@ -55,6 +56,7 @@ function contentOf(batch: LogBatch, asObjects: boolean) {
     batch.write(0, batch.count, {
       body,
       prefix: undefined,
+      fields: allFields,
       suffix: 0x0a,
       begin() {},
       written(start, ends, count, shift) {
