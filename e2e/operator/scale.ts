@@ -3,7 +3,7 @@
 //   npm run scale -- --pipelines 5000 --namespaces 500 --agents 1000 --churn 10 --for 600
 //
 // A real API server; two replicas of the operator as their image runs them; agents that report by the real protocol, each with a pod, a
-// node and a token of its own. Pipelines are applied, then some change every second; in the middle the leader is killed. A watch tells when
+// node and a token of its own. Pipelines are applied, then some change every second; in the middle the leader is killed. A watch shows when
 // the operator has accepted a change, so the times are those of a user who waits for the condition.
 
 import { readFileSync } from 'node:fs'

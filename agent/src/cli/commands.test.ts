@@ -184,9 +184,9 @@ describe('graph', () => {
       code: 0,
       output: `digraph {
   "in" [shape="trapezium" label="in\\ndemo_logs\\nobject lane: demo_logs works on objects"]
-  "out" [shape="invtrapezium" label="out\\nblackhole\\nobject lane: blackhole works on objects"]
+  "out" [shape="invtrapezium" label="out\\nblackhole\\nobject lane: in gives objects"]
   "in" -> "out"
-  "b \\"c\\"" [shape="invtrapezium" label="b \\"c\\"\\nconsole\\nobject lane: console works on objects"]
+  "b \\"c\\"" [shape="invtrapezium" label="b \\"c\\"\\nconsole\\nobject lane: its codec is \`text\`"]
   "in" -> "b \\"c\\""
 }
 `,
@@ -198,7 +198,7 @@ describe('graph', () => {
 sources: { in: { type: orchestrator_logs }, again: { type: orchestrator_logs } }
 transforms:
   parse: { type: remap, inputs: [in], source: ". = merge(., object!(parse_json!(.message)))" }
-  look: { type: remap, inputs: [again], source: ".a = 1\\n.size = length!(.b)" }
+  look: { type: remap, inputs: [again], source: ".a = 1\\n.size = length(.)" }
 sinks:
   out: { type: http, inputs: [parse], uri: "http://127.0.0.1:1", encoding: { codec: json } }
   other: { type: http, inputs: [look], uri: "http://127.0.0.1:1", encoding: { codec: json } }
@@ -207,7 +207,7 @@ sinks:
     expect(output).toContain('parse\\nremap\\nbyte lane')
     expect(output).toContain('in\\norchestrator_logs\\nbyte lane')
     expect(output).toContain('out\\nhttp\\nbyte lane')
-    expect(output).toContain('look\\nremap\\nobject lane: line 2 of its program computes a value')
+    expect(output).toContain('look\\nremap\\nobject lane: line 2 of its program takes the event as a whole')
     expect(output).toContain('again\\norchestrator_logs\\nobject lane: look needs objects')
     expect(output).toContain('other\\nhttp\\nobject lane: look gives objects')
     const off = await called(graph, file('off.yaml', `remap: { byte_lane: false }\n${config}`))
@@ -217,8 +217,8 @@ sinks:
   test('mermaid', async () => {
     expect((await called(graph, '--format', 'mermaid', path())).output).toBe(`flowchart TD
   n0[/"in<br>demo_logs<br>object lane: demo_logs works on objects"\\]
-  n1[\\"out<br>blackhole<br>object lane: blackhole works on objects"/]
-  n2[\\"b #quot;c#quot;<br>console<br>object lane: console works on objects"/]
+  n1[\\"out<br>blackhole<br>object lane: in gives objects"/]
+  n2[\\"b #quot;c#quot;<br>console<br>object lane: its codec is \`text\`"/]
   n0 --> n1
   n0 --> n2
 `)

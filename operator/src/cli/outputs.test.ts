@@ -173,10 +173,10 @@ test('rollout status says the same in every form', async () => {
 
 test('why has a row for each Pipeline, and what concerns the pod beside it', async () => {
   const { code, out, err } = await penstock('why', 'web-1', '-o', 'table')
-  expect([code, err]).toEqual([0, 'It has no node, so it has no logs yet.'])
+  expect([code, err]).toEqual([1, 'It has no node, so it has no logs yet.'])
   expect(table(out)).toEqual([
     ['KIND', 'PIPELINE', 'READS IT', 'WHY', 'EVENTS', 'LAG SECONDS', 'DROPPED'],
-    ['Pipeline', 'shop/web', 'yes', 'pods: containers web', '-', '4', '1'],
+    ['Pipeline', 'shop/web', 'no', 'the pod has no node yet; pods: containers web', '-', '4', '1'],
     [
       'Pipeline',
       'shop/other',
@@ -188,7 +188,11 @@ test('why has a row for each Pipeline, and what concerns the pod beside it', asy
     ],
   ])
   const rows = JSON.parse((await penstock('why', 'web-1', '-o', 'json')).out)
-  expect(rows[0]).toMatchObject({ reads: true, sources: [{ name: 'pods', reads: true }], obstacles: [] })
+  expect(rows[0]).toMatchObject({
+    reads: false,
+    sources: [{ name: 'pods', reads: true }],
+    obstacles: ['the pod has no node yet'],
+  })
   expect(parse((await penstock('why', 'web-1', '-o', 'yaml')).out)).toEqual(rows)
 })
 

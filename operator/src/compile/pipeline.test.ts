@@ -383,7 +383,7 @@ test.each([
   ],
   [
     'apiVersion: v1\nkind: Sink\nmetadata: { name: x }',
-    '1:1 `apiVersion` of a Sink must be `penstock.dev/v1alpha1`; found "v1"',
+    '1:1 `apiVersion` of a Sink must be `penstock.dev/v1beta1` or `penstock.dev/v1alpha1`; found "v1"',
   ],
   ['a: [', '1:5 Flow sequence in block collection must be sufficiently indented and end with a ]'],
 ])('%j is refused', (text, problem) => {

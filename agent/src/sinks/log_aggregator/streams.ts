@@ -190,7 +190,7 @@ function copyRun(
   }
 }
 
-/** Runs of the body at hand. It is as long as those of the largest body. */
+/** Runs of the current body. The array is as long as the runs of the largest body. */
 let reused = new Uint32Array(0)
 
 /**
