@@ -76,6 +76,26 @@ test('the same is handed out and counted of lines and of objects', { timeout: 60
   }
 })
 
+test('without the byte lane, lines that an earlier run has stored become objects', async () => {
+  const lanes = await bothLanes(['. = merge(., object!(parse_json!(.message)))\ndel(.message)'], new Random(7))
+  const found = []
+  for (const linesAsObjects of [false, true]) {
+    const place = join(folder, `${linesAsObjects}`)
+    const first = new BufferRun(place)
+    await lanes.bytes(async (batch) => {
+      await first.buffer.write(batch)
+    })
+    await first.end()
+    const second = new BufferRun(place, 'block', undefined, { linesAsObjects })
+    const { events, lines } = await drained(second)
+    expect(lines > 0).toBe(!linesAsObjects)
+    found.push(events)
+    await second.end()
+  }
+  expect(found[1]).toEqual(found[0])
+  expect(found[0]?.length).toBeGreaterThan(100)
+})
+
 test('a sink that falls behind reads lines from the files, and gets what comes later from memory again', async () => {
   const numberedLines = await lineNumbering()
   const run = new BufferRun(folder)

@@ -34,6 +34,8 @@ export interface DiskBufferContext extends AccountingContext {
   readonly abandoning: AbortSignal
   /** Called with the number of events dropped because the buffer is full. */
   readonly onDrop?: (events: number) => void
+  /** Whether lines that an earlier run has stored become objects: the configuration has no byte lane. */
+  readonly linesAsObjects?: boolean
   /** Stand-ins for the real file operations, and smaller segments, in tests. */
   readonly files?: DiskFiles
   readonly segmentLimit?: number
@@ -121,12 +123,16 @@ export class DiskBuffer implements SinkBuffer {
   #newHandout({ read, gaps }: Recovered): Handout {
     const reader = new SegmentReader(this.#store, read, (damage) => this.#onDamage(damage))
     reader.onReadable = () => this.onReadable?.()
+    const { linesAsObjects = false } = this.#context
     const parts = { store: this.#store, reader, progress: this.#progress, accounting: this.#accounting, gaps }
-    return new Handout(parts, {
-      onPartEnded: (state, status) => this.#onPartEnded(state, status),
-      unwritten: () => this.#queue.items,
-      onCaughtUp: () => this.#acknowledge(),
-    })
+    return new Handout(
+      { ...parts, linesAsObjects },
+      {
+        onPartEnded: (state, status) => this.#onPartEnded(state, status),
+        unwritten: () => this.#queue.items,
+        onCaughtUp: () => this.#acknowledge(),
+      },
+    )
   }
 
   #newQueue(): WriteQueue {

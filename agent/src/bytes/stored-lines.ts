@@ -192,7 +192,13 @@ export function fitsStored(count: number, from: number, to: number): boolean {
 
 /** Brings lines back as batches. */
 export class LineRestorer {
+  readonly #asObjects: boolean
   #keys = new KeyTable()
+
+  /** @param asObjects whether all lines become objects, for a configuration without the byte lane */
+  constructor(asObjects: boolean) {
+    this.#asObjects = asObjects
+  }
 
   /** The events; the bytes are the caller's again. */
   batch(stored: StoredLines, finalizer: Finalizer): LogBatch {
@@ -213,7 +219,7 @@ export class LineRestorer {
       count,
       isAscii(bytes.subarray(from, to)),
     )
-    if (!fitsStored(count, from, to) || !origin.plan(lines.enterFor(form), form).isPossible) {
+    if (this.#asObjects || !fitsStored(count, from, to) || !origin.plan(lines.enterFor(form), form).isPossible) {
       return logBatch(
         stored.items.map((item) => (item < 0 ? (stored.objects[-1 - item] as LogEvent) : made(lines, form, item))),
         finalizer,

@@ -32,7 +32,7 @@ export class BufferRun {
     folder: string,
     whenFull: 'block' | 'drop_newest' = 'block',
     maxSize = least,
-    disk: Pick<DiskBufferContext, 'files' | 'segmentLimit'> = {},
+    disk: Pick<DiskBufferContext, 'files' | 'segmentLimit' | 'linesAsObjects'> = {},
   ) {
     this.#folder = folder
     this.buffer = DiskBuffer.open(

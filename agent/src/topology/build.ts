@@ -498,6 +498,7 @@ async function newBuffer(
     component: own.labels,
     abandoning,
     onDrop,
+    linesAsObjects: globals.remap.byte_lane === false,
   })
 }
 

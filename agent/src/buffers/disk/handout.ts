@@ -33,6 +33,8 @@ export interface HandoutParts {
   readonly progress: Progress
   readonly accounting: Accounting
   readonly gaps: Gaps
+  /** Whether lines that files hold become objects. */
+  readonly linesAsObjects: boolean
 }
 
 export interface HandoutHooks {
@@ -62,18 +64,19 @@ export class Handout {
   #openParts: HotPart[] = []
   /** Batches of the record that was read last. */
   #readParts: Batch[] = []
-  readonly #restorer = new LineRestorer()
+  readonly #restorer: LineRestorer
   /** Id of the next event that reading should bring. */
   #expectedId: number
   #closed = false
 
-  constructor({ store, reader, progress, accounting, gaps }: HandoutParts, hooks: HandoutHooks) {
+  constructor({ store, reader, progress, accounting, gaps, linesAsObjects }: HandoutParts, hooks: HandoutHooks) {
     this.#store = store
     this.#reader = reader
     this.#progress = progress
     this.#accounting = accounting
     this.#gaps = gaps
     this.#hooks = hooks
+    this.#restorer = new LineRestorer(linesAsObjects)
     this.#expectedId = progress.doneId
     this.#hot = reader.atEnd
   }

@@ -44,7 +44,7 @@ const withMessage = (random: Random) =>
 
 const packer = new Packer()
 const unpacker = new Unpacker()
-const restorer = new LineRestorer()
+const restorer = new LineRestorer(false)
 
 /** What a batch gives: the JSON of its events by the way that a sink takes, their JSON as objects, and their sizes. */
 function contentOf(batch: LogBatch, asObjects: boolean) {
