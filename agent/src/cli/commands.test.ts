@@ -312,6 +312,13 @@ describe('generate', () => {
     })
   })
 
+  test('a skeleton names a directory for data only where something keeps positions', async () => {
+    expect(parse((await called(generate, 'demo_logs/remap,filter/console')).output)).not.toHaveProperty('data_dir')
+    expect(parse((await called(generate, 'file//console')).output)).toHaveProperty('data_dir', '/var/lib/penstock/')
+    const made = file('runs.yaml', (await called(generate, 'demo_logs/remap,filter/console')).output)
+    expect((await loadConfig({ paths: [made] })).ok).toBe(true)
+  })
+
   test.each(components)('the skeleton of the $kind $type is valid', async (component) => {
     const { kind, type } = component
     const input = kind !== 'source' && !component.accepts.includes('log') ? 'internal_metrics' : 'demo_logs'

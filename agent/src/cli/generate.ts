@@ -124,7 +124,10 @@ function skeletonConfig(expression: string, fragment: boolean): object {
   add('source', sources, () => [])
   add('transform', transforms, (index) => (index === 0 ? ids(sources) : [chain[index - 1] as string]))
   add('sink', sinks, () => (chain.length === 0 ? ids(sources) : [chain.at(-1) as string]))
-  return fragment ? config : { data_dir: defaultDataDir, ...config }
+  // Where nothing keeps positions, a directory that has to be made first would only stand in the way.
+  const all = [...(sources ?? []), ...(transforms ?? []), ...(sinks ?? [])]
+  const keepsData = all.some(({ declaration }) => Object.hasOwn(declaration.options, 'data_dir'))
+  return fragment || !keepsData ? config : { data_dir: defaultDataDir, ...config }
 }
 
 interface Named {

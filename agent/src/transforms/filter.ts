@@ -24,7 +24,7 @@ export const filter = defineTransform({
   accepts: ['log', 'metric'],
   options: {
     condition: either(
-      program('The program.', 'condition', { examples: ['.status == 500', 'exists(.trace_id)'] }),
+      program('The program.', 'condition', { examples: ['exists(.message)', '.status == 500'] }),
       tagged(
         'type',
         {
