@@ -239,6 +239,9 @@ export const kinds = {
   objectOf,
   /** An array of any number of elements of a kind. */
   arrayEach: (item: Kind): Kind => new Kind(ARRAY, { known: new Map(), unknown: item.orUndefined() }),
+  /** An array with elements that are known, and others of a kind. */
+  arrayWith: (items: ReadonlyMap<number, Kind>, others: Kind): Kind =>
+    new Kind(ARRAY, { known: items, unknown: others.orUndefined() }),
   /** An object with any fields, all of a kind. */
   objectEach: (field: Kind): Kind => new Kind(OBJECT, undefined, { known: new Map(), unknown: field.orUndefined() }),
   /** An object with fields that are known and others of a kind. */

@@ -226,3 +226,11 @@ test('each `log` of a program writes a line a second, or as it says', () => {
     vi.useRealTimers()
   }
 })
+
+test('what is known of an item is known of the copy that unnest makes for it', () => {
+  const source = '.q[1].k = "s"\n.c = unnest(.q)\nupcase(.c[1].q.k)'
+  expect(outcome(source, { q: [{ a: 1 }, { k: 2, b: 3 }] })).toMatchObject({ ok: 'S' })
+  // Of others nothing is.
+  expect(compileProgram('.q[1].k = "s"\n.c = unnest(.q)\nupcase(.c[0].q.k)').ok).toBe(false)
+  expect(compileProgram('if .x == 1 { .q[1].k = "s" }\n.c = unnest!(.q)\nupcase(.c[1].q.k)').ok).toBe(false)
+})

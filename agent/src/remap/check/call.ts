@@ -205,6 +205,10 @@ function requirePath(
 
 const notOpened: Call = () => failure('files are not opened where a program is only checked')
 
+function isThere(kind: Kind | undefined): boolean {
+  return kind !== undefined && !kind.overlaps(kinds.undefined)
+}
+
 /** Kind of `unnest`: one copy of what is around for each item. */
 function unnested(at: Typed): Kind {
   if (at.op !== 'read') {
@@ -217,5 +221,10 @@ function unnested(at: Typed): Kind {
   const around = (item: Kind): Kind => root.with(segments, item.without(kinds.undefined))
   const known = new Map([...items.known].map(([index, kind]) => [index, around(kind)]))
   const exact = kinds.arrayOf([...known].sort(([left], [right]) => left - right).map(([, kind]) => kind))
-  return items.unknown === undefined ? exact : kinds.arrayEach(around(at.kind.and(kinds.array).elements))
+  if (items.unknown === undefined) return exact
+  // An item that may not be there leaves no copy either.
+  const others = new Map(
+    [...known].map(([index, kind]) => [index, isThere(items.known.get(index)) ? kind : kind.orUndefined()]),
+  )
+  return kinds.arrayWith(others, around(items.unknown))
 }
