@@ -77,6 +77,24 @@ test('any body is read back by zlib, and is never much longer', { timeout: 120_0
   }
 })
 
+test('a block that ends within a match begins the next one behind what was seen', () => {
+  // As many matches as a block holds but one, all of a word that came before.
+  const random = new Random(1)
+  const words = Array.from({ length: 200 }, () => filled(6, () => random.below(256)))
+  const text = [...words, ...Array.from({ length: 8446 }, () => random.pick(words))]
+  // The last match of the block is found late, more than its greatest length behind its beginning.
+  for (const [seed, from] of [
+    [7, 4185],
+    [7, 4461],
+    [10, 4137],
+    [11, 3915],
+  ] as const) {
+    const letters = new Random(seed)
+    const noise = filled(5000, () => letters.below(256))
+    readBack(Buffer.concat([...text, noise, noise.subarray(from, from + 1800)]), `seed ${seed}, from ${from}`)
+  }
+})
+
 test('64 MiB go through the same memory', { timeout: 120_000 }, () => {
   const piece = lines(1 << 20)
   const random = new Random(5)

@@ -123,7 +123,8 @@ function findMatches(from: i32, end: i32): i32 {
     const slot = slotOf(word)
     const distance = at + shift - load<i32>(slot)
     store<i32>(slot, at + shift)
-    if (distance > windowSize || load<u32>(at - distance) !== <u32>word) {
+    // Where the last block ended within a match, places behind its end are known, too: those do not count.
+    if (<u32>(distance - 1) >= <u32>windowSize || load<u32>(at - distance) !== <u32>word) {
       at += 1 + (step++ >> 6)
       continue
     }
