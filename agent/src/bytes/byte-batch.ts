@@ -36,7 +36,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /** By event; undefined: nobody has asked for them. */
   #sizes: Int32Array | undefined
   #events: LogEvent[] | undefined
-  #groups: { readonly fields: readonly string[]; readonly groups: Int32Array | undefined } | undefined
+  #groups: { fields: readonly string[]; second: string | undefined; groups: Int32Array | undefined } | undefined
   #isDone = false
 
   private constructor(parts: Parts, finalizer: Finalizer) {
@@ -411,11 +411,11 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   groups(fields: readonly string[], second?: string): Int32Array | undefined {
     if (this.#events !== undefined) return undefined
     const known = this.#groups
-    if (known?.fields === fields) return known.groups
+    if (known?.fields === fields && known.second === second) return known.groups
     const likeness = this.#likenessOf(fields, second)
     const groups = likeness === undefined ? undefined : this.#byEvent(this.lines.groups(likeness))
     if (groups !== undefined) this.#split(groups, fields)
-    this.#groups = { fields, groups }
+    this.#groups = { fields, second, groups }
     return groups
   }
 

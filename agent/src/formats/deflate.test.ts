@@ -52,6 +52,27 @@ const kinds: readonly ((random: Random, length: number) => Buffer)[] = [
     return Buffer.from(text.slice(0, length))
   },
   (_, length) => lines(length),
+  // Short words, so that blocks end where their matches are many, then bytes that are passed over, and parts of both again.
+  (random, length) => {
+    const words = Array.from({ length: 1 + random.below(3000) }, () =>
+      filled(3 + random.below(12), () => random.below(90)),
+    )
+    const bytes = Buffer.alloc(length)
+    for (let at = 0; at < length; ) {
+      const end = Math.min(length, at + 1 + random.below(60_000))
+      const kind = random.below(3)
+      const back = 1 + random.below(at + 1)
+      while (at < end) {
+        if (kind === 0) at += random.pick(words).copy(bytes, at, 0, end - at)
+        else if (kind === 1) bytes[at++] = random.below(256)
+        else {
+          bytes[at] = bytes[Math.max(0, at - back)] as number
+          at++
+        }
+      }
+    }
+    return bytes
+  },
   // Text between bytes that cannot be made shorter.
   (random, length) => {
     const text = lines(length)
