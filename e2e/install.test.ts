@@ -31,6 +31,10 @@ interface Store extends AsyncDisposable {
   readonly accepted: Set<string>
   /** How often each was used. */
   readonly used: Map<string, number>
+  /** Whether it answers every request with 503. */
+  isDown: boolean
+  /** Requests that it has refused while it was down. */
+  refused: number
 }
 
 const firstPassword = 'first "password" \\ with\nlines'
@@ -40,7 +44,14 @@ async function guardedStore(target: string): Promise<Store> {
   const { hostname, port } = new URL(target)
   const accepted = new Set([firstPassword])
   const used = new Map<string, number>()
+  const state = { isDown: false, refused: 0 }
   const server = createServer((incoming, answer) => {
+    if (state.isDown) {
+      state.refused++
+      incoming.resume()
+      incoming.on('end', () => answer.writeHead(503).end())
+      return
+    }
     const [, encoded = ''] = (incoming.headers.authorization ?? '').split(' ')
     const [user, ...rest] = Buffer.from(encoded, 'base64').toString().split(':')
     const password = rest.join(':')
@@ -63,7 +74,7 @@ async function guardedStore(target: string): Promise<Store> {
     server.listen(0, destination, done)
   })
   const bound = (server.address() as AddressInfo).port
-  return {
+  return Object.assign(state, {
     url: `http://${destination}:${bound}`,
     accepted,
     used,
@@ -71,7 +82,7 @@ async function guardedStore(target: string): Promise<Store> {
       server.closeAllConnections()
       await new Promise((done) => server.close(done))
     },
-  }
+  })
 }
 
 const image = (repository: string) => ({ repository: repository.split(':')[0], tag: repository.split(':')[1] })
@@ -107,8 +118,10 @@ async function olderChart(): Promise<string> {
     await writeFile(join(folder, path), path.endsWith('.json') ? JSON.stringify(content) : stringify(content))
   }
   await edit('Chart.yaml', (file) => Object.assign(file, { version: '0.0.1', appVersion: '0.0.1' }))
-  await edit('files/crds/pipelines.penstock.dev.yaml', (crd) => {
-    delete crd.spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.suspend
+  await edit('files/crds/pipelines.penstock.dev.yaml', ({ spec }) => {
+    // It served one version of the kind.
+    spec.versions = spec.versions.filter(({ name }: { name: string }) => name === 'v1alpha1')
+    delete spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.suspend
   })
   // Any aggregator could write the Leases of every other one.
   await edit('files/rules.json', ({ agents }) => {
@@ -170,7 +183,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       return ready?.status === 'True' && object.status.observedGeneration === object.metadata.generation && object
     })
 
-  const pipeline = (mark: string) => ({
+  const pipeline = (mark: string, more: object = {}) => ({
     apiVersion: 'penstock.dev/v1alpha1',
     kind: 'Pipeline',
     metadata: { name: 'checkout', namespace: 'shop' },
@@ -188,6 +201,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
           name: 'central',
           type: 'log_aggregator',
           config: {
+            ...more,
             endpoint: store.url,
             tenant_id: run,
             encoding: { codec: 'json' },
@@ -244,10 +258,10 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     return nodes.filter((node) => all.some((line) => line['mark'] === mark && nodeOf(line) === node))
   }
 
-  /** `helm` with the values of this file; it waits until what it has changed is there. */
-  const release = async (verb: 'install' | 'upgrade', from: string, ...more: string[]) => {
+  /** `helm` with the values of this file, or others; it waits until what it has changed is there. */
+  const release = async (verb: 'install' | 'upgrade', from: string, more: readonly string[] = [], given = values) => {
     const waiting = ['--values', '-', '--wait', '--timeout', '240s']
-    await helmHere([verb, 'penstock', from, '-n', system, ...more, ...waiting], JSON.stringify(values)).catch(
+    await helmHere([verb, 'penstock', from, '-n', system, ...more, ...waiting], JSON.stringify(given)).catch(
       async (error: Error) => {
         throw new Error(`${error.message}\n${await scene()}`)
       },
@@ -257,7 +271,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
   test('helm brings up an operator and an agent on each node', { timeout: 600_000 }, async () => {
     const older = await olderChart()
     try {
-      await release('install', older, '--create-namespace')
+      await release('install', older, ['--create-namespace'])
     } finally {
       await rm(dirname(older), { recursive: true })
     }
@@ -629,6 +643,48 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     expect(await agentPods()).toEqual(agents)
     const count = (await lines('web')).length
     await waitFor('more lines', 60_000, async () => (await lines('web')).length > count + 15 || undefined)
+  })
+
+  test('going back a release and up again with full buffers loses no line', { timeout: 900_000 }, async () => {
+    await cluster.apply(pipeline('buffered', { buffer: { type: 'disk', max_size: 268_435_488, when_full: 'block' } }))
+    await waitFor('lines by way of the disk', 180_000, async () => (await nodesWith('buffered')).length === 3)
+    await isReady('pl', 'shop', 'checkout', 180_000)
+    store.isDown = true
+    const refused = store.refused
+    await waitFor('requests that are refused', 60_000, async () => store.refused > refused + 3 || undefined)
+    // Each release runs agents of its own, so they end with full buffers twice.
+    const uids = new Set((await agentPods()).map(({ uid }) => uid))
+    for (const [from, memory] of [
+      [await olderChart(), '65Mi'],
+      [chart(), '66Mi'],
+    ] as const) {
+      const agents = values.agents.map(({ name, spec }) => {
+        const { limits } = spec.resources
+        return { name, spec: { ...spec, resources: { limits, requests: { cpu: '20m', memory } } } }
+      })
+      await release('upgrade', from, [], { ...values, agents })
+      await waitFor('agents of this release', 240_000, async () => {
+        const pods = await agentPods()
+        return (pods.length === 3 && pods.every(({ uid }) => !uids.has(uid))) || undefined
+      })
+      for (const { uid } of await agentPods()) uids.add(uid)
+      await isReady('plagent', system, 'node', 180_000)
+    }
+    const versions = JSON.parse(await kubectl('get', 'crd', 'pipelines.penstock.dev', '-o', 'json')).spec.versions
+    expect(versions.map(({ name }: { name: string }) => name)).toEqual(['v1beta1', 'v1alpha1'])
+
+    const reached = Object.fromEntries(nodes.map((node) => [node, 0]))
+    for (const line of await lines('web')) {
+      const node = nodeOf(line) ?? ''
+      reached[node] = Math.max(reached[node] ?? 0, Number(line['n']))
+    }
+    store.isDown = false
+    const all = await waitFor('the lines of the time when the store was down', 240_000, async () => {
+      const now = await lines('web')
+      return nodes.every((node) => Math.max(...numbersOf(now, node)) > (reached[node] ?? 0) + 20) && now
+    })
+    for (const node of nodes) expectNoGap(all, node)
+    await isReady('pl', 'shop', 'checkout', 180_000)
   })
 
   test('helm test passes, and a renderer of the chart sees no difference afterwards', {
