@@ -1,15 +1,8 @@
 // The kernel of the lane for bytes as the rest of the agent sees it: one instance for the thread, its memory, and what is in it at the
 // moment. Nothing in that memory outlasts its owner: a caller that needs its lines again brings them again.
 
+import { instantiate } from '../formats/assembly.ts'
 import { kernelCode } from './kernel-code.ts'
-
-/** The part of the global `WebAssembly` used here; its types come with those of browsers, which do not belong in an agent. */
-interface AssemblyGlobal {
-  readonly WebAssembly: {
-    Module: new (code: Uint8Array) => object
-    Instance: new (module: object) => { readonly exports: Calls & Readonly<Record<string, unknown>> }
-  }
-}
 
 interface Calls {
   begin(ascii: boolean): void
@@ -92,8 +85,7 @@ export class Kernel {
   readonly values: Int32Array
 
   constructor() {
-    const { WebAssembly } = globalThis as unknown as AssemblyGlobal
-    const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(kernelCode, 'base64')))
+    const exports = instantiate<Calls & Readonly<Record<string, unknown>>>(Buffer.from(kernelCode, 'base64'))
     this.call = exports
     const { buffer } = exports['memory'] as { readonly buffer: ArrayBuffer }
     this.memory = Buffer.from(buffer) as Memory

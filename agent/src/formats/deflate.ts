@@ -6,15 +6,8 @@
 // through it in parts.
 
 import { crc32 } from 'node:zlib'
+import { instantiate } from './assembly.ts'
 import { deflateCode } from './deflate-code.ts'
-
-/** The part of the global `WebAssembly` used here; its types come with those of browsers, which do not belong in an agent. */
-interface AssemblyGlobal {
-  readonly WebAssembly: {
-    Module: new (code: Uint8Array) => object
-    Instance: new (module: object) => { readonly exports: Exports }
-  }
-}
 
 interface Exports {
   readonly memory: { readonly buffer: ArrayBuffer }
@@ -37,8 +30,7 @@ let kernel: { readonly call: Exports; readonly memory: Buffer; readonly maxInput
 /** Made when it is first needed: an agent that compresses in other ways does not pay for it. */
 function theKernel() {
   if (kernel !== undefined) return kernel
-  const { WebAssembly } = globalThis as unknown as AssemblyGlobal
-  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(Buffer.from(deflateCode, 'base64')))
+  const exports = instantiate<Exports>(Buffer.from(deflateCode, 'base64'))
   const memory = Buffer.from(exports.memory.buffer)
   if (exports.memoryEnd.value > memory.length) throw new RangeError('The memory of the kernel is too small.')
   kernel = { call: exports, memory, maxInput: exports.maxInput.value }
