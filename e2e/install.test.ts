@@ -233,10 +233,20 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
   const numbersOf = (all: readonly Line[], node: string) => [
     ...new Set(all.filter((line) => nodeOf(line) === node).map((line) => Number(line['n']))),
   ]
-  const expectNoGap = (all: readonly Line[], node: string) => {
-    const numbers = numbersOf(all, node)
-    expect(numbers.length, `lines of ${node} are missing`).toBe(Math.max(...numbers) + 1)
-  }
+  /**
+   * Waits until every line of these nodes up to the latest one has arrived. One look is not enough: the log store is read page by
+   * page, and a line may arrive after the page that it belongs to.
+   */
+  const everyLine = (names: readonly string[]) =>
+    waitFor(`every line of ${names.join(', ')}`, 60_000, async () => {
+      const all = await lines('web')
+      for (const node of names) {
+        const numbers = new Set(numbersOf(all, node))
+        const missing = Array.from({ length: Math.max(...numbers) + 1 }, (_, n) => n).filter((n) => !numbers.has(n))
+        if (missing.length > 0) throw new Error(`${missing.length} lines of ${node} are missing: ${missing.join(' ')}.`)
+      }
+      return true
+    })
   const agentPods = async () => {
     const list = JSON.parse(
       await kubectl('-n', system, 'get', 'pods', '-l', 'app.kubernetes.io/instance=node', '-o', 'json'),
@@ -398,8 +408,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     )
 
     expect(await agentPods()).toEqual(before)
-    const arrived = await lines('web')
-    for (const node of nodes) expectNoGap(arrived, node)
+    await everyLine(nodes)
     const everything = await kubectl('get', 'pl,plagent,configmaps,events,pods', '-A', '-o', 'json')
     expect(everything).not.toContain('second')
   })
@@ -461,8 +470,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     await cluster.apply(pipeline('three'))
     await waitFor('lines of the repaired Pipeline', 150_000, async () => (await nodesWith('three')).length === 3)
     await isReady('pl', 'shop', 'checkout')
-    const all = await lines('web')
-    for (const node of nodes) expectNoGap(all, node)
+    await everyLine(nodes)
   })
 
   test('a wrong Pipeline is refused with all its problems, and nothing changes', { timeout: 600_000 }, async () => {
@@ -612,8 +620,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       const { nodes: figures } = await agentStatus()
       return figures?.stale === 0 && figures.current === 3
     })
-    const all = await lines('web')
-    for (const node of there) expectNoGap(all, node)
+    await everyLine(there)
   })
 
   test('an upgrade brings the newer kinds, and leaves Agents, Pipelines and agents as they are', {
@@ -679,11 +686,11 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       reached[node] = Math.max(reached[node] ?? 0, Number(line['n']))
     }
     store.isDown = false
-    const all = await waitFor('the lines of the time when the store was down', 240_000, async () => {
+    await waitFor('the lines of the time when the store was down', 240_000, async () => {
       const now = await lines('web')
-      return nodes.every((node) => Math.max(...numbersOf(now, node)) > (reached[node] ?? 0) + 20) && now
+      return nodes.every((node) => Math.max(...numbersOf(now, node)) > (reached[node] ?? 0) + 20)
     })
-    for (const node of nodes) expectNoGap(all, node)
+    await everyLine(nodes)
     await isReady('pl', 'shop', 'checkout', 180_000)
   })
 
