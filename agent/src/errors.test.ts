@@ -5,7 +5,7 @@ import { connect as connectTls, createServer } from 'node:tls'
 import { expect, test } from 'vitest'
 import { failureOf, PenstockError } from './errors.ts'
 import { makeCertificates } from './testing/certificates.ts'
-import { unusedPort } from './testing/destination.ts'
+import { freePort } from './testing/free-port.ts'
 
 function errorOf(socket: ReturnType<typeof connect>): Promise<unknown> {
   return new Promise((resolve, reject) => {
@@ -15,7 +15,7 @@ function errorOf(socket: ReturnType<typeof connect>): Promise<unknown> {
 }
 
 test('a refused connection is a kind of its own, also as the cause of another error, among others, and when it is late', async () => {
-  const refused = await errorOf(connect(await unusedPort(), '127.0.0.1'))
+  const refused = await errorOf(connect(await freePort(), '127.0.0.1'))
   expect(failureOf(refused)).toEqual({ kind: 'connection' })
   const outer = new PenstockError('PEN_REQUEST_FAILED', 'It failed.', { cause: refused })
   expect(failureOf(outer)).toEqual({ kind: 'connection' })

@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
 import { bundleFiles, project, type TestBundle } from '@penstock/agent/testing/bundle'
+import { freePort } from '@penstock/agent/testing/free-port'
 import { until } from '../command.ts'
-import { freePort } from '../free-port.ts'
 import { programOf } from '../program.ts'
 
 /** What the destination got of the victims' lines, and what else it was sent. */

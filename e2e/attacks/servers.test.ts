@@ -3,10 +3,10 @@
 
 import { request } from 'node:https'
 import { join } from 'node:path'
+import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { root, until } from '../command.ts'
-import { freePort } from '../free-port.ts'
 import { OperatorProcess, system } from '../operator/process.ts'
 
 const missing = missingForCluster(0)

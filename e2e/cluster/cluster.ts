@@ -11,9 +11,9 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
+import { freePort } from '@penstock/agent/testing/free-port'
 import { misuse, runScript } from '@penstock/agent/tools/script'
 import { cacheFolder } from '../cache.ts'
 import type { CommandOptions } from '../command.ts'
@@ -178,23 +178,6 @@ export async function stopClusters(run: string): Promise<void> {
     if (!name.startsWith('cluster-')) continue
     await command(script('down.sh'), ['--purge'], { env: { ...scriptEnvironment(), CLUSTER_DIR: join(run, name) } })
   }
-}
-
-/**
- * A port below those that the kernel gives to clients: an API server that is restarted must find it free, and a test that waits for
- * it must not be connected to itself.
- */
-async function freePort(): Promise<number> {
-  for (let attempt = 0; attempt < 100; attempt++) {
-    const port = 12_000 + Math.floor(Math.random() * 18_000)
-    const server = createServer()
-    const free = await new Promise<boolean>((done) => {
-      server.once('error', () => done(false))
-      server.listen(port, '127.0.0.1', () => server.close(() => done(true)))
-    })
-    if (free) return port
-  }
-  throw new Error('No port from 12000 to 30000 is free.')
 }
 
 /** The state of the cluster that `up` starts, as lib.sh places it. */

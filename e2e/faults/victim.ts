@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { freePort } from '../free-port.ts'
+import { freePort } from '@penstock/agent/testing/free-port'
 import { programOf } from '../program.ts'
 
 export class Victim implements AsyncDisposable {

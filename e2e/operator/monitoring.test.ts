@@ -3,11 +3,11 @@
 
 import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { startAgent } from '../agent.ts'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { root } from '../command.ts'
-import { freePort } from '../free-port.ts'
 import { type RunningService, service } from '../services/service.ts'
 import { queryPrometheus } from '../stores.ts'
 import { Api, Fleet } from './fleet.ts'

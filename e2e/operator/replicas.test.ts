@@ -1,9 +1,9 @@
 // Two replicas of the operator: agents may report to either, the leader alone keeps what they say, and when it is gone the other
 // goes on from what stands in the cluster.
 
+import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
-import { freePort } from '../free-port.ts'
 import { Crowd } from './crowd.ts'
 import { Api } from './fleet.ts'
 import { eventually, heartbeatUrl, OperatorProcess } from './process.ts'

@@ -1,9 +1,9 @@
 // Revisions that go wrong on real agents: tried on few, taken back, and tried again only when something has changed.
 
 import { type Manifest, takesCandidate } from '@penstock/agent/bundle'
+import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
-import { freePort } from '../free-port.ts'
 import { Api, Fleet } from './fleet.ts'
 import { type ConditionLike, eventually, heartbeatUrl, OperatorProcess } from './process.ts'
 

@@ -2,10 +2,10 @@
 // PENSTOCK_TEST_PIPELINES and PENSTOCK_TEST_AGENTS set the numbers; the goals are for 2000 Pipelines (answer), and for 5000
 // Pipelines and 1000 agents (memory).
 
+import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { inGroups, until } from '../command.ts'
-import { freePort } from '../free-port.ts'
 import { Crowd } from './crowd.ts'
 import { Api } from './fleet.ts'
 import { apiVersion, heartbeatUrl, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'

@@ -1,9 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { LogEvent } from '../event/log.ts'
 import { makeCertificates } from '../testing/certificates.ts'
-import { fakeDestination, unusedPort } from '../testing/destination.ts'
+import { fakeDestination } from '../testing/destination.ts'
 import { at, log, metric } from '../testing/events.ts'
 import { type BrokerScript, fakeBroker, type SendAnswer } from '../testing/fake-broker.ts'
+import { freePort } from '../testing/free-port.ts'
 import { problemsOf, startSink, type TestSink } from '../testing/harness.ts'
 import { Random } from '../testing/random.ts'
 import { brokerCodec, brokerCompressions } from './message_broker/compression.ts'
@@ -274,7 +275,7 @@ describe('finding the broker of a topic', () => {
   })
 
   test('of several brokers, one that does not answer is passed over', async () => {
-    const port = await unusedPort()
+    const port = await freePort()
     await using broker = await fakeBroker()
     await using sink = await startSink('message_broker', {
       ...minimal,
@@ -488,7 +489,7 @@ describe('what goes wrong', () => {
   })
 
   test('delivers all events to a broker that was not there at first', async () => {
-    const port = await unusedPort()
+    const port = await freePort()
     await using sink = await startSink('message_broker', { ...minimal, endpoint: `pulsar://127.0.0.1:${port}` })
     const status = sink.deliver(logs(3))
     await expect.poll(() => sink.events.errors.length, soon).toBeGreaterThan(0)
@@ -513,7 +514,7 @@ describe('what goes wrong', () => {
   })
 
   test('the attempts to connect are used up before a retry is', async () => {
-    const port = await unusedPort()
+    const port = await freePort()
     await using sink = await startSink('message_broker', {
       ...minimal,
       endpoint: `pulsar://127.0.0.1:${port}`,

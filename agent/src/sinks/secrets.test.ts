@@ -25,9 +25,10 @@ import { CountedEvents } from '../telemetry/component-events.ts'
 import { Exposition } from '../telemetry/exposition.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
-import { fakeDestination, type RecordedRequest, unusedPort } from '../testing/destination.ts'
+import { fakeDestination, type RecordedRequest } from '../testing/destination.ts'
 import { at, log, metric } from '../testing/events.ts'
 import { fakeBroker } from '../testing/fake-broker.ts'
+import { freePort } from '../testing/free-port.ts'
 import { batchOf, testGlobals } from '../testing/harness.ts'
 
 /** Valid in base64 too, which one of the options must be. */
@@ -237,7 +238,7 @@ describe.each(rows)('$type $index', ({ type, place }) => {
   const isBroker = type === 'message_broker'
 
   test('nothing shows when nobody listens', async () => {
-    const port = await unusedPort()
+    const port = await freePort()
     const shown = await said(type, givenOptions(type, place, `${isBroker ? 'pulsar' : 'http'}://127.0.0.1:${port}`))
     expect(shown).toMatch(/cannot be reached|ECONNREFUSED|failed/i)
     expectHidden('A refused connection', shown)
@@ -322,7 +323,7 @@ describe('validate', () => {
   let port = 0
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'penstock-secrets-'))
-    port = await unusedPort()
+    port = await freePort()
   })
   afterAll(() => rm(folder, { recursive: true, force: true }))
 

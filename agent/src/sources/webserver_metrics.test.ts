@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { MetricEvent } from '../event/metric.ts'
-import { type Answer, fakeDestination, unusedPort } from '../testing/destination.ts'
+import { type Answer, fakeDestination } from '../testing/destination.ts'
+import { freePort } from '../testing/free-port.ts'
 import { startSource, type TestSource } from '../testing/harness.ts'
 import { statedMetrics } from '../testing/requirements/stated-options.ts'
 
@@ -122,7 +123,7 @@ test.each<[string, Answer | undefined]>([
   ['the answer breaks off', 'break'],
 ])('a server is down when %s', async (_name, answer) => {
   await using server = await fakeDestination(answer ?? 200)
-  const url = answer === undefined ? `http://127.0.0.1:${await unusedPort()}/` : server.url
+  const url = answer === undefined ? `http://127.0.0.1:${await freePort()}/` : server.url
   await using source = await startSource('webserver_metrics', { endpoints: [url], scrape_timeout_secs: 1 })
   await source.received(1)
   expect(shown(source)).toEqual(['apache_up gauge 0'])

@@ -1,6 +1,7 @@
 // A real HTTP server on loopback that records its requests and gives the answers of the test: each answer once, the last one for
 // ever. A fault on the wire is an answer, too.
 
+import { once } from 'node:events'
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -63,12 +64,6 @@ export function fakeDestinationAt(port: number, ...answers: Answer[]): Promise<D
   return startDestination(answers, (handle) => createServer(handle), 'http', port)
 }
 
-/** A port of loopback where nothing listens. */
-export async function unusedPort(): Promise<number> {
-  await using destination = await fakeDestination()
-  return Number(new URL(destination.url).port)
-}
-
 /** The same over TLS. */
 export function fakeTlsDestination(options: ServerOptions, ...answers: Answer[]): Promise<Destination> {
   return startDestination(answers, (handle) => createTlsServer(options, handle), 'https')
@@ -103,7 +98,7 @@ async function startDestination(
   })
   server.on('connection', () => connections++)
   server.keepAliveTimeout = 60_000
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  await once(server.listen(port, '127.0.0.1'), 'listening')
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
   return {
     url: `${protocol}://${host}`,

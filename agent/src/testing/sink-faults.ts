@@ -4,8 +4,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
-import { type Answer, fakeDestination, fakeDestinationAt, type RecordedRequest, unusedPort } from './destination.ts'
+import { type Answer, fakeDestination, fakeDestinationAt, type RecordedRequest } from './destination.ts'
 import { log } from './events.ts'
+import { freePort } from './free-port.ts'
 import { startSink, type TestSink } from './harness.ts'
 import { Random } from './random.ts'
 
@@ -113,7 +114,7 @@ function testSink({ type, options, messages, refusals: refused = refusals, event
   )
 
   test('delivers all events to a destination that was not there at first', async () => {
-    const port = await unusedPort()
+    const port = await freePort()
     await using sink = await startSink(type, options(`http://127.0.0.1:${port}`))
     const status = sink.deliver(events())
     await expect.poll(() => sink.events.errors.length, { timeout: 10_000 }).toBeGreaterThan(0)

@@ -3,10 +3,11 @@
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
-import { type AddressInfo, createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { version } from '@penstock/agent/program'
+import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { main } from './commands.ts'
 
@@ -26,11 +27,7 @@ spec:
   sinks: [{ name: out, type: blackhole, config: {} }]
 `,
   )
-  // A port that nobody listens at.
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((done) => server.once('listening', done))
-  port = (server.address() as { port: number }).port
-  await new Promise((done) => server.close(done))
+  port = await freePort()
   writeFileSync(
     join(folder, 'kubeconfig'),
     JSON.stringify({

@@ -7,6 +7,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { freePort } from '@penstock/agent/testing/free-port'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
@@ -84,13 +85,10 @@ spec:
 
 test('a sink that cannot deliver from here is replaced by the screen, and the run ends in time', async () => {
   const file = join(folder, 'away.yaml')
-  // A port that nobody listens at, and a server that never answers.
+  // A server that never answers, and a port where nothing listens.
   const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
   await once(silent, 'listening')
-  const closed = createServer().listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const ports = [silent, closed].map((server) => (server.address() as AddressInfo).port)
-  closed.close()
+  const ports = [(silent.address() as AddressInfo).port, await freePort()]
   const sink = (name: string, port?: number) =>
     `{ name: ${name}, type: http, config: { uri: "http://127.0.0.1:${port}", encoding: { codec: json } } }`
   writeFileSync(file, pipeline(`[${sink('gone', ports[1])}, ${sink('silent', ports[0])}]`))
