@@ -2,6 +2,7 @@
 // with records of its own, would cost 6 MB and a third of the time of a start. The modules of `dist` stay what the npm package holds
 // and the operator imports.
 
+import { isBuiltin } from 'node:module'
 import { defineConfig, type Plugin, type RolldownOptions } from 'rolldown'
 
 /** Those that are loaded where they are needed, if ever. */
@@ -21,6 +22,27 @@ const narrow: Plugin = {
       file.code = file.code.replace(wide, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
     }
   },
+}
+
+/**
+ * Built-in modules by `process.getBuiltinModule`. For an import, Node reads every property of the module, and some load what nobody
+ * asked for: `node:util` the threads and the comparison of texts, `node:fs` the streams, `node:http` all behind `WebSocket`.
+ */
+const builtins: Plugin = {
+  name: 'builtins',
+  // Each import stays on its line, so that the map stays true.
+  renderChunk: (code) => ({ code: code.replace(builtinImport, fromBuiltin), map: null }),
+}
+
+const builtinImport = /^import (?:([\w$]+)(?:, )?)?(?:\* as ([\w$]+)|\{([^}]*)\})? ?from "([\w:/]+)";$/gm
+
+function fromBuiltin(line: string, whole?: string, namespace?: string, names?: string, module = ''): string {
+  if (!isBuiltin(module)) return line
+  const name = whole ?? namespace
+  const got = `process.getBuiltinModule("${module}")`
+  const members = names === undefined ? undefined : `{${names.replaceAll(' as ', ': ')}}`
+  if (name === undefined) return `const ${members} = ${got};`
+  return `const ${name} = ${got}${members === undefined ? '' : `, ${members} = ${name}`};`
 }
 
 const wide = /[^\0-\xff]/g
@@ -75,7 +97,7 @@ function writeVlq(value: number): string {
 /** What the operator's pack has in common with this one. */
 export const packing = {
   platform: 'node',
-  plugins: [narrow],
+  plugins: [builtins, narrow],
   output: {
     dir: 'packed',
     cleanDir: true,
