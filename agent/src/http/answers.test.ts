@@ -153,7 +153,7 @@ describe('the client', () => {
     const { status, body } = await ask(client, server.url)
 
     expect({ status, length: body.length }).toEqual({ status: 200, length: 65_536 })
-    await expect.poll(() => server.sockets.size, { timeout: 30_000 }).toBe(0)
+    await expect.poll(() => server.sockets.size).toBe(0)
     await client.close()
   })
 
@@ -272,9 +272,9 @@ async function exchange(component: AnyDeclaration, options: object, asked: () =>
   const { kind, type } = component
   if (kind === 'source') {
     await using source = await startSource(type, options)
-    await expect.poll(asked, { timeout: 30_000 }).toBeGreaterThan(0)
+    await expect.poll(asked).toBeGreaterThan(0)
     await expect
-      .poll(() => source.events.counts.size + source.events.errors.length, { timeout: 30_000 })
+      .poll(() => source.events.counts.size + source.events.errors.length)
       .toBeGreaterThan(0)
     return
   }

@@ -1,7 +1,6 @@
 // The HTTP client of every component: one pool of connections for each origin, requests with whole bodies, no redirects.
 // Only the part of undici that this needs is loaded, and only for the first request: all of it costs 10 MB more.
 
-import { createRequire } from 'node:module'
 import type { Dispatcher, Pool } from 'undici'
 import { timeoutSignal } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
@@ -45,9 +44,8 @@ export const userAgent = `Penstock/${version}`
 // The path is not part of undici's promises, so a test holds it; the lock file holds the version.
 let poolClass: typeof Pool | undefined
 
-function loadPool(): typeof Pool {
-  poolClass ??= createRequire(import.meta.url)('undici/lib/dispatcher/pool.js') as typeof Pool
-  return poolClass
+async function loadPool(): Promise<void> {
+  poolClass ??= (await import('undici/lib/dispatcher/pool.js')).default
 }
 
 const keptOfBody = 65_536
@@ -99,7 +97,12 @@ export class HttpClient {
    * Sends a request and reads the answer. Rejects with the transport's error, or with the signal's reason.
    * @param keep bytes of the answer's body that are kept, before and after decompression; a little more is read and thrown away
    */
-  send(request: HttpRequest, signal: AbortSignal, keep = keptOfBody): Promise<HttpResponse> {
+  async send(request: HttpRequest, signal: AbortSignal, keep = keptOfBody): Promise<HttpResponse> {
+    if (poolClass === undefined) await loadPool()
+    return await this.#send(request, signal, keep)
+  }
+
+  #send(request: HttpRequest, signal: AbortSignal, keep: number): Promise<HttpResponse> {
     const { events } = this.#options
     const start = performance.now()
     events?.count('http_client_requests_sent_total', 1, methods.of(request.method))
@@ -203,7 +206,7 @@ export class HttpClient {
       secure,
     }
     const closing = this.#closing.signal
-    const pool = new (loadPool())(url.origin, {
+    const pool = new (poolClass as typeof Pool)(url.origin, {
       connections: connections ?? null,
       pipelining: 1,
       // The caller's signal bounds each request as a whole.
