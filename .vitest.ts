@@ -6,7 +6,10 @@ const resolve = { conditions: ['source'] }
 const ssr = { resolve }
 
 /** A test that ends is not judged by its time: machines are slow at times. */
-const patience = { testTimeout: 60_000, hookTimeout: 120_000 }
+const patience = { testTimeout: 180_000, hookTimeout: 180_000 }
+
+/** A condition that a test waits for gets time, too: see the file for `vi.waitFor`. */
+const waits = { setupFiles: ['./agent/src/testing/patience.ts'], expect: { poll: { timeout: 120_000 } } }
 
 /** Tests that start whole processes of the agent or of the command, or load every module of it: each start costs a second of CPU time. */
 const processes = '**/*.process.test.ts'
@@ -21,10 +24,25 @@ export default defineConfig({
       {
         resolve,
         ssr,
-        test: { name: 'agent', include: ['agent/src/**/*.test.ts'], exclude, maxConcurrency: 20, ...patience },
+        test: {
+          name: 'agent',
+          include: ['agent/src/**/*.test.ts'],
+          exclude,
+          maxConcurrency: 20,
+          ...patience,
+          ...waits,
+        },
       },
-      { resolve, ssr, test: { name: 'operator', include: ['operator/src/**/*.test.ts'], exclude, ...patience } },
-      { resolve, ssr, test: { name: 'processes', include: [`{agent,operator}/src/${processes}`], ...startsPatience } },
+      {
+        resolve,
+        ssr,
+        test: { name: 'operator', include: ['operator/src/**/*.test.ts'], exclude, ...patience, ...waits },
+      },
+      {
+        resolve,
+        ssr,
+        test: { name: 'processes', include: [`{agent,operator}/src/${processes}`], ...startsPatience, ...waits },
+      },
       {
         resolve,
         ssr,

@@ -2,10 +2,8 @@
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Finding } from './testing/hostile-keys.ts'
-
-vi.setConfig({ testTimeout: 180_000 })
 
 /** About twice what was measured; in brackets what it was before the bounds. */
 const maxMb = {

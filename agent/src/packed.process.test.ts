@@ -5,7 +5,7 @@ import { execFile, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { SourceMap, type SourceMapPayload } from 'node:module'
+import { isBuiltin, SourceMap, type SourceMapPayload } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,7 +13,6 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { pack } from './tools/pack.ts'
 import { version } from './version.ts'
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
 let folder = ''
 let packed = ''
 beforeAll(async () => {
@@ -37,6 +36,14 @@ test('its version and every command are there', async () => {
   expect(await agent(['--version'])).toBe(`penstock-agent ${version}\n`)
   expect(await agent(['completion', 'bash'])).toContain('validate')
   expect(await agent(['explain', 'parse_json'])).toContain('parse_json')
+})
+
+test('no part imports a module of Node, which would read all that the module has', () => {
+  for (const file of readdirSync(packed).filter((name) => name.endsWith('.js'))) {
+    const code = readFileSync(join(packed, file), 'utf8')
+    const from = [...code.matchAll(/(?:^|[;}])import\b[^;()]*?["'`]([^"'`]+)["'`]/gm)].map(([, name = '']) => name)
+    expect(from.filter(isBuiltin), file).toEqual([])
+  }
 })
 
 test('its sources stay small in memory: none has a letter beyond Latin-1', () => {

@@ -6,16 +6,16 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
+import { isBuiltin } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { pack } from '@penstock/agent/tools/pack'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Pipeline } from './api/pipeline.ts'
 import { CompilePool } from './compile/pool.ts'
 
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 const quickstart = resolve(import.meta.dirname, '../../examples/quickstart')
 let folder = ''
 let packed = ''
@@ -69,6 +69,14 @@ test('every command is there', async () => {
     const { code, out, err } = await penstock(name, '--help')
     expect({ name, code, err }).toEqual({ name, code: 0, err: '' })
     expect(out).toMatch(new RegExp(`^Usage: penstock (?:${name}|operator)\\b`))
+  }
+})
+
+test('no part imports a module of Node, which would read all that the module has', () => {
+  for (const file of scripts()) {
+    const code = readFileSync(join(packed, file), 'utf8')
+    const from = [...code.matchAll(/(?:^|[;}])import\b[^;()]*?["'`]([^"'`]+)["'`]/gm)].map(([, name = '']) => name)
+    expect(from.filter(isBuiltin), file).toEqual([])
   }
 })
 

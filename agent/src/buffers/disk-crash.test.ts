@@ -15,8 +15,6 @@ import { Random } from '../testing/random.ts'
 import { inspectBuffer } from './disk/inspect.ts'
 import { Ledger, type LedgerState, ledgerName } from './disk/ledger.ts'
 
-vi.setConfig({ testTimeout: 120_000 })
-
 const numberedLines = await lineNumbering()
 
 /** So many turns of the loop that what was handed over is on its way to the disk. */

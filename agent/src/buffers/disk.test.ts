@@ -28,7 +28,6 @@ import { headerBytes, type RecordHeader, readHeader, writeHeader } from './disk/
 import { recordsIn } from './disk/segment.ts'
 
 // Hundreds of megabytes go to a disk that others use too.
-vi.setConfig({ testTimeout: 60_000 })
 
 let folder = ''
 const open = new Set<Run>()

@@ -22,7 +22,6 @@ import { KubeApi } from '../testing/kube-api.ts'
 import { heartbeatPeriods, takesCandidate } from './format.ts'
 import type { HeartbeatBody } from './heartbeat.ts'
 
-vi.setConfig({ testTimeout: 120_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
 /** Takes heartbeats, and keeps them. */

@@ -13,7 +13,6 @@ import { inspectBuffer } from '../buffers/disk/inspect.ts'
 import { bufferFolder } from '../buffers/folder.ts'
 import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
 
-vi.setConfig({ testTimeout: 90_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
 let folder = ''

@@ -15,7 +15,6 @@ import { Topology } from '../topology/run.ts'
 import { Leftovers, leftoverGraceMs, maxAsked } from './leftovers.ts'
 import type { BundleRunner } from './runner.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
 let dataDir = ''
 beforeEach(() => {
   dataDir = mkdtempSync(join(tmpdir(), 'penstock-leftovers-'))

@@ -21,8 +21,6 @@ import { KubeApi } from '../testing/kube-api.ts'
 import { Topology } from '../topology/run.ts'
 import { BundleRunner } from './runner.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
-
 /** What was read of files at once, while the reader waits for it. */
 const reads = vi.hoisted(() => ({ bytes: 0 }))
 vi.mock('node:fs', async (original) => {

@@ -17,7 +17,6 @@ import type { Secrets } from './folder.ts'
 import { loadPart, type Part } from './part.ts'
 import { BundleRunner } from './runner.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
 const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 20 })
 
 let folder = ''

@@ -9,7 +9,6 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
 let folder = ''

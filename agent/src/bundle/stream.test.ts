@@ -16,7 +16,6 @@ import { type Manifest, type StreamBody, type StreamHead, sha256 } from './forma
 import { BundleRunner } from './runner.ts'
 import { BundleStream } from './stream.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
 const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 20 })
 
 /** A pipeline of its own source; with a secret, its sink has the value of it. */

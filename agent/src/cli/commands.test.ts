@@ -25,8 +25,6 @@ import { run as remap } from './remap.ts'
 import { run as testCommand } from './test.ts'
 import { run as validate } from './validate.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
-
 let dir = ''
 beforeEach(() => {
   dir = mkdtempSync(join(tmpdir(), 'penstock-cli-'))

@@ -12,7 +12,6 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test, vi } from 'vitest'
 
-vi.setConfig({ testTimeout: 120_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 const waiting = { timeout: 55_000, interval: 20 }
 

@@ -2,9 +2,7 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
-
-vi.setConfig({ testTimeout: 60_000 })
+import { expect, test } from 'vitest'
 
 /** Runs `penstock-agent remap` with text on standard input. */
 async function remap(

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 
-vi.setConfig({ testTimeout: 60_000 })
 const main = join(import.meta.dirname, '..', 'main.ts')
 const noTerminals = spawnSync('script', ['--version']).status !== 0
 let folder = ''

@@ -9,7 +9,6 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { parseAllDocuments } from 'yaml'
 import { KubeApi } from '../testing/kube-api.ts'
 
-vi.setConfig({ testTimeout: 120_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 let folder = ''
 beforeAll(async () => {

@@ -4,9 +4,8 @@ import { spawn, spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 
-vi.setConfig({ testTimeout: 60_000 })
 const main = join(import.meta.dirname, '..', 'main.ts')
 const noTerminals = spawnSync('script', ['--version']).status !== 0
 

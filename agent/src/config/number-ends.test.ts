@@ -2,7 +2,7 @@
 // component declares; destinations and addresses that are read are servers on loopback.
 
 import { setTimeout as wait } from 'node:timers/promises'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { AnyDeclaration, SinkDeclaration } from '../component.ts'
 import { PenstockError } from '../errors.ts'
 import type { LogEvent } from '../event/log.ts'
@@ -16,8 +16,6 @@ import { log, metric } from '../testing/events.ts'
 import { problemsOf, startSink, startSource } from '../testing/harness.ts'
 import { type OptionPlace, optionPlaces } from '../testing/option-places.ts'
 import { optionsOf } from './component-options.ts'
-
-vi.setConfig({ testTimeout: 30_000 })
 
 /** The ends of the numbers that a declaration takes. */
 function endsOf(schema: Schema): number[] {

@@ -1,8 +1,6 @@
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { defaultAdaptive as defaults, destinations, type Second, simulate } from '../bench/adaptive-simulation.ts'
 import { AdaptiveConcurrency } from './adaptive-concurrency.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 test('the limit rises by one per round trip while it is reached and round trips stay short', () => {
   const limit = new AdaptiveConcurrency(defaults)

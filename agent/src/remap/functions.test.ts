@@ -23,7 +23,7 @@ function run(example: string): string {
 const examples = functions.flatMap(({ name, examples }) => examples.map((example) => ({ name, ...example })))
 
 // The large data set of user agents takes a while to be read, more so beside other work.
-test.each(examples)('$name: $source', { timeout: 60_000 }, ({ source, result }) => {
+test.each(examples)('$name: $source', ({ source, result }) => {
   expect(run(source)).toBe(result)
 })
 

@@ -1,7 +1,7 @@
 // Every function with hostile arguments: each ends, by a value or by a failure that is a value, and changes no prototype.
 // The calls are those of the examples, with one argument after the other taken from the event.
 
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { noMetadata } from '../event/log.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes, float, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
@@ -12,8 +12,6 @@ import { parseProgram } from './parser.ts'
 import { compileProgram } from './program.ts'
 import { restrictedRules } from './rules.ts'
 import { valueText } from './text.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 interface Variant {
   readonly source: string

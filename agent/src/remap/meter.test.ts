@@ -103,7 +103,7 @@ const deep = (): ValueObject => {
   return object
 }
 
-test.each(hostile)('%s', { timeout: 120_000 }, (_name, source) => {
+test.each(hostile)('%s', (_name, source) => {
   const program = restricted(source)
   const fields = { message: 'abc', long: 'a'.repeat(100_000), many: 1_000_000_000, deep: deep() }
   for (let round = 0; round < 2; round++) {
@@ -183,7 +183,7 @@ test.each<[string, (data: Buffer) => Buffer]>([
   ['decode_zstd(.data)', zstdCompressSync],
   ['decode_snappy(.data)', snappyCompress],
   ['decode_lz4(.data, prepended_size: true)', lz4],
-])('what stands for more than a program may make ends it: %s', { timeout: 120_000 }, (call, compress) => {
+])('what stands for more than a program may make ends it: %s', (call, compress) => {
   const run = (source: string, data: Buffer) =>
     restricted(source).run({ data: new Bytes(compress(data)) }, noMetadata, true)
   expect(run(`.x = ${call} ?? ${call} ?? 1`, long)).toMatchObject({ outcome: 'fatal', sort: 'budget' })
@@ -202,7 +202,7 @@ test.each<[string, (data: Buffer) => Buffer]>([
   ['decode_zstd(.data)', (data) => damaged(zstdCompressSync(data))],
   ['decode_snappy(.data)', (data) => snappyCompress(data).subarray(0, -1)],
   ['decode_lz4(.data, prepended_size: true)', (data) => lz4(data).subarray(0, -1)],
-])('data that fail after they gave much cost what they may have given: %s', { timeout: 120_000 }, (call, compress) => {
+])('data that fail after they gave much cost what they may have given: %s', (call, compress) => {
   const run = (source: string, data: Buffer) => restricted(source).run({ data: new Bytes(data) }, noMetadata, true)
   const data = compress(Buffer.alloc(4 << 20, 'abcdefgh'))
   expect(run(`${call} ?? "damaged"`, data)).toBe('damaged')

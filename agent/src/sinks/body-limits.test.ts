@@ -2,7 +2,7 @@
 // series are written. The walk takes every text option of every sink that speaks to an address, whether it writes events as they come or
 // when the request is full.
 
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import type { SinkDeclaration } from '../component.ts'
 import { optionsOf } from '../config/component-options.ts'
 import type { LogEvent } from '../event/log.ts'
@@ -15,8 +15,6 @@ import { type Destination, fakeDestination } from '../testing/destination.ts'
 import { log, metric } from '../testing/events.ts'
 import { problemsOf, startSink } from '../testing/harness.ts'
 import { optionLeaves } from '../testing/option-places.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const mebibyte = 1 << 20
 /** Of a request with so small a `max_bytes`; what is written between two looks may come on top. */

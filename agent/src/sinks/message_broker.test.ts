@@ -11,7 +11,7 @@ import { brokerCodec, brokerCompressions } from './message_broker/compression.ts
 import { fullTopicName, parseServiceAddress, partitionOf } from './message_broker/routing.ts'
 import { commandFrame } from './message_broker/wire.ts'
 
-const soon = { timeout: 10_000 }
+const soon = { timeout: 120_000 }
 const topic = 'persistent://public/default/logs'
 const quick = { connection_retry_options: { min_backoff_ms: 1 } }
 const minimal = { topic: 'logs', encoding: { codec: 'text' }, ...quick }

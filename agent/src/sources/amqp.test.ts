@@ -8,8 +8,6 @@ import { problemsOf, startSource } from '../testing/harness.ts'
 import { framed, goodFrame, hostileBytes, limitedTo } from '../testing/hostile.ts'
 import { Random } from '../testing/random.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
-
 const source = (broker: Broker, options: object = {}, extra: Parameters<typeof startSource>[2] = {}) =>
   startSource('amqp', { connection_string: broker.url, ...options }, extra)
 const text = (body: string) => ({ body: Buffer.from(body) })

@@ -10,8 +10,6 @@ import { problemsOf, startSource, type TestSource } from '../testing/harness.ts'
 import { framed, goodFrame, hostileBytes, limitedTo } from '../testing/hostile.ts'
 import { Random } from '../testing/random.ts'
 
-vi.setConfig({ testTimeout: 20_000 })
-
 afterEach(() => {
   vi.unstubAllEnvs()
 })

@@ -22,7 +22,6 @@ import { Bytes } from '../event/value.ts'
 import { startSource, type TestSource } from '../testing/harness.ts'
 
 // Machines that build and test at once are slow; nothing here waits for a fixed time.
-vi.setConfig({ testTimeout: 20_000 })
 
 let folder: string
 beforeEach(() => {

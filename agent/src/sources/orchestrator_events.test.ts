@@ -9,7 +9,6 @@ import { problemsOf, startSource, type TestSource, type TestSourceOptions } from
 import { type ApiObject, KubeApi } from '../testing/kube-api.ts'
 
 // Machines that build and test at once are slow; nothing here waits for a fixed time.
-vi.setConfig({ testTimeout: 30_000 })
 
 let folder: string
 let api: KubeApi

@@ -27,7 +27,6 @@ import { type ApiObject, KubeApi } from '../testing/kube-api.ts'
 import { Random } from '../testing/random.ts'
 
 // Machines that build and test at once are slow; nothing here waits for a fixed time.
-vi.setConfig({ testTimeout: 20_000 })
 
 let folder: string
 let api: KubeApi
@@ -663,8 +662,8 @@ test('lines that stay bytes give the events that objects give, whatever the file
       return batch.events
     }
     await using source = await start({}, { takesBytes, look })
-    await expect.poll(() => lines.length, { timeout: 15_000 }).toBeGreaterThan(2990)
-    await expect.poll(() => lines.some((line) => line.includes('"message":"2999 ')), { timeout: 15_000 }).toBe(true)
+    await expect.poll(() => lines.length).toBeGreaterThan(2990)
+    await expect.poll(() => lines.some((line) => line.includes('"message":"2999 '))).toBe(true)
     return { lines, asBytes, events: source.sent.map((event) => writeJson((event as LogEvent).fields)) }
   }
   const objects = await read(false)

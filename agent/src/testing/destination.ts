@@ -50,7 +50,7 @@ export interface Destination extends AsyncDisposable {
   readonly requests: RecordedRequest[]
   /** Connections that were opened. */
   readonly connections: number
-  /** Resolves when this many requests have arrived; rejects after 10 seconds. */
+  /** Resolves when this many requests have arrived; rejects after 2 minutes. */
   received(count: number): Promise<void>
 }
 
@@ -110,8 +110,8 @@ async function startDestination(
     received: (count) =>
       new Promise((resolve, reject) => {
         const limit = setTimeout(
-          () => reject(new Error(`Only ${requests.length} of ${count} requests came in 10 seconds.`)),
-          10_000,
+          () => reject(new Error(`Only ${requests.length} of ${count} requests came in 2 minutes.`)),
+          120_000,
         )
         const check = () => {
           if (requests.length < count) return

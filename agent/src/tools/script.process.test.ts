@@ -2,9 +2,8 @@
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 
-vi.setConfig({ testTimeout: 120_000 })
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 function called(script: string, ...args: string[]) {

@@ -9,10 +9,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { minServerMinor } from '@penstock/agent/kube'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { clusterNeeds, minClusterMinor, minEssentialMinor } from '../workloads/cluster-needs.ts'
 
-vi.setConfig({ testTimeout: 120_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
 /** Exit code and output of an operator that is stopped when it has logged a line with the version. */

@@ -12,7 +12,6 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { main } from './commands.ts'
 
 // What speaks to a cluster is large, and is loaded once.
-vi.setConfig({ testTimeout: 120_000 })
 
 const folder = mkdtempSync(join(tmpdir(), 'penstock-commands-'))
 let port = 0

@@ -9,7 +9,6 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { main } from './commands.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
 afterEach(() => {
   vi.restoreAllMocks()
 })

@@ -9,8 +9,6 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { main } from './commands.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
-
 const apiVersion = 'penstock.dev/v1alpha1'
 const conditions = (ready: string) => [
   { type: 'Accepted', status: 'True', reason: 'Valid', message: '' },

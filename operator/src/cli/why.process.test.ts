@@ -7,9 +7,8 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 
-vi.setConfig({ testTimeout: 120_000 })
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 const pod = {
   apiVersion: 'v1',

@@ -13,8 +13,6 @@ import { KubeConnection } from '../kube/connection.ts'
 import { configMapType } from '../kube/types.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
 
-vi.setConfig({ testTimeout: 30_000 })
-
 test('in a storm of 429 every key is written in the end, and none before the server has asked to be asked again', async () => {
   const keys = Array.from({ length: 40 }, (_, index) => `key-${index}`)
   const refusedAt = new Map<string, number>()

@@ -12,7 +12,6 @@ import { Store } from './store.ts'
 import { podType } from './types.ts'
 
 // The waits between attempts are the real ones, and the machine may be busy.
-vi.setConfig({ testTimeout: 30_000 })
 
 const pod = (name: string, version: number, labels = {}): KubeObject => ({
   apiVersion: 'v1',

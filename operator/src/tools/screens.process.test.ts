@@ -3,10 +3,9 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { fileOf, looks, screensFolder, shots, take } from './screens.ts'
 
-vi.setConfig({ testTimeout: 300_000 })
 const noTerminals = spawnSync('script', ['--version']).status !== 0
 const read = (name: string) => readFileSync(join(screensFolder, name), 'utf8')
 

@@ -2,7 +2,7 @@
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { LogEvent } from '../../event/log.ts'
 import { decoding, decodingCodecs, framing, framingMethods } from '../../schema/groups.ts'
 import { parseOptions } from '../../schema/validate.ts'
@@ -10,8 +10,6 @@ import { testGlobals } from '../../testing/harness.ts'
 import { framed, goodFrame, hostileBytes, limitedTo } from '../../testing/hostile.ts'
 import { Random } from '../../testing/random.ts'
 import { compileDecoder, type Decoded, type Decoder } from './decoder.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const seed = 20_260_101
 const limit = 4096
