@@ -324,6 +324,36 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     }
   })
 
+  test('an agent takes what was compiled for its start when the image was built', { timeout: 300_000 }, async () => {
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'compiled', namespace: system },
+      spec: {
+        restartPolicy: 'Never',
+        containers: [
+          {
+            name: 'agent',
+            image: imageName('agent'),
+            imagePullPolicy: 'Never',
+            args: ['validate', '--help'],
+            env: [{ name: 'NODE_DEBUG_NATIVE', value: 'COMPILE_CACHE' }],
+            securityContext: { readOnlyRootFilesystem: true },
+          },
+        ],
+      },
+    }
+    await cluster.apply(pod)
+    await waitFor('the pod to end', 90_000, async () => {
+      const { status } = JSON.parse(await kubectl('-n', system, 'get', 'pod', 'compiled', '-o', 'json'))
+      return status.phase === 'Succeeded'
+    })
+    const log = await kubectl('-n', system, 'logs', 'compiled')
+    expect(log).toMatch(/file:\/\/\/app\/agent\/packed\/main\.js was accepted/)
+    expect(log).not.toContain('was rejected')
+    await kubectl('-n', system, 'delete', 'pod', 'compiled', '--now')
+  })
+
   test('a Pipeline is all that it takes: lines of a pod arrive, enriched', { timeout: 600_000 }, async () => {
     await cluster.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop', labels: { team: 'blue' } } })
     await cluster.apply(secret(firstPassword), pipeline('one'))

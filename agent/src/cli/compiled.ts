@@ -10,9 +10,10 @@ let kept: string | undefined
 /**
  * Compiling some hundred files at every start costs a sixth of a second, and half a second and 20 MB where they are sources that
  * lose their types; a cache keeps what comes out of it. Its folder is made here and level by level: Node tries for ever where a
- * level can never exist. A pod with a read-only file system has none.
+ * level can never exist. An image has a folder that was filled when it was built, and names it in NODE_COMPILE_CACHE.
  */
 export function keepCompiled(): void {
+  if (process.env['NODE_COMPILE_CACHE'] !== undefined) return
   let folder = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache')
   for (const level of ['', 'penstock', 'compiled']) {
     folder = join(folder, level)
