@@ -13,7 +13,7 @@ const waits = { setupFiles: ['./agent/src/testing/patience.ts'], expect: { poll:
 
 /** Tests that start whole processes of the agent or of the command, or load every module of it: each start costs a second of CPU time. */
 const processes = '**/*.process.test.ts'
-const startsPatience = { testTimeout: 300_000, hookTimeout: 300_000 }
+const startsPatience = { testTimeout: 600_000, hookTimeout: 600_000 }
 const exclude = [...configDefaults.exclude, processes]
 
 export default defineConfig({

@@ -25,7 +25,7 @@ writeFileSync(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' --
 afterAll(() => rmSync(bin, { recursive: true }))
 
 /** A command that goes on for ever, such as a `run` without input, is ended. */
-const timeout = 50_000
+const timeout = 280_000
 
 /** Runs a command as a reader pastes it, and gives what it prints. It fails as the command does. */
 async function pasted(command: string): Promise<string> {

@@ -19,8 +19,6 @@ export type Outcome =
   | { readonly type: 'killed'; readonly by: 'compile' | 'tests' | 'memory' | 'crash'; readonly isOwn: boolean }
 
 const watchMs = 50
-/** On a machine with more to do than it can, CPU time passes slowly: the wait has an end, too. */
-const patience = 10
 /** The kernel refuses an allocation before the watch ends the process, which is for systems where it does not. */
 const slack = 1.25
 /** Ticks of CPU time a second, as `/proc` counts them on every Linux. */
@@ -174,7 +172,7 @@ export class CompileProcess {
         this.#task?.onHeavy()
       }
       const tooMuch = usage !== undefined && this.#residentAtStart > 0 && usage.residentMb > limitMb
-      if (!tooMuch && used < limitMs && elapsed < limitMs * patience) return
+      if (!tooMuch && used < limitMs && elapsed < limitMs * this.#limits.patience) return
       this.#end()
       this.#finish({ type: 'killed', by: tooMuch ? 'memory' : by, isOwn: tooMuch || used >= limitMs })
     }, watchMs)

@@ -16,6 +16,8 @@ export interface CompileLimits {
   /** CPU time of a compile; the tests have theirs. */
   readonly compileMs: number
   readonly testsMs: number
+  /** On a machine with more to do than it can, CPU time passes slowly: the wait ends after this many times the limit. */
+  readonly patience: number
   /** Memory of any kind that a process may take for Pipelines, beside what the library needs. */
   readonly memoryMb: number
   /** Limit of its heap, with the library. */
@@ -26,6 +28,7 @@ export const compileLimits: CompileLimits = {
   specBytes: 256 * 1024,
   compileMs: 2_000,
   testsMs: 5_000,
+  patience: 10,
   memoryMb: 128,
   heapMb: 128,
 }
