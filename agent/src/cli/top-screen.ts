@@ -1,32 +1,29 @@
-// `top` on a terminal: what keys do to the table. Sort, filter, choose a component and show it whole, pause and quit.
+// `top` on a terminal: the table, or one component whole, as the keys of the person have chosen.
 
 import type { Key } from 'node:readline'
+import type { Drawing, ScreenSize } from '../command-line/live-screen.ts'
+import { RowKeys, tableHelp } from '../command-line/row-keys.ts'
 import { styled } from '../formats/pretty.ts'
-import type { Sheet } from '../terminal.ts'
 import { type Column, colored, columns, type Look, lostOf, type Row, tableLines, titleOf } from './top-table.ts'
 
-export interface ScreenSize extends Sheet {
-  readonly columns: number
-  readonly rows: number
-}
-
-const help = 'Enter: details  left/right: sort  r: reverse  /: filter  p: pause  q: quit'
 const detailsHelp = 'Esc: back  p: pause  q: quit'
 
-/** What is seen, and the choices of the person who looks. */
-export class TopScreen {
+/** Words from A to Z, figures from the greatest on. */
+const orderBy = (column: Column) => (a: Row, b: Row) =>
+  column.value === undefined
+    ? column.text(a, String).localeCompare(column.text(b, String))
+    : column.value(b) - column.value(a)
+
+export class TopScreen implements Drawing {
   readonly #isHuman: boolean
   #look: Look | undefined
-  #rows: readonly Row[] = []
-  /** Undefined: in the order of the agent, from sources to sinks. */
-  #sorted: Column | undefined
-  #isReversed = false
-  #isPaused = false
-  #isTyping = false
-  #filter = ''
-  /** The id of the row that is chosen: it stays chosen wherever it moves. */
-  #chosen: string | undefined
-  #isOpen = false
+  #note = ''
+  readonly #keys = new RowKeys<Row>({
+    keyOf: (row) => row.component_id,
+    nameOf: (row) => row.component_id,
+    // The first is the order of the agent, from sources to sinks.
+    orders: [undefined, ...columns.map(orderBy)],
+  })
 
   constructor(isHuman: boolean) {
     this.#isHuman = isHuman
@@ -34,89 +31,37 @@ export class TopScreen {
 
   /** Takes the newest figures; a paused screen keeps those that it shows. */
   look(look: Look, rows: readonly Row[]): void {
-    if (this.#isPaused) return
-    this.#look = look
-    this.#rows = rows
+    this.#note = ''
+    if (!this.#keys.isPaused) this.#look = look
+    this.#keys.look(rows)
   }
 
-  /** Does what a key means; true: the person wants to quit. */
-  press(text: string | undefined, { name, ctrl = false }: Key): boolean {
-    if (ctrl) return name === 'c' || name === 'd'
-    if (this.#isTyping) {
-      this.#type(text, name)
-      return false
-    }
-    if (name === 'q') return true
-    if (name === 'p' || name === 'space') this.#isPaused = !this.#isPaused
-    if (this.#isOpen) {
-      if (name === 'escape' || name === 'left') this.#isOpen = false
-      return false
-    }
-    if (name === 'escape') return true
-    if (name === 'right' || name === 'left') this.#sort(name === 'right' ? 1 : -1)
-    if (name === 'r') this.#isReversed = !this.#isReversed
-    if (name === 'up' || name === 'down') this.#choose(name === 'down' ? 1 : -1)
-    if (name === 'return' || name === 'enter') {
-      if (this.#index() < 0) this.#choose(1)
-      this.#isOpen = this.#index() >= 0
-    }
-    if (text === '/') this.#isTyping = true
-    return false
+  /** Shows a line below all others until the next look. */
+  say(note: string): void {
+    this.#note = note
   }
 
-  #sort(by: number): void {
-    const choices = [undefined, ...columns]
-    this.#sorted = choices[(choices.indexOf(this.#sorted) + by + choices.length) % choices.length]
-  }
-
-  #type(text: string | undefined, name: string | undefined): void {
-    if (name === 'return' || name === 'enter') this.#isTyping = false
-    else if (name === 'escape') {
-      this.#isTyping = false
-      this.#filter = ''
-    } else if (name === 'backspace') this.#filter = this.#filter.slice(0, -1)
-    else if (text !== undefined && /^[\w./-]$/.test(text)) this.#filter += text
-  }
-
-  #index(): number {
-    return this.#order().findIndex((row) => row.component_id === this.#chosen)
-  }
-
-  #choose(by: number): void {
-    const rows = this.#order()
-    this.#chosen = rows[Math.min(rows.length - 1, Math.max(0, this.#index() + by))]?.component_id
-  }
-
-  /** The rows that are shown: words from A to Z, figures from the greatest on. */
-  #order(): readonly Row[] {
-    const shown = this.#rows.filter((row) => row.component_id.includes(this.#filter))
-    const column = this.#sorted
-    const sorted =
-      column === undefined
-        ? shown
-        : shown.toSorted((a, b) =>
-            column.value === undefined
-              ? column.text(a, String).localeCompare(column.text(b, String))
-              : column.value(b) - column.value(a),
-          )
-    return this.#isReversed ? sorted.toReversed() : sorted
+  press(text: string | undefined, key: Key): boolean {
+    return this.#keys.press(text, key)
   }
 
   /** The whole screen, no line wider and no more lines than it has. */
   text(size: ScreenSize): string {
     if (this.#look === undefined) return ''
-    return this.#isOpen ? this.#details(size) : this.#table(size, this.#look)
+    const text = this.#keys.isOpen ? this.#details(size) : this.#table(size, this.#look)
+    return this.#note === '' ? text : `${text}\n${this.#note.slice(0, size.columns)}`
   }
 
   #table(size: ScreenSize, look: Look): string {
-    const rows = this.#order()
-    const chosen = this.#index()
+    const rows = this.#keys.shown
+    const chosen = this.#keys.chosenIndex
     const markOf = (index: number) => (chosen < 0 ? '' : index === chosen ? '> ' : '  ')
-    const isRising = (this.#sorted?.value === undefined) !== this.#isReversed
+    const sorted = columns[this.#keys.order - 1]
+    const isRising = (sorted?.value === undefined) !== this.#keys.isReversed
     const { heading, lines } = tableLines(rows, {
       isHuman: this.#isHuman,
       sheet: { ...size, columns: size.columns - markOf(-1).length },
-      sorted: this.#sorted,
+      sorted,
       mark: isRising ? '^' : 'v',
     })
     const room = Math.max(1, size.rows - 4)
@@ -131,26 +76,20 @@ export class TopScreen {
       titleOf(look, rows, size),
       styled(`${markOf(-1)}${heading}`, 'bold', size.color),
       ...body,
-      this.#footer(hidden > 0 ? `${hidden} more` : '', help, size),
+      this.#footer(hidden > 0 ? `${hidden} more` : '', tableHelp, size),
     ].join('\n')
   }
 
   #footer(more: string, keys: string, { columns: width, color }: ScreenSize): string {
-    const isFiltered = this.#isTyping || this.#filter !== ''
-    const states = [
-      this.#isPaused ? 'PAUSED' : '',
-      isFiltered ? `filter: ${this.#filter}${this.#isTyping ? '_' : ''}` : '',
-      more,
-      keys,
-    ]
+    const states = [this.#keys.isPaused ? 'PAUSED' : '', this.#keys.filterText, more, keys]
     const line = states.filter((state) => state !== '').join('  ')
     return styled(line.slice(0, width), 'dim', color)
   }
 
   #details(size: ScreenSize): string {
-    const row = this.#rows.find((each) => each.component_id === this.#chosen)
+    const row = this.#keys.chosenRow
     if (row === undefined)
-      return [`${this.#chosen} is no longer there.`, this.#footer('', detailsHelp, size)].join('\n')
+      return [`${this.#keys.chosenKey} is no longer there.`, this.#footer('', detailsHelp, size)].join('\n')
     const rate = (value: number | undefined) => (value === undefined ? '' : `, ${value.toFixed(1)} a second`)
     const facts: readonly (readonly [string, string | undefined])[] = [
       ['inputs', row.inputs?.join(', ')],

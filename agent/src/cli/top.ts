@@ -1,11 +1,11 @@
 // `top`: a live table of what the components of a running agent do. On a terminal it is redrawn in place, no wider than that, and
 // takes keys; else each look is printed below the one before, whole.
 
-import { emitKeypressEvents, type Key } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { globTest } from '../api/tap.ts'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { LiveScreen } from '../command-line/live-screen.ts'
 import { PenstockError } from '../errors.ts'
 import { styled } from '../formats/pretty.ts'
 import { isRedrawn, sheetOf } from '../terminal.ts'
@@ -56,7 +56,8 @@ export async function run(argv: readonly string[]): Promise<number> {
   const patterns = flags.components.flatMap((list) => list.split(',')).map(globTest)
   const shown = ({ component_id: id }: Row) => patterns.length === 0 || patterns.some((matches) => matches(id))
   const isLive = isRedrawn(process.stdout) && !flags.once && flags.output !== 'json'
-  using screen = isLive ? new LiveScreen(flags['human-metrics']) : undefined
+  const drawing = new TopScreen(flags['human-metrics'])
+  using screen = isLive ? new LiveScreen(drawing) : undefined
   const signal = screen === undefined ? interrupted() : AbortSignal.any([interrupted(), screen.quit])
   let before: { readonly look: Look; readonly at: number } | undefined
 
@@ -65,7 +66,10 @@ export async function run(argv: readonly string[]): Promise<number> {
       const look = (await getJson(url, '/v1/components', signal)) as Look
       const at = performance.now()
       const rows = rowsOf(look, before && { look: before.look, seconds: (at - before.at) / 1000 }).filter(shown)
-      if (screen !== undefined) screen.look(look, rows)
+      if (screen !== undefined) {
+        drawing.look(look, rows)
+        screen.draw()
+      }
       // A rate needs two looks, so the first is not printed where it would stay.
       else if (before !== undefined) {
         process.stdout.write(
@@ -78,7 +82,10 @@ export async function run(argv: readonly string[]): Promise<number> {
       if (signal.aborted) return exitCodes.ok
       if (before === undefined || flags['no-reconnect']) throw error
       if (screen === undefined) process.stderr.write('The connection was lost; trying again.\n')
-      else screen.say('The connection was lost; trying again.')
+      else {
+        drawing.say('The connection was lost; trying again.')
+        screen.draw()
+      }
     }
     await sleep(flags.interval ?? 1000, undefined, { signal }).catch(() => {}) // looked at below
     if (signal.aborted) return exitCodes.ok
@@ -96,65 +103,4 @@ function printed(look: Look, rows: readonly Row[], isHuman: boolean): string {
     ...lines.map((line, index) => colored(rows[index], line, sheet)),
   ]
   return `${table.join('\n')}\n\n`
-}
-
-/** Bytes, because the process prints no text with codes of a terminal other than colours. */
-const takeScreen = Buffer.from('\u001b[?1049h\u001b[?25l')
-const giveBack = Buffer.from('\u001b[?25h\u001b[?1049l')
-
-/** The terminal while `top` has it: the alternate screen, without a cursor, with each key as it is pressed. */
-class LiveScreen implements Disposable {
-  readonly #screen: TopScreen
-  readonly #quit = new AbortController()
-  #isTaken = false
-  #note = ''
-
-  readonly #draw = () => {
-    const { color, columns = 80 } = sheetOf(process.stdout)
-    const text = this.#screen.text({ color, columns, rows: process.stdout.rows || 24 })
-    process.stdout.write(`\u001b[H\u001b[2J${text}${this.#note === '' ? '' : `\n${this.#note.slice(0, columns)}`}`)
-  }
-  readonly #press = (text: string | undefined, key: Key) => {
-    if (this.#screen.press(text, key)) this.#quit.abort()
-    else this.#draw()
-  }
-
-  constructor(isHuman: boolean) {
-    this.#screen = new TopScreen(isHuman)
-  }
-
-  /** Aborted when the person quits by a key. */
-  get quit(): AbortSignal {
-    return this.#quit.signal
-  }
-
-  look(look: Look, rows: readonly Row[]): void {
-    this.#note = ''
-    this.#screen.look(look, rows)
-    // Taken for the first figures: an error of the connection before them stays in sight.
-    if (!this.#isTaken) this.#take()
-    this.#draw()
-  }
-
-  /** Shows a line below all others until the next look. */
-  say(note: string): void {
-    this.#note = note
-    this.#draw()
-  }
-
-  #take(): void {
-    this.#isTaken = true
-    process.stdout.write(takeScreen)
-    process.stdout.on('resize', this.#draw)
-    if (!process.stdin.isTTY) return
-    emitKeypressEvents(process.stdin)
-    process.stdin.setRawMode(true).on('keypress', this.#press).resume()
-  }
-
-  [Symbol.dispose](): void {
-    if (!this.#isTaken) return
-    process.stdout.off('resize', this.#draw)
-    if (process.stdin.isTTY) process.stdin.off('keypress', this.#press).setRawMode(false).pause()
-    process.stdout.write(giveBack)
-  }
 }

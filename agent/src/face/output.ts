@@ -1,7 +1,9 @@
-// What a command prints or watches besides events: tables, pages, completion scripts.
+// What a command prints or watches besides events: tables, screens, pages, completion scripts.
 
 export { type Field, outputFormats, rowsText, rowText } from '../cli/rows.ts'
 export { type CompletionCommand, completionScript, shells } from '../command-line/completion.ts'
+export { type Drawing, LiveScreen, type ScreenSize } from '../command-line/live-screen.ts'
+export { RowKeys, tableHelp } from '../command-line/row-keys.ts'
 export { prettyLog, type Screen, type Style, styled } from '../formats/pretty.ts'
 export { watchFiles } from '../topology/watch.ts'
 

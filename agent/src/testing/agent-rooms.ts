@@ -37,7 +37,7 @@ const rooms: readonly Readonly<Record<string, string>>[] = [
   { topology: 'components that run: start, fan-out, reload, stop' },
   { api: 'health, metrics, components and tap; watching never slows the agent' },
   { bundle: 'the agent with an operator: bundles, reports, elections' },
-  { 'command-line': 'what both programs read of a command line: flags, commands, completion, exit codes' },
+  { 'command-line': 'what the command lines of both programs share: flags, commands, completion, exit codes, screens' },
   { cli: 'the commands' },
   { face: 'the entry points of the package: everything that the operator imports' },
   { main: 'the process: arguments to a command' },

@@ -23,7 +23,7 @@ const rows = [
   row('a', { inPerSecond: 70, errorsPerSecond: 1 }),
   row('c', { lagSeconds: 3 }),
 ]
-const wide = { width: 120, height: 24, isColored: false }
+const wide = { columns: 120, rows: 24, color: false }
 
 function screen(): TopScreen {
   const made = new TopScreen()
@@ -106,7 +106,7 @@ describe('a screen of `top`', () => {
     press(on, 'return')
     expect(on.opened?.name).toBe('a')
     on.describe(on.opened as TopRow, Array.from({ length: 20 }, (_, at) => `line ${at}.`).join('\n'))
-    const low = { ...wide, height: 10 }
+    const low = { ...wide, rows: 10 }
     expect(on.text(low).split('\n').length).toBeLessThanOrEqual(10)
     expect(on.text(low)).toContain('15 more lines')
     expect(on.text(low)).toContain('line 0.')
@@ -123,7 +123,7 @@ describe('a screen of `top`', () => {
     const on = new TopScreen()
     on.look(Array.from({ length: 30 }, (_, at) => row(`p${String(at).padStart(2, '0')}`)))
     press(on, ...Array.from({ length: 12 }, () => 'down'))
-    expect(on.text({ ...wide, height: 8 })).toContain('> shop/p11')
+    expect(on.text({ ...wide, rows: 8 })).toContain('> shop/p11')
   })
 
   test.each(['q', 'escape'])('quits at %s', (key) => {
@@ -137,7 +137,7 @@ describe('a screen of `top`', () => {
   })
 
   test('fits a small terminal, and counts what it has no room for', () => {
-    const text = screen().text({ width: 30, height: 5, isColored: false })
+    const text = screen().text({ columns: 30, rows: 5, color: false })
     const lines = text.split('\n')
     expect(lines.length).toBeLessThanOrEqual(5)
     expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(30)
@@ -149,13 +149,13 @@ describe('a screen of `top`', () => {
     on.look([
       row('a-very-long-name-of-a-pipeline', { bufferedBytes: 39_845_888, bufferedEvents: 41_877, lagSeconds: 3 }),
     ])
-    const lines = on.text({ ...wide, width: 80 }).split('\n')
+    const lines = on.text({ ...wide, columns: 80 }).split('\n')
     expect(lines[0]).toMatch(/^PIPELINE\^ .* BUFFERED {2}LAG$/)
     expect(lines[1]).toMatch(/^shop\/a-very-\S*… .* 41877 {2}3 s$/)
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80)
     // The order is by a column that is shown.
     for (let presses = 0; presses < 7; presses++) press(on, 'right')
-    expect(on.text({ ...wide, width: 60 })).toContain('SIZEv')
+    expect(on.text({ ...wide, columns: 60 })).toContain('SIZEv')
   })
 
   test.each([
@@ -170,7 +170,7 @@ describe('a screen of `top`', () => {
   })
 
   test('has colours for errors, and none without colours', () => {
-    expect(screen().text({ ...wide, isColored: true })).toContain('\u001b[31mshop/a')
+    expect(screen().text({ ...wide, color: true })).toContain('\u001b[31mshop/a')
     expect(screen().text(wide)).not.toContain('\u001b')
   })
 

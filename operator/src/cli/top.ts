@@ -1,9 +1,9 @@
 // `penstock top [PIPELINE]`: what Pipelines do now, from the counters of their agents. On a terminal it is redrawn in place and
 // takes keys; else each look is printed below the one before.
 
-import { emitKeypressEvents, type Key } from 'node:readline'
 import { errorText, PenstockError } from '@penstock/agent/errors'
-import { type Flags, isRedrawn, type Sheet, sheetOf, takesColors } from '@penstock/agent/program'
+import { LiveScreen } from '@penstock/agent/output'
+import { type Flags, isRedrawn, type Sheet, sheetOf } from '@penstock/agent/program'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
 import { durationMs, helpOf, parseFlags } from './arguments.ts'
@@ -62,7 +62,7 @@ export async function run(argv: string[]): Promise<number> {
   using client = await OperatorClient.open(values, `get ${values.cluster ? 'clusterpipelines' : 'pipelines'}`)
   if (!values.cluster && !all) query.set('namespace', client.namespace)
   const isLive = isRedrawn(process.stdout) && !values.once && output === 'table'
-  using screen = isLive ? new LiveScreen(statusReader(values)) : undefined
+  using screen = isLive ? new LiveTable(statusReader(values)) : undefined
   const signal = screen === undefined ? stopped() : AbortSignal.any([stopped(), screen.quit])
   const until = performance.now() + patienceMs
   try {
@@ -106,76 +106,48 @@ function statusReader(flags: ClusterFlags): ReadStatus {
   }
 }
 
-/** Bytes, because the process prints no text with codes of a terminal other than colours. */
-const takeScreen = Buffer.from('\u001b[?1049h\u001b[?25l')
-const giveBack = Buffer.from('\u001b[?25h\u001b[?1049l')
-
-/** The terminal while `top` has it: the alternate screen, without a cursor, with each key as it is pressed. */
-class LiveScreen implements Disposable {
-  readonly #screen = new TopScreen()
-  readonly #quit = new AbortController()
+/** The terminal of `top`. Reads the status of the row that is shown whole, again at each key and each look. */
+class LiveTable implements Disposable {
+  readonly #drawing = new TopScreen()
+  readonly #screen = new LiveScreen({
+    text: (size) => this.#drawing.text(size),
+    press: (text, key) => {
+      const quits = this.#drawing.press(text, key)
+      this.#read()
+      return quits
+    },
+  })
   readonly #status: ReadStatus
   #isReading = false
-  readonly #draw = () => {
-    // A terminal that does not know its size gives 0.
-    const width = process.stdout.columns || 80
-    const height = process.stdout.rows || 24
-    const text = this.#screen.text({ width, height, isColored: takesColors(process.stdout) })
-    process.stdout.write(`\u001b[H\u001b[2J${text}\n`)
-  }
-  readonly #press = (text: string | undefined, key: Key) => {
-    if (this.#screen.press(text, key)) this.#quit.abort()
-    else {
-      this.#draw()
-      this.#read()
-    }
-  }
-
-  #isTaken = false
 
   constructor(status: ReadStatus) {
     this.#status = status
   }
 
-  /** Reads the status of the row that is shown whole, again with each look. */
   #read(): void {
-    const row = this.#screen.opened
+    const row = this.#drawing.opened
     if (row === undefined || this.#isReading) return
     this.#isReading = true
     void this.#status(row, sheetOf(process.stdout)).then((text) => {
       this.#isReading = false
-      if (this.#quit.signal.aborted) return
-      this.#screen.describe(row, text)
-      this.#draw()
+      if (this.quit.aborted) return
+      this.#drawing.describe(row, text)
+      this.#screen.draw()
     })
-  }
-
-  /** Takes the terminal for the first figures: errors of the connection before them stay in sight. */
-  #take(): void {
-    this.#isTaken = true
-    process.stdout.write(takeScreen)
-    process.stdout.on('resize', this.#draw)
-    if (!process.stdin.isTTY) return
-    emitKeypressEvents(process.stdin)
-    process.stdin.setRawMode(true).on('keypress', this.#press).resume()
   }
 
   /** Aborted when the person quits by a key. */
   get quit(): AbortSignal {
-    return this.#quit.signal
+    return this.#screen.quit
   }
 
   look({ pipelines }: TopLine): void {
-    this.#screen.look(pipelines)
-    if (!this.#isTaken) this.#take()
-    this.#draw()
+    this.#drawing.look(pipelines)
+    this.#screen.draw()
     this.#read()
   }
 
   [Symbol.dispose](): void {
-    if (!this.#isTaken) return
-    process.stdout.off('resize', this.#draw)
-    if (process.stdin.isTTY) process.stdin.off('keypress', this.#press).setRawMode(false).pause()
-    process.stdout.write(giveBack)
+    this.#screen[Symbol.dispose]()
   }
 }

@@ -1,0 +1,145 @@
+// The effect of keys on a table of rows that change: sort, filter, choose a row, open and scroll it, pause and quit.
+
+import type { Key } from 'node:readline'
+
+export interface RowKeysOptions<Row> {
+  /** A row stays chosen while its key is the same. */
+  keyOf(row: Row): string
+  /** The text that a filter searches. */
+  nameOf(row: Row): string
+  /** The orders that the keys left and right choose from; undefined keeps the order of the rows. */
+  readonly orders: readonly (((a: Row, b: Row) => number) | undefined)[]
+}
+
+export const tableHelp = 'Enter: details  left/right: sort  r: reverse  /: filter  p: pause  q: quit'
+
+export class RowKeys<Row> {
+  readonly #options: RowKeysOptions<Row>
+  #rows: readonly Row[] = []
+  #order = 0
+  #isReversed = false
+  #isPaused = false
+  #isTyping = false
+  #filter = ''
+  #chosen: string | undefined
+  #isOpen = false
+  #scrolled = 0
+
+  constructor(options: RowKeysOptions<Row>) {
+    this.#options = options
+  }
+
+  /** Takes the newest rows; a paused table keeps those that it shows. */
+  look(rows: readonly Row[]): void {
+    if (!this.#isPaused) this.#rows = rows
+  }
+
+  /** Number of rows, with those that the filter hides. */
+  get count(): number {
+    return this.#rows.length
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  /** Index of the current order. */
+  get order(): number {
+    return this.#order
+  }
+
+  get isReversed(): boolean {
+    return this.#isReversed
+  }
+
+  /** Whether the chosen row is shown whole. */
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
+  get chosenKey(): string | undefined {
+    return this.#chosen
+  }
+
+  /** The chosen row, unless it is gone. */
+  get chosenRow(): Row | undefined {
+    return this.#rows.find((row) => this.#options.keyOf(row) === this.#chosen)
+  }
+
+  /** The filter as the last line shows it; empty without one. */
+  get filterText(): string {
+    if (!this.#isTyping && this.#filter === '') return ''
+    return `filter: ${this.#filter}${this.#isTyping ? '_' : ''}`
+  }
+
+  /** The rows that the filter leaves, in the current order. */
+  get shown(): readonly Row[] {
+    const { nameOf, orders } = this.#options
+    const filtered = this.#rows.filter((row) => nameOf(row).includes(this.#filter))
+    const compare = orders[this.#order]
+    const sorted = compare === undefined ? filtered : filtered.toSorted(compare)
+    return this.#isReversed ? sorted.toReversed() : sorted
+  }
+
+  /** Index of the chosen row among those shown, or -1. */
+  get chosenIndex(): number {
+    return this.shown.findIndex((row) => this.#options.keyOf(row) === this.#chosen)
+  }
+
+  /** The part of the opened row's `lines` that `room` lines show, from where the person has scrolled to. */
+  scrolled(lines: readonly string[], room: number): readonly string[] {
+    this.#scrolled = Math.min(this.#scrolled, Math.max(0, lines.length - room))
+    return lines.slice(this.#scrolled, this.#scrolled + room)
+  }
+
+  /** Applies a key; true if the person wants to quit. */
+  press(text: string | undefined, { name, ctrl = false }: Key): boolean {
+    if (ctrl) return name === 'c' || name === 'd'
+    if (this.#isTyping) {
+      this.#type(text, name)
+      return false
+    }
+    if (name === 'q') return true
+    if (name === 'p' || name === 'space') this.#isPaused = !this.#isPaused
+    if (this.#isOpen) {
+      if (name === 'escape' || name === 'left') this.#isOpen = false
+      else if (name === 'up') this.#scrolled = Math.max(0, this.#scrolled - 1)
+      else if (name === 'down') this.#scrolled++
+      return false
+    }
+    if (name === 'escape') return true
+    if (name === 'right' || name === 'left') this.#sort(name === 'right' ? 1 : -1)
+    if (name === 'r') this.#isReversed = !this.#isReversed
+    if (name === 'up' || name === 'down') this.#choose(name === 'down' ? 1 : -1)
+    if (name === 'return' || name === 'enter') this.#open()
+    if (text === '/') this.#isTyping = true
+    return false
+  }
+
+  #sort(by: number): void {
+    const { length } = this.#options.orders
+    this.#order = (this.#order + by + length) % length
+  }
+
+  #choose(by: number): void {
+    const rows = this.shown
+    const row = rows[Math.min(rows.length - 1, Math.max(0, this.chosenIndex + by))]
+    this.#chosen = row === undefined ? undefined : this.#options.keyOf(row)
+  }
+
+  /** Opens the chosen row, or the first if none is chosen. */
+  #open(): void {
+    if (this.chosenIndex < 0) this.#choose(1)
+    this.#isOpen = this.chosenIndex >= 0
+    this.#scrolled = 0
+  }
+
+  #type(text: string | undefined, name: string | undefined): void {
+    if (name === 'return' || name === 'enter') this.#isTyping = false
+    else if (name === 'escape') {
+      this.#isTyping = false
+      this.#filter = ''
+    } else if (name === 'backspace') this.#filter = this.#filter.slice(0, -1)
+    else if (text !== undefined && /^[\w./-]$/.test(text)) this.#filter += text
+  }
+}
