@@ -135,7 +135,7 @@ function judged(test: Case): Verdict {
           described(compiled.program.metadataAfter(metadata).value),
           described({ ...compiled.program.metadataAfter(metadata).secrets }),
         ]
-    if (isFailure(result) && result.message.startsWith('the program could not go on')) {
+    if (isFailure(result) && result.sort === 'exception') {
       return { compiled: true, problem: { what: 'exception', text: `event: ${before}\n  ${result.message}` }, failed }
     }
     if (isFailure(result)) failed++
