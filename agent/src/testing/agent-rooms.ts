@@ -1,10 +1,10 @@
 // The rooms of the agent, from the top floor down: `agent/src/rooms.test.ts` holds every import against them, and
 // `agent/ARCHITECTURE.md` shows them.
 
-import { type Floors, floorsText, tableOf } from './rooms.ts'
+import { type DescribedFloors, floorsOf, roomsText, tableOf } from './rooms.ts'
 
 /** By floor, what each room holds. A room imports from the floors above its own. */
-const rooms: readonly Readonly<Record<string, string>>[] = [
+const rooms: DescribedFloors = [
   {
     event: 'log and metric events, batches and finalizers; an event has one owner',
     timing: 'backoff and token buckets',
@@ -43,24 +43,13 @@ const rooms: readonly Readonly<Record<string, string>>[] = [
   { main: 'the process: arguments to a command' },
 ]
 
-const floors: Floors = rooms.map((floor) => Object.keys(floor))
-
 /** Single files that every room may import. */
 const seenByAll = ['errors', 'clock', 'bounded-map', 'data-dir', 'given-file', 'printable', 'terminal', 'version']
 
-export const agentTable = tableOf(floors, seenByAll)
+export const agentTable = tableOf(floorsOf(rooms), seenByAll)
 
 /** For the ARCHITECTURE page. */
 export function roomsPage(): string {
-  const rows = rooms.flatMap((floor) => Object.entries(floor).map(([room, holds]) => `| \`${room}\` | ${holds} |`))
   const files = seenByAll.map((name) => `\`${name}.ts\``).join(', ')
-  return [
-    floorsText(floors),
-    '',
-    '| Room | Content |',
-    '|---|---|',
-    ...rows,
-    '',
-    `Every room may import ${files}.`,
-  ].join('\n')
+  return roomsText(rooms, `Every room may import ${files}.`)
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempDisposableSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { floorsText, importViolations, tableOf, withDerived } from './rooms.ts'
+import { importViolations, roomsText, tableOf, withDerived } from './rooms.ts'
 
 const floors = [['ground'], ['left', 'right'], ['roof']]
 
@@ -66,9 +66,11 @@ test.each([
 
 test('a page gets the list of rooms between its comments and keeps the rest', () => {
   const page = 'Before.\n<!-- rooms: written by npm run generate -->\nold\n<!-- end of rooms -->\nAfter.\n'
-  const written =
-    'Before.\n<!-- rooms: written by npm run generate -->\n\n`ground` · `left`, `right` · `roof`\n\n<!-- end of rooms -->\nAfter.\n'
-  expect(withDerived(page, 'rooms', floorsText(floors))).toBe(written)
-  expect(withDerived(written, 'rooms', floorsText(floors))).toBe(written)
-  expect(() => withDerived('Nothing.', 'rooms', floorsText(floors))).toThrow('The page has no')
+  const text = roomsText([{ ground: 'stone' }, { left: 'wood', right: 'glass' }], 'Every room has a door.')
+  const derived =
+    '`ground` · `left`, `right`\n\n| Room | Content |\n|---|---|\n| `ground` | stone |\n| `left` | wood |\n| `right` | glass |\n\nEvery room has a door.'
+  const written = `Before.\n<!-- rooms: written by npm run generate -->\n\n${derived}\n\n<!-- end of rooms -->\nAfter.\n`
+  expect(withDerived(page, 'rooms', text)).toBe(written)
+  expect(withDerived(written, 'rooms', text)).toBe(written)
+  expect(() => withDerived('Nothing.', 'rooms', text)).toThrow('The page has no')
 })

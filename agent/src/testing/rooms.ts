@@ -86,7 +86,14 @@ export function withDerived(page: string, part: string, text: string): string {
   return `${page.slice(0, from + start.length)}\n\n${text.trim()}\n\n${page.slice(to)}`
 }
 
-/** The floors as one line of Markdown. */
-export function floorsText(floors: Floors): string {
-  return floors.map((floor) => floor.map((room) => `\`${room}\``).join(', ')).join(' · ')
+/** By floor, from the top down, the rooms with their content. */
+export type DescribedFloors = readonly Readonly<Record<string, string>>[]
+
+export const floorsOf = (described: DescribedFloors): Floors => described.map((floor) => Object.keys(floor))
+
+/** The list of rooms for an ARCHITECTURE page, with a last paragraph. */
+export function roomsText(described: DescribedFloors, last: string): string {
+  const line = floorsOf(described).map((floor) => floor.map((room) => `\`${room}\``).join(', '))
+  const rows = described.flatMap((floor) => Object.entries(floor).map(([room, holds]) => `| \`${room}\` | ${holds} |`))
+  return [line.join(' · '), '', '| Room | Content |', '|---|---|', ...rows, '', last].join('\n')
 }

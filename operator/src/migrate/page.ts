@@ -1,13 +1,22 @@
 // Tables of the guide: what each plugin and option of another agent becomes. They are made of the mappings, so they list what these do.
 
+/** An option whose work the agent does in its own way, but for some values. */
+export interface Exception {
+  readonly how: string
+  /** For these values a gap is reported. */
+  readonly unless: RegExp
+  readonly reason: string
+  readonly nearest: string
+}
+
 /** A mapping as far as the guide shows it. */
 export interface Described {
   readonly name: string
   readonly becomes: string
   /** Options with what becomes of each. */
   readonly options: Readonly<Record<string, string>>
-  /** Options whose work is done in another way, and how. */
-  readonly itself?: Readonly<Record<string, string | { readonly how: string }>>
+  /** Options whose work the agent does in its own way, and how. */
+  readonly itself?: Readonly<Record<string, string | Exception>>
 }
 
 /** A plugin without a counterpart. */

@@ -1,10 +1,10 @@
 // The rooms of the operator, from the top floor down: `operator/src/rooms.test.ts` holds every import against them, and
 // `operator/ARCHITECTURE.md` shows them.
 
-import { type Floors, floorsText, tableOf } from '@penstock/agent/testing/rooms'
+import { type DescribedFloors, floorsOf, roomsText, tableOf } from '@penstock/agent/testing/rooms'
 
 /** By floor, what each room holds. A room imports from the floors above its own. */
-const rooms: readonly Readonly<Record<string, string>>[] = [
+const rooms: DescribedFloors = [
   { api: 'the kinds of resources: schema, types, CRDs, and what their fields mean' },
   {
     compile: 'one Pipeline to an artifact, or to problems; pure, in processes with limits',
@@ -23,9 +23,7 @@ const rooms: readonly Readonly<Record<string, string>>[] = [
   { main: 'the process: arguments to a command' },
 ]
 
-const floors: Floors = rooms.map((floor) => Object.keys(floor))
-
-export const operatorTable = tableOf(floors)
+export const operatorTable = tableOf(floorsOf(rooms))
 
 /** The only rooms that import a package, where it matters which: what is large, or reaches the cluster. */
 export const packageRooms = {
@@ -40,15 +38,6 @@ export const packageRooms = {
 
 /** For the ARCHITECTURE page. */
 export function roomsPage(): string {
-  const rows = rooms.flatMap((floor) => Object.entries(floor).map(([room, holds]) => `| \`${room}\` | ${holds} |`))
   const packages = Object.entries(packageRooms).map(([name, [room]]) => `\`${name}\` (\`${room}\`)`)
-  return [
-    floorsText(floors),
-    '',
-    '| Room | Content |',
-    '|---|---|',
-    ...rows,
-    '',
-    `Packages that only one room imports: ${packages.join(', ')}.`,
-  ].join('\n')
+  return roomsText(rooms, `Packages that only one room imports: ${packages.join(', ')}.`)
 }

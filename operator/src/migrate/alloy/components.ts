@@ -1,9 +1,8 @@
 // The components of Alloy that are converted, with what becomes of each and of its options; and those without a counterpart.
 
-import type { Exception } from '../loki/context.ts'
 import { type PushNames, pushItself, pushOptions } from '../loki/push.ts'
 import { ruleOptions } from '../loki/relabel.ts'
-import type { Described, Refusal } from '../page.ts'
+import type { Described, Exception, Refusal } from '../page.ts'
 
 export interface ComponentMapping extends Described {
   readonly itself?: Readonly<Record<string, string | Exception>>

@@ -2,26 +2,12 @@
 // table and the report of options without a counterpart are derived from it.
 
 import type { Component, Gap, Step } from '../draft.ts'
+import type { Described } from '../page.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
 
-export interface Plugin<Result> {
-  readonly name: string
-  /** For the guide: what it becomes. */
-  readonly becomes: string
-  /** Options that the mapping reads, with what becomes of each. Of options that stand neither here nor in `itself` a gap is reported. */
-  readonly options: Readonly<Record<string, string>>
-  /** Options whose work the agent does in its own way, and how. */
-  readonly itself?: Readonly<Record<string, string | Exception>>
+/** A plugin. An option that is named neither in `options` nor in `itself` is reported as a gap. */
+export interface Plugin<Result> extends Described {
   readonly build: (section: Section, context: Context) => Result
-}
-
-/** An option whose work the agent does in its own way, but for some values. */
-export interface Exception {
-  readonly how: string
-  /** For these values a gap is reported. */
-  readonly unless: RegExp
-  readonly reason: string
-  readonly nearest: string
 }
 
 export interface SourcePart {

@@ -6,17 +6,7 @@ import type { Described, Refusal } from '../page.ts'
 import { flagOf, isMap, type Place, type Tree, textOf, textsOf } from './tree.ts'
 
 export interface Mapping<Arguments extends readonly unknown[], Result> extends Described {
-  readonly itself?: Readonly<Record<string, string | Exception>>
   readonly build: (part: Part, ...rest: Arguments) => Result
-}
-
-/** An option whose work the agent does in its own way, but for some values. */
-export interface Exception {
-  readonly how: string
-  /** For these values a gap is reported. */
-  readonly unless: RegExp
-  readonly reason: string
-  readonly nearest: string
 }
 
 /** A part of the old configuration: its name and its options. */

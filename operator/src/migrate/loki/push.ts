@@ -2,7 +2,8 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Component } from '../draft.ts'
-import { type Exception, option, type Part, type Report, textIn } from './context.ts'
+import type { Exception } from '../page.ts'
+import { option, type Part, type Report, textIn } from './context.ts'
 import { label, secretText, textExpression, unknownVariables } from './fields.ts'
 import { below, bytesOf, flagOf, millisecondsOf, pairsOf, type Tree, textOf } from './tree.ts'
 

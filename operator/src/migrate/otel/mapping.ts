@@ -3,7 +3,7 @@
 
 import { isTable } from '@penstock/agent/schema'
 import type { Component, Gap, Step } from '../draft.ts'
-import type { Refusal } from '../page.ts'
+import type { Described, Refusal } from '../page.ts'
 
 export interface Place {
   readonly file: string
@@ -13,28 +13,12 @@ export interface Place {
 
 export type Path = readonly (string | number)[]
 
-export interface Mapping<Result> {
-  /** The type without underscores, as `filelog` and `file_log` are one. */
-  readonly name: string
-  /** For the guide: what it becomes. */
-  readonly becomes: string
-  /**
-   * Options that the mapping reads, with what becomes of each; a name with dots is an option of a group, and stands for all that is below
-   * it. Of options that stand neither here nor in `itself` a gap is reported.
-   */
-  readonly options: Readonly<Record<string, string>>
-  /** Options whose work the agent does in its own way, and how. */
-  readonly itself?: Readonly<Record<string, string | Exception>>
+/**
+ * A component. Its name is the type without underscores, because `filelog` and `file_log` are one. An option's name may contain dots: it
+ * then includes every option below. An option that is named neither in `options` nor in `itself` is reported as a gap.
+ */
+export interface Mapping<Result> extends Described {
   readonly build: (part: Part, context: Context) => Result
-}
-
-/** An option whose work the agent does in its own way, but for some values. */
-export interface Exception {
-  readonly how: string
-  /** For these values a gap is reported. */
-  readonly unless: RegExp
-  readonly reason: string
-  readonly nearest: string
 }
 
 export interface SourcePart {

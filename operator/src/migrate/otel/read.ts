@@ -1,19 +1,11 @@
 // Where a configuration of the collector may stand: a file of its own, `config` among the values of its Helm chart, a ConfigMap, or a
 // custom resource of its operator, as text or as an object. Several files are one configuration: later ones are laid over earlier ones.
 
-import { parseText, positionAt, type Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
+import { type Root, type Table, type TableDocument, tableDocuments } from '../documents.ts'
 import type { Gap, NamedText } from '../draft.ts'
 import type { Path, Place } from './mapping.ts'
 import { withPresets } from './presets.ts'
-
-type Table = Readonly<Record<string, unknown>>
-
-interface Root {
-  readonly file: string
-  readonly config: Table
-  lineOf(path: Path): number
-}
 
 const sections = ['receivers', 'processors', 'exporters', 'connectors', 'extensions', 'service']
 
@@ -89,59 +81,35 @@ function mergeTables(under: Table, over: Table): Table {
   return merged
 }
 
-/** @param above lines of the file before the text */
-function rootsOf({ file, text }: NamedText, above: number, gaps: Gap[]): Root[] {
-  const roots: Root[] = []
-  let line = above
-  for (const part of text.split(/^(?=---(?:\s|$))/m)) {
-    roots.push(...documentRoots({ file, text: part.replace(/^---[^\n]*/, '') }, line, gaps))
-    line += part.split('\n').length - 1
-  }
-  return roots
+/** @param above number of lines of the file before the text */
+function rootsOf(given: NamedText, above: number, gaps: Gap[]): readonly Root[] {
+  // Most of what follows the first mistake follows from it.
+  return tableDocuments(given, { format: 'yaml', above, gaps, maxProblems: 1 }).flatMap(rootsIn)
 }
 
-function documentRoots({ file, text }: NamedText, above: number, gaps: Gap[]): Root[] {
-  const parsed = parseText(text, 'yaml')
-  if (!parsed.ok) {
-    // Most of what follows the first mistake follows from it.
-    for (const { offset, message } of parsed.problems.slice(0, 1)) {
-      const line = above + positionAt(text, offset).line
-      gaps.push({ file, line, subject: file, reason: message, nearest: 'Correct the file.' })
-    }
-    return []
+function rootsIn({ file, value, lineOf, below, inside }: TableDocument): readonly Root[] {
+  const nested = (path: Path, inner: string) => {
+    const { text, above } = inside(path, inner)
+    return rootsOf({ file, text }, above, [])
   }
-  const { document } = parsed
-  if (!isTable(document.value)) return []
-  const lineOf = (path: Segments) => above + positionAt(text, document.locate(path).key).line
-  const below = (path: Segments, config: Table): Root => ({
-    file,
-    config,
-    lineOf: (inner) => lineOf([...path, ...inner]),
-  })
-  /** The configuration as text in a block of its own. */
-  const inside = (path: Segments, inner: string): Root[] => {
-    const { block } = document.locate(path)
-    const start = block === undefined ? lineOf(path) - 1 : above + positionAt(text, block.offset).line - 1
-    return rootsOf({ file: `${file}.yaml`, text: inner }, start, []).map((root) => ({ ...root, file }))
-  }
-  const { kind, spec, data, config, presets } = document.value
+  const { kind, spec, data, config, presets } = value
   if (kind === 'OpenTelemetryCollector' && isTable(spec)) {
-    if (typeof spec['config'] === 'string') return inside(['spec', 'config'], spec['config'])
+    if (typeof spec['config'] === 'string') return nested(['spec', 'config'], spec['config'])
     return isConfig(spec['config']) ? [below(['spec', 'config'], spec['config'])] : []
   }
   if (kind === 'ConfigMap' && isTable(data)) {
     return Object.entries(data).flatMap(([name, inner]) =>
-      typeof inner === 'string' ? inside(['data', name], inner) : [],
+      typeof inner === 'string' ? nested(['data', name], inner) : [],
     )
   }
   if (kind !== undefined) return []
-  if (isConfig(document.value)) return [below([], document.value)]
+  if (isConfig(value)) return [below([], value)]
   if (!isConfig(config) && !(isTable(presets) && config === undefined)) return []
   const own = isConfig(config) ? config : {}
   const values = below(['config'], own)
-  const made = withPresets(document.value, own)
+  const made = withPresets(value, own)
   if (made === undefined) return [values]
-  // Whatever the chart adds stands where its presets are switched on.
+  // The chart adds parts where its presets are switched on.
   const lineIn = (path: Path) => (has(own, path) ? values.lineOf(path) : lineOf(['presets']))
   return [{ file, config: made, lineOf: lineIn }]
 }

@@ -3,13 +3,14 @@
 
 import type { Draft, Included, NamedText } from '../draft.ts'
 import { Chain, type Joined, joinedBy, partsOf } from '../loki/chain.ts'
-import { type Exception, type Part, Report } from '../loki/context.ts'
+import { type Part, Report } from '../loki/context.ts'
 import { asksForNode, unknownVariables } from '../loki/fields.ts'
 import { givenSelectors } from '../loki/pods.ts'
 import { type PushNames, pushItself, pushOf, pushOptions } from '../loki/push.ts'
 import { type Rule, ruleOf } from '../loki/relabel.ts'
 import { addFiles, addLabels, addPods, isPodPath, pathOf, type SourceLimits, SourceSet } from '../loki/sources.ts'
 import { below, bytesOf, flagOf, itemsOf, type Place, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import type { Exception } from '../page.ts'
 import { refusedInputs } from './jobs.ts'
 import { rootsOf } from './read.ts'
 

@@ -14,10 +14,11 @@ import {
   valueAt,
 } from '@penstock/agent/config'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
+import type { Table } from '../documents.ts'
 import type { Draft, Gap, Included, Kind, NamedText, Selector } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
-import { type Root, readRoots, type Table, withScopes } from './read.ts'
+import { type Root, readRoots, withScopes } from './read.ts'
 import { refusedSinks, refusedSources, refusedTransforms, settings } from './refusals.ts'
 import { merged, removeAt } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'

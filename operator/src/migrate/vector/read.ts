@@ -1,20 +1,15 @@
 // Where a configuration of Vector may stand: a file of its own in TOML, YAML or JSON, `customConfig` among the values of its Helm chart, a
 // ConfigMap, or a custom resource of an operator for it.
 
-import { formatOf, parseText, positionAt, type Segments } from '@penstock/agent/config'
+import { formatOf, type Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
+import { type Root as FoundRoot, type Table, type TableDocument, tableDocuments } from '../documents.ts'
 import type { Gap, NamedText } from '../draft.ts'
 
-export type Table = Readonly<Record<string, unknown>>
-
 /** One configuration with its places. */
-export interface Root {
-  readonly file: string
-  readonly config: Table
-  /** The resource of an operator for Vector that it stands in. */
+export interface Root extends FoundRoot {
+  /** The resource of the operator for Vector that holds it. */
   readonly resource?: Resource
-  /** The line of what stands at a path, from 1; where nothing stands, that of its nearest parent. */
-  lineOf(path: Segments): number
 }
 
 export interface Resource {
@@ -49,42 +44,15 @@ export function readRoots(given: NamedText, gaps: Gap[]): readonly Root[] {
   return roots
 }
 
-/** @param above lines of the file before the text */
-function rootsOf({ file, text }: NamedText, above: number, gaps: Gap[]): Root[] {
-  const format = formatOf(file)
-  if (format !== 'yaml') return documentRoots({ file, text }, format, above, gaps)
-  const roots: Root[] = []
-  let line = above
-  for (const part of text.split(/^(?=---(?:\s|$))/m)) {
-    roots.push(...documentRoots({ file, text: part.replace(/^---[^\n]*/, '') }, format, line, gaps))
-    line += part.split('\n').length - 1
-  }
-  return roots
+/** @param above number of lines of the file before the text */
+function rootsOf(given: NamedText, above: number, gaps: Gap[]): readonly Root[] {
+  return tableDocuments(given, { format: formatOf(given.file), above, gaps, maxProblems: 5 }).flatMap((document) =>
+    rootsIn(document, gaps),
+  )
 }
 
-function documentRoots(
-  { file, text }: NamedText,
-  format: ReturnType<typeof formatOf>,
-  above: number,
-  gaps: Gap[],
-): Root[] {
-  const parsed = parseText(text, format)
-  if (!parsed.ok) {
-    for (const { offset, message } of parsed.problems.slice(0, 5)) {
-      const line = above + positionAt(text, offset).line
-      gaps.push({ file, line, subject: file, reason: message, nearest: 'Correct the file.' })
-    }
-    return []
-  }
-  const { document } = parsed
-  if (!isTable(document.value)) return []
-  const lineOf = (path: Segments) => above + positionAt(text, document.locate(path).key).line
-  const below = (path: Segments, config: Table): Root => ({
-    file,
-    config,
-    lineOf: (inner) => lineOf([...path, ...inner]),
-  })
-  const { kind, spec, data, customConfig, metadata, apiVersion, role } = document.value
+function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Gap[]): readonly Root[] {
+  const { kind, spec, data, customConfig, metadata, apiVersion, role } = value
   const isOfOperator = typeof apiVersion === 'string' && apiVersion.startsWith('observability.kaasops.io/')
   if (isOfOperator && typeof kind === 'string' && ofAgents.has(kind)) {
     gaps.push({
@@ -112,12 +80,11 @@ function documentRoots(
   if (kind === 'ConfigMap' && isTable(data)) {
     return Object.entries(data).flatMap(([name, inner]) => {
       if (typeof inner !== 'string') return []
-      const { block } = document.locate(['data', name])
-      const start = block === undefined ? lineOf(['data', name]) - 1 : above + positionAt(text, block.offset).line - 1
-      return rootsOf({ file: name, text: inner }, start, []).map((root) => ({ ...root, file }))
+      const { text, above } = inside(['data', name], inner)
+      return rootsOf({ file: name, text }, above, []).map((root) => ({ ...root, file }))
     })
   }
-  return isConfig(document.value) ? [below([], document.value)] : []
+  return isConfig(value) ? [below([], value)] : []
 }
 
 function resourceOf(kind: string, metadata: unknown): Resource {

@@ -2,7 +2,7 @@
 
 import type { Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
-import type { Table } from './read.ts'
+import type { Table } from '../documents.ts'
 
 /** Options of two tables, level by level; those of the second count. */
 export function merged(first: Table, second: Table): Record<string, unknown> {

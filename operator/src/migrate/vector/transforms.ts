@@ -2,8 +2,8 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
+import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
-import type { Table } from './read.ts'
 
 /** A transform that becomes steps; its outputs by name, `` being that of the transform itself. */
 export interface Rewritten {

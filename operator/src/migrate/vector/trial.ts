@@ -2,10 +2,11 @@
 
 import { PenstockError } from '@penstock/agent/errors'
 import { isTable } from '@penstock/agent/schema'
+import type { Table } from '../documents.ts'
 import { nameLike } from '../draft.ts'
 import { type Sample, sinkNamed, type Trial, type TrialRequest } from '../trial.ts'
 import { podFields } from './convert.ts'
-import { readRoots, type Table } from './read.ts'
+import { readRoots } from './read.ts'
 
 /** Settings that transforms use; all others are of sources, sinks or the process. */
 const kept = ['enrichment_tables', 'schema', 'timezone', 'log_schema']
