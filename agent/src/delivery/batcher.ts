@@ -24,7 +24,7 @@ export interface BatchLimits {
 export interface RequestWriter {
   /** The partition of an event; undefined if the event cannot be sent, which the writer has counted. Left out: one for all. */
   partition?: ((event: AnyEvent) => string | undefined) | undefined
-  /** Called when a request is opened, to write what comes before the first event. */
+  /** Called when a request is opened, to write the part before the first event. */
   begin?: ((request: OpenRequest) => void) | undefined
   /**
    * Appends events `[from, to)` to the request and marks each. Events that cannot be encoded leave nothing behind; the writer
@@ -53,8 +53,8 @@ const maxOpenBytes = 64 << 20
 const roomFor = (bytes: number, events: number): number => 2 * bytes + 256 * events
 
 /**
- * Text of templates and options goes with each event, and no size of an event knows of it: a request also ends when its body is so many
- * times `maxBytes`, or so large where there is no limit in bytes.
+ * Templates and options can add text to each event, which the size of the event does not include. So a request also ends when its body
+ * reaches this multiple of `maxBytes`, or this size if there is no limit in bytes.
  */
 const bodyFactor = 4
 const minBodyLimit = 4 << 20
@@ -103,8 +103,8 @@ export class Batcher {
   }
 
   /**
-   * Takes events of a batch from `from` on, until all are taken or `pause` says so after a request was closed; gives how many
-   * of the batch are taken. The caller has given the batch one share for each event.
+   * Takes events of a batch from `from` on, until it has taken all or `pause` returns true after a request was closed. Returns how many
+   * events it has taken. The batch must have one share for each event.
    */
   add(batch: Batch, from: number, pause: () => boolean): number {
     const { finalizer } = batch

@@ -10,7 +10,7 @@ import { type Call, Delivery } from './delivery.ts'
 import { RateLimit } from './rate-limit.ts'
 import type { Codec } from './request.ts'
 
-/** A codec whose compression, which makes capital letters, ends when the test says so, in the order that it chooses. */
+/** A codec that compresses by making capital letters, and ends when the test says so, in the test's order. */
 function slowCodec() {
   const running: { readonly letters: string; end(error?: Error): void }[] = []
   const upper = (body: Buffer) => Buffer.from(body.toString().toUpperCase())
@@ -102,7 +102,7 @@ test('a body goes back to the pool only when it is compressed, also if the time 
   expect(events.counts.get('component_discarded_events_total intentional=false')).toBe(4)
   const after = [pool.take(), pool.take()]
   expect(after).not.toContain(other)
-  // They held the letters until then: nobody wrote over what the other thread read.
+  // They held the letters until then: nothing overwrote the bytes that the other thread read.
   expect(after.map((body) => body.buffer.toString('utf8', 0, 2)).sort()).toEqual(['ab', 'cd'])
 })
 

@@ -246,7 +246,7 @@ test('an endpoint that fails five times is left alone, then probed by one reques
     (attempt) => (attempt.outcome === 'delivered' ? 'healthy' : 'unhealthy'),
     (count) => active.push(count),
     clock,
-    () => 0.99, // always the last of those that are ready, which is the bad one as long as it is
+    () => 0.99, // always the last of those that are ready: the bad one while it is ready
   )
   const signal = new AbortController().signal
   for (let index = 0; index < 7; index++) await endpoints.call(fakeRequest(), signal)

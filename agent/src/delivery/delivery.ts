@@ -46,7 +46,7 @@ export interface DeliveryOptions {
   readonly rateLimit: RateLimit
   readonly concurrency: ConcurrencyLimit
   readonly retry: RetryOptions
-  /** Milliseconds for which requests whose credentials are refused are tried again. */
+  /** For this many milliseconds, requests are retried whose credentials the destination refuses. */
   readonly authGraceMs?: number | undefined
   /** Largest body before compression; larger requests are halved before they are sent. */
   readonly maxBodyBytes?: number | undefined

@@ -1,6 +1,5 @@
-// Several addresses of one destination. Each attempt goes to the less busy of two that are picked at random among those that
-// are healthy and have room. An endpoint that fails five times in a row is left alone for a while, longer each time; then one
-// request probes it.
+// Several addresses of one destination. Each attempt picks two healthy endpoints with room at random, and uses the less busy one. An
+// endpoint that fails five times in a row rests for a while, longer each time; then one request probes it.
 
 import { type Clock, pause } from '../clock.ts'
 import type { ConcurrencyLimit } from './concurrency.ts'

@@ -16,7 +16,7 @@ export class OpenRequest {
   starts: Uint32Array
   ends: Uint32Array
   readonly owners: Owners
-  /** What the sink keeps beside the bytes, for its `finish`. */
+  /** State of the sink beside the bytes, for its `finish`. */
   state: unknown
   /** Bytes that `finish` will add to those of the body. */
   bytesToCome = 0

@@ -28,8 +28,8 @@ export class Backoff {
   }
 
   /**
-   * Milliseconds until the next attempt; undefined when no attempt is left.
-   * @param atLeast what the destination asked for (`Retry-After`); held, but not beyond the longest wait
+   * Milliseconds until the next attempt; undefined if no attempt is left.
+   * @param atLeast the wait that the destination requested (`Retry-After`), capped at the longest wait
    */
   next(atLeast = 0): number | undefined {
     const { attempts, maxMs, jitter } = this.#options

@@ -1,6 +1,6 @@
-// What a program does, where that is known without a run for each event: it parses the message, changes fields of the root in ways that do
-// not depend on the event, and computes others from a few fields. Unrelated statements are kept apart, so
-// that each depends on as few fields as possible.
+// The effects of a program, as far as they are known without running it for each event. It parses the message, changes fields of the
+// root independently of the event, and computes others from a few fields. Unrelated statements are kept apart, so each depends on as
+// few fields as possible.
 
 import type { ByteEdit, ByteParsing } from '../bytes/form.ts'
 import type { Value } from '../event/value.ts'
@@ -145,7 +145,7 @@ class Edits {
   readonly edits = new Map<string, ByteEdit>()
   readonly #variables = new Map<Slot, ByteEdit>()
 
-  /** Takes one more statement; false if it does not know what becomes of the event. */
+  /** Takes one more statement; false if its effect on the event is unknown. */
   take(statement: Typed): boolean {
     if (statement.op === 'del') return this.#removed(statement) !== undefined
     if (statement.op !== 'assign') return false
@@ -179,7 +179,7 @@ class Edits {
     return value
   }
 
-  /** What a field is now; null if there is none. */
+  /** The current value of a field; null if it has none. */
   #fieldOf(typed: Typed): ByteEdit | undefined {
     const name = fieldOf(typed)
     if (name === undefined || !isPlainKey(name)) return undefined

@@ -1,4 +1,5 @@
-// The calls that a program makes beyond the event, found without compiling it: for those who refuse them with words of their own.
+// Finds the calls by which a program reaches beyond the event, without compiling it. Callers that refuse such calls use it for their
+// own messages.
 
 import type { FunctionDeclaration, Parameter } from './function.ts'
 import { findFunction } from './functions.ts'
@@ -27,7 +28,7 @@ export function reachingCalls(source: string): ReachingCall[] {
   return found.toSorted((left, right) => left.offset - right.offset)
 }
 
-/** A program that is nested too deep has no calls here; the compiler says what is wrong with it. */
+/** A program that nests too deep has no calls here; the compiler reports it. */
 function parsed(source: string): unknown {
   try {
     return parseProgram(source)
@@ -58,7 +59,7 @@ function look(call: CallNode, found: ReachingCall[]): void {
   }
 }
 
-/** The index of the parameter that each argument of a call is for; one that no parameter has where there is none. */
+/** The parameter index of each argument of a call; an index beyond the parameters if no parameter matches. */
 export function parameterIndexes(
   parameters: readonly Parameter[],
   args: readonly { readonly keyword: string | undefined }[],

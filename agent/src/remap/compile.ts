@@ -1,9 +1,9 @@
-// The code generator: one plain JavaScript function for each program. Values flow in local variables; failures are values that
-// are tested where they can occur and leave by `return` or `break`, never by an exception. Constants are hoisted. compile/ holds
-// its parts: an expression for each operation, and the text, the effects and the budget of the program that they build.
+// The code generator: one plain JavaScript function for each program. Values flow in local variables. Failures are values, tested where
+// they can occur; they leave by `return` or `break`, never by an exception. Constants are hoisted. compile/ holds the parts: an
+// expression for each operation, and the text, effects and budget of the program.
 //
-// The root of the event is changed in place only while `own` says that nothing else holds it. A program that can fail after it
-// has written starts without owning it, so that the first write copies it and a failure leaves the event as it came.
+// The program changes the root of the event in place only if `own` says that it is the only holder. A program that can fail after a
+// write starts without owning the root: its first write copies it, and a failure leaves the event unchanged.
 
 import type { Value, ValueObject } from '../event/value.ts'
 import { expression } from './compile/expression.ts'

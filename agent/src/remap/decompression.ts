@@ -1,5 +1,5 @@
-// What the functions that decompress have in common: a few bytes of an event can stand for any number of others, so what they
-// may give is limited before it is made.
+// Shared by the functions that decompress. A few bytes of an event can expand to any number, so a limit applies before output is
+// created.
 
 import { failure, RemapError } from './function.ts'
 import { tooMuch } from './meter.ts'
@@ -17,7 +17,7 @@ export function tooLong(maxBytes: number, problem: string): RemapError {
   return maxBytes < platformBytes ? tooMuch : failure(problem)
 }
 
-/** Of what a program may make: data that fail late cost at most this part, so that a program may try them and go on. */
+/** A share of the budget: data that fail late cost at most this part, so a program may try them and continue. */
 const failedPart = 8
 
 /** The result where the data end or are damaged after they may have given so many bytes. */

@@ -51,7 +51,7 @@ function mapped<K extends string | number>(collection: Collection<K>, element: K
   for (const [key, kind] of collection.known) {
     known.set(key, kind.overlaps(kinds.undefined) ? element.or(kinds.undefined) : element)
   }
-  // What else is in it stays as wide as it was: programs may handle errors that no value of the closure has.
+  // The other members keep their wide kinds: programs may handle errors that no value of the closure causes.
   return { known, unknown: collection.unknown?.or(element).or(kinds.undefined) }
 }
 

@@ -1,5 +1,5 @@
-// What the compiler knows of a program, in words: the kind of each statement's result, how it may end the program, and what
-// event and metadata are after it.
+// Describes what the compiler knows of a program: the kind of each statement's result, how it may end the program, and the event and
+// metadata after it.
 
 import { positionOf } from './diagnostics.ts'
 import type { Kind } from './kind.ts'

@@ -1,15 +1,15 @@
-// What a function of the language is: its declaration, from which the compiler checks calls, the reference is written and
-// examples are tested; and what its compiled form promises.
+// The declaration of a function of the language. The compiler checks calls by it, the reference is generated from it, and tests run its
+// examples. The contract of its compiled form:
 //
-//  - `compile` runs once for each call in a program. It works out everything that constants decide, and gives back the plain
-//    function that runs: it takes the arguments by position, in the order of `parameters`, then the closure if there is one.
-//  - An optional argument that was not given arrives as its `default`, or as undefined if it has none.
-//  - Every argument that arrives is of its parameter's kind: the compiler has checked it or tests it before the call.
-//    Strings arrive as JavaScript strings (bytes that are not UTF-8 replaced by U+FFFD), unless the parameter says `bytes` or
-//    is of kind `any`: then such strings arrive as `Bytes`. Regexes are `Regex` values; `groupNames` of regex.ts names groups.
-//    Integers arrive as number or bigint, floats as number or Float (use `toNumber`), absent fields of objects are undefined.
-//  - The result is a Value, or `failure(reason)` where the data cannot be worked on. It never throws, and changes no argument.
-//  - The reason of a failure is a bare sentence; the compiler adds `function call error for "f" at (start:end): `.
+// - `compile` runs once for each call in a program. It computes everything that constants decide, and returns the plain
+//   function that runs. That function takes the arguments by position, in the order of `parameters`, then the closure if any.
+// - An optional argument that is not given arrives as its `default`, or as undefined without one.
+// - Every argument has its parameter's kind: the compiler has checked it, or tests it before the call.
+//   Strings arrive as JavaScript strings (bytes that are not UTF-8 become U+FFFD). If the parameter says `bytes` or has kind
+//   `any`, such strings arrive as `Bytes`. Regexes are `Regex` values; `groupNames` of regex.ts names their groups.
+//   Integers arrive as number or bigint, floats as number or Float (use `toNumber`), absent fields of objects are undefined.
+// - The result is a Value, or `failure(reason)` for data that the function cannot process. It never throws or changes arguments.
+// - The reason of a failure is a bare sentence; the compiler adds `function call error for "f" at (start:end): `.
 
 import type { PathSegment } from '../event/path.ts'
 import type { Float, Value } from '../event/value.ts'
@@ -17,7 +17,7 @@ import { Fact } from '../telemetry/facts.ts'
 import type { Kind } from './kind.ts'
 import type { Reach } from './rules.ts'
 
-/** Sorts of errors, and what is said of each without its message. */
+/** Sorts of errors, and the text that replaces the message of each. */
 const errorSorts = {
   failure: 'the call or operation failed on its values',
   mismatch: 'an argument is of the wrong kind',
@@ -118,8 +118,8 @@ export interface Parameter {
   /** The function works on bytes: it takes `Bytes` beside strings. */
   readonly bytes?: boolean
   /**
-   * A value of another kind reaches the function, which refuses it in words of its own (`mod`, the pattern of `parse_regex`).
-   * The compiler still counts the call as fallible then (E110), but does not test the value before the call.
+   * The function receives values of other kinds and refuses them with its own message (`mod`, the pattern of `parse_regex`). The
+   * compiler then still counts the call as fallible (E110), but does not test the value before the call.
    */
   readonly ownCheck?: boolean
 }
@@ -127,7 +127,7 @@ export interface Parameter {
 export interface ClosureDeclaration {
   /** Kinds of the parameters of the block, from the arguments of the call. */
   parameters(call: CallKinds): readonly Kind[]
-  /** What the block must give. Only basic kinds are looked at. */
+  /** The kind that the block must return. The compiler compares basic kinds only. */
   readonly result: Kind
 }
 
@@ -220,7 +220,7 @@ export interface FunctionDeclaration {
   readonly errors?: readonly string[]
   /** True if the same arguments give the same result and nothing else happens: calls with constants run at compile time. */
   readonly pure: boolean
-  /** What it reaches beyond the event and its own arguments. Every function that does must say so. */
+  /** The targets that it reaches beyond the event and its arguments. Every function with such a target must declare it. */
   readonly reaches?: 'environment' | 'host' | 'network' | 'agent'
   /**
    * How much larger than its arguments together the result may be. `none`: it is no larger. `product`: as large as their product,
@@ -231,15 +231,15 @@ export interface FunctionDeclaration {
   readonly looksAtTypeOnly?: true
   /** It changes secrets of the event, which stand outside of its fields. */
   readonly writesMetadata?: true
-  /** Its arguments are never evaluated: what the compiler knows of them is its result. */
+  /** The program never evaluates its arguments: the compiler's knowledge of them is the result. */
   readonly typeOfArguments?: true
   /** Why, and what to use instead (warning E801). */
   readonly deprecated?: string
   /** Each is run as a test. The result is written as the program writes values; `fails` for those that must fail. */
   readonly examples: readonly { readonly source: string; readonly result: string }[]
   /**
-   * Checks what constants allow to check, refuses what can never work, and gives the function that runs.
-   * The refusal of arguments is asked for when the program is checked, so `compile` must not do anything but work out.
+   * Checks constant arguments, refuses calls that can never succeed, and returns the function that runs. The checker also calls it to
+   * find refusals, so `compile` must have no side effects.
    */
   compile(call: CallSite): Call
   /** True if an object that it gives is new, held by nothing else: an event that becomes it needs no copy. */
@@ -262,7 +262,7 @@ export function toBigint(value: number | bigint): bigint {
   return typeof value === 'bigint' ? value : BigInt(value)
 }
 
-/** What the targets of `reaches` are, in words. */
+/** The targets of `reaches` in words. */
 export const reachText: Readonly<Record<NonNullable<FunctionDeclaration['reaches']>, string>> = {
   environment: 'the environment of the agent',
   host: 'the host of the agent',

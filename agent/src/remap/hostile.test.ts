@@ -119,7 +119,7 @@ function run(source: string, value: Value): Result | undefined {
   return compiled.ok ? compiled.program.run({ x: value }, noMetadata, true) : undefined
 }
 
-// What waits for something else is not for a test of what the data does.
+// Functions that wait are left out: this test is about data.
 const tried = functions.filter(({ name }) => !['dns_lookup', 'reverse_dns', 'http_request'].includes(name))
 
 // A value that a parameter does not accept is refused before the function runs, by code that the compiler generates for all alike. The

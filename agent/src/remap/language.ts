@@ -1,5 +1,5 @@
-// The pages on the language, for its users. Words, operators, codes and functions come from where they are declared; what a
-// program gives is written beside it and runs as a test.
+// The pages on the language, for its users. Words, operators, codes and functions come from their declarations. Each example shows its
+// result and runs as a test.
 
 import { diagnosticCodes } from './codes.ts'
 import { functions } from './functions.ts'
@@ -7,7 +7,7 @@ import { keywords, reserved } from './lexer.ts'
 import { levels } from './parser.ts'
 
 export interface LanguagePage {
-  /** What it is found by; the first is the name of its file. */
+  /** Words that `explain` finds it by; the first is the name of its file. */
   readonly names: readonly string[]
   readonly title: string
   /** One sentence. */

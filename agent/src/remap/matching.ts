@@ -1,5 +1,5 @@
-// What functions need of regular expressions: all matches of a text, captures as objects, replacement texts.
-// Objects of captures come from a constructor that is generated once for a pattern, so that all have one shape.
+// Regular expressions for functions: all matches of a text, captures as objects, replacement texts. A generated constructor for each
+// pattern gives all its capture objects one shape.
 
 import { Regex, type Value, type ValueObject } from '../event/value.ts'
 import { compileBounded } from '../formats/regex-linear.ts'

@@ -20,7 +20,7 @@ const turnShift = Math.log2(bytesOfTurn)
 
 export class Meter {
   readonly budget: ProgramBudget
-  /** What is left. Generated code sets all three at the start of a run. */
+  /** The rest of the budget. Generated code sets all three at the start of a run. */
   turns = 0
   bytes = 0
   /** Sizes of collections that calls were given. Values never change, so neither do their sizes. */

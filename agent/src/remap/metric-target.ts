@@ -88,7 +88,7 @@ export function removeFromMetric(object: ValueObject, segments: readonly PathSeg
   }
 }
 
-/** Carries what a program changed in the object over to the metric. `shown` is the object as it was before. */
+/** Copies the program's changes from the object to the metric. `shown` is the object before the program. */
 export function applyToMetric(metric: MetricEvent, shown: ValueObject, object: ValueObject, mode: TagMode): void {
   metric.name = object['name'] as string
   metric.namespace = object['namespace'] as string | undefined

@@ -1,6 +1,6 @@
-// What functions ask of the network: a helper thread does it, and the program waits for it with a time limit. Answers are kept
-// for a while, since a program asks the same for many events. The thread starts with the first request and holds up no exit.
-// In the agent such programs run in a worker of their own (`remote.ts`), so that only that one waits.
+// Network access for functions: a helper thread sends the request, and the program waits for it with a time limit. Answers are cached
+// for a while, because a program repeats requests for many events. The thread starts with the first request and delays no exit. In the
+// agent such programs run in their own worker (`remote.ts`), so only that worker waits.
 
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { BoundedMap } from '../bounded-map.ts'
@@ -12,7 +12,7 @@ export type NetworkRequest =
   | {
       readonly kind: 'dns'
       readonly query: Uint8Array
-      /** Those of the system if there are none. */
+      /** The servers of the system if empty. */
       readonly servers: readonly string[]
       readonly attempts: number
       readonly timeoutMs: number

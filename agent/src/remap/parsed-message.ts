@@ -1,5 +1,5 @@
-// How a program begins that puts the members of a JSON text into the event, in the ways in which people write it. All that is said here
-// holds for events whose text is a JSON object: it parses without an error, so branches and defaults for other texts never count.
+// Recognises how programs begin that put the members of a JSON text into the event, in the usual ways of writing it. It describes
+// events whose text is a JSON object. Parsing those cannot fail, so branches and defaults for other texts never run.
 
 import type { ByteParsing } from '../bytes/form.ts'
 import { isPlainKey } from '../formats/json-splice.ts'
@@ -11,7 +11,7 @@ import { objectGuard } from './functions/object.ts'
 import { parseJsonFunction } from './functions/parse_json.ts'
 import { type Place, type Slot, type Typed, visit } from './typed.ts'
 
-/** A program as it is for events whose text is an object. */
+/** The program for events whose text is an object. */
 export interface Unfolded {
   /** Undefined if no text is parsed into the event. */
   readonly parsing: ByteParsing | undefined

@@ -153,7 +153,7 @@ class ProgramRuntime implements Runtime {
 export interface Runs {
   /** What the last run left. */
   readonly frame: { readonly root: Value }
-  /** Whether it may change events; those of programs that do not stay as they are. */
+  /** Whether it may change events; programs that do not leave them unchanged. */
   readonly writes: boolean
   /** Fields of the root that runs may change, where no others can and the root is not replaced. */
   readonly changes?: readonly string[] | undefined
@@ -177,7 +177,7 @@ export class Program implements Runs {
   readonly #meter: Meter | undefined
   readonly #generated: GeneratedProgram
   #forMetrics: GeneratedProgram | undefined
-  /** What the last run left: the event's root, metadata, and whether the root is held by nothing else. */
+  /** The state after the last run: the event's root, metadata, and whether nothing else holds the root. */
   readonly frame: Frame
   readonly #kept: Checked['variables'] | undefined
   /** A program of some of the root expressions: they must need nothing of the others. */
@@ -211,7 +211,7 @@ export class Program implements Runs {
     return this.#generated.code
   }
 
-  /** Whether its runs count what they use of a budget: those of programs that cannot use much do not. */
+  /** Whether its runs count against a budget; programs that cannot use much do not. */
   get isMetered(): boolean {
     return this.#generated.counts
   }

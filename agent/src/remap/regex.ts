@@ -49,8 +49,8 @@ function build(pattern: string): Regex | InvalidRegex {
 }
 
 /**
- * The built-in engine compiles a pattern before anything else looks at it. Its time grows with the text, and with the square of what
- * stands in one class, above all of properties of Unicode: a pattern of 7,000 characters could take 30 s.
+ * The built-in engine compiles a pattern before other checks see it. Its time grows with the length of the pattern, and with the square
+ * of the length of a class, above all with Unicode properties: a pattern of 7,000 characters took 30 s.
  */
 const maxLength = 131_072
 const maxClassLength = 8192
@@ -105,8 +105,8 @@ function literal(char: string): string {
 }
 
 /**
- * A class in a group of its own: with flag `v` the engine (V8 14.6) matches a bare class with the flags of a group such as `(?i:a)` that
- * stands before it.
+ * A class in its own group: with flag `v` the engine (V8 14.6) matches a bare class with the flags of a preceding group such as
+ * `(?i:a)`.
  */
 function alone(characters: string): string {
   return `(?:${characters})`
@@ -335,7 +335,7 @@ class Translator {
     return `${open}${body})`
   }
 
-  /** After a backslash; inside a class what gives items of a class, else an atom. */
+  /** After a backslash: inside a class, returns its items; elsewhere an atom. */
   #escape(inClass: boolean): string {
     const char = this.#chars[this.#at + 1]
     if (char === undefined) throw new Error('incomplete escape sequence, reached end of pattern prematurely')

@@ -43,7 +43,7 @@ export interface PackedMetric {
   readonly tags?: [string, TagValue][]
 }
 
-/** What became of an event; what is not there is as it was. */
+/** The result of an event; absent members are unchanged. */
 export interface Outcome extends PackedEvent {
   readonly failure?: Pick<RemapError, 'message' | 'outcome' | 'given'>
   /** Of conditions. */

@@ -1,5 +1,5 @@
-// What programs may reach and use up, by whose they are. The operator and the agent compile the programs of namespaced resources
-// by the same rules, so that a program that one of them would refuse never runs in the other.
+// The limits and reach of programs, by their owner. The operator and the agent compile programs of namespaced resources by the same
+// rules, so a program that one of them would refuse never runs in the other.
 
 /**
  * How far calls reach beyond the event: to files that arguments name, and to what a function declares in `reaches`.

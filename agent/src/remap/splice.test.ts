@@ -20,7 +20,7 @@ function compile(source: string, rules?: typeof restrictedRules): Program {
   return compiled.program
 }
 
-/** A program that leaves events as they are until somebody asks for their fields. */
+/** A program that does not change events until something reads their fields. */
 function deferring(program: Program): Splice {
   const splice = spliceOf(program)
   if (splice?.defers !== true) throw new Error('The program is not spliced.')

@@ -17,8 +17,8 @@ import { isObstacle, type Obstacle } from './statement-effects.ts'
 const looked = 1024
 const rested = 65_536
 /**
- * Of those looked at, how many may have been for nothing: texts that are not taken, events whose fields were asked for, and texts with the
- * keys of others, for which generated code is faster.
+ * How many of these events may have been in vain: unsuitable texts, events whose fields were read, and texts with keys of other shapes.
+ * Generated code is faster for those.
  */
 const maxVain = looked / 2
 
@@ -53,7 +53,7 @@ const noEdits: ByteEdits['edits'] = new Map()
 /** What became of events. */
 interface LaneCounts {
   deferred: number
-  /** Not looked at, as it was not worth it before: lines of few shapes, or events whose fields are asked for. */
+  /** Not analysed, because it did not pay before: lines of few shapes, or events whose fields are read. */
   rested: number
   /** Not taken because of their text. */
   refused: number
@@ -87,7 +87,7 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
     this.#spliced = spliceEdits(byteProgram)
   }
 
-  /** Whether it may leave an event as it is until somebody asks for its fields. */
+  /** Whether it may leave an event unchanged until something reads its fields. */
   get defers(): boolean {
     return this.#spliced !== undefined
   }
@@ -152,7 +152,7 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
   }
 }
 
-/** A program of which only the parsing is left; where it parses nothing, events are as they came. */
+/** A program that only parses; if it parses nothing, it leaves events unchanged. */
 class BareParsing implements ByteEdits {
   readonly parsing: ByteEdits['parsing']
   readonly edits = noEdits

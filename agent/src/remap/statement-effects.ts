@@ -4,7 +4,7 @@ import type { PathSegment } from '../event/path.ts'
 import { isPlainKey } from '../formats/json-splice.ts'
 import { type Place, type Slot, type Typed, visit } from './typed.ts'
 
-/** What keeps events of a program objects: where it stands in the source, and what it is, as the predicate of a sentence. */
+/** The reason why events must become objects for a program: its place in the source, and a predicate for a sentence. */
 export interface Obstacle {
   readonly at: number
   readonly text: string
@@ -20,7 +20,7 @@ export interface Effects {
   readonly mayEnd: boolean
 }
 
-/** The effects of a statement, if they depend on fields of the event that it names, and on nothing else; or what is in the way. */
+/** The effects of a statement, if they depend only on event fields that it names; otherwise the obstacle. */
 export function effectsOf(statement: Typed): Effects | Obstacle {
   return new Look(statement).result()
 }
@@ -124,7 +124,7 @@ class Look {
       return
     }
     this.#writes.add(first)
-    // What lies beside it stays.
+    // Fields beside it are unchanged.
     if (below.length > 0) this.#reads.add(first)
   }
 

@@ -36,7 +36,7 @@ export class SyncPort<Q, A> {
   }
 }
 
-/** Answers what is asked at the other end of a port. The answer must not reject. */
+/** Answers requests from the other end of a port. The answer must not reject. */
 export function answerAt<Q, A>(port: MessagePort, answer: (question: Q) => A | Promise<A>): void {
   port.on('message', ({ id, question, signal }: Question<Q>) => {
     void Promise.try(() => answer(question)).then((given) => {

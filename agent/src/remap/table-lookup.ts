@@ -20,7 +20,7 @@ export const lookupParameters = [
   { name: 'wildcard', kind: kinds.string, required: false, description: 'A value in the table that matches any.' },
 ] as const
 
-/** What a call finds: all records, or why there are none. */
+/** Result of a call: all records, or the reason why there are none. */
 export type Lookup = (
   table: string,
   condition: ValueObject,

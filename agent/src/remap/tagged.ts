@@ -1,5 +1,5 @@
-// Values as JSON that keeps their types: what the command line reads and writes with `--typed`, and conformance cases hold.
-// Plain JSON stands for itself; `$float`, `$int`, `$timestamp`, `$regex`, `$bytes` and `$object` tag the rest.
+// Values as JSON that keeps their types, for `--typed` on the command line and for conformance cases. Plain JSON is itself; `$float`,
+// `$int`, `$timestamp`, `$regex`, `$bytes` and `$object` tag the rest.
 
 import { Timestamp } from '../event/timestamp.ts'
 import {

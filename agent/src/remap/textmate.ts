@@ -1,5 +1,5 @@
-// A TextMate grammar of the language, for editors. It colours what the lexer reads: its words and the names of functions come
-// from where they are declared, and a test compares the two on every example.
+// A TextMate grammar of the language, for editors. It colours the tokens of the lexer. Its words and function names come from their
+// declarations, and a test compares grammar and lexer on every example.
 
 import { functions } from './functions.ts'
 import { keywords, reserved } from './lexer.ts'

@@ -1,5 +1,5 @@
-// What the checker makes of a program and the code generator reads: a tree in which every name is resolved, every kind known
-// and every call compiled.
+// The checker's output, which the code generator reads: a tree in which every name is resolved, every kind known and every call
+// compiled.
 
 import type { PathSegment } from '../event/path.ts'
 import type { Value } from '../event/value.ts'

@@ -95,7 +95,7 @@ class Visitor {
 
   #block(node: Block, _used: boolean): void {
     node.body.forEach((expression, index) => {
-      // The value of a block may be used by what is around it, so its last expression is taken as used.
+      // The surrounding expression may use the value of a block, so its last expression counts as used.
       this.visit(expression, index === node.body.length - 1)
     })
   }

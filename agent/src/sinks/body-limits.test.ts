@@ -1,6 +1,6 @@
-// Bodies of requests end by their bytes, whatever makes them large: text of options that each event carries, and metrics of which many
-// series are written. The walk takes every text option of every sink that speaks to an address, whether it writes events as they come or
-// when the request is full.
+// Bodies of requests end by their bytes, whatever makes them large: option texts that each event carries, or metrics that become many
+// series. The test covers every text option of every sink with an address, whether it encodes events one by one or when the request is
+// full.
 
 import { expect, test } from 'vitest'
 import type { SinkDeclaration } from '../component.ts'

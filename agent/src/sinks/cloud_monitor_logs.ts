@@ -107,7 +107,7 @@ export const cloudMonitorLogs = defineSink({
         for (let index = from; index < to; index++) {
           const { fields } = events[index] as LogEvent
           const record: ValueObject = { ...(transform === undefined ? fields : transform.apply(fields)) }
-          // What is no time stays as it is: the service then takes the time at which it arrives.
+          // A value that is no time is unchanged: the service then uses the time of arrival.
           const own = generatedTime.of(fields)
           if (own !== undefined || (getValue(fields, generated) ?? null) === null) {
             setPath(record, generated, isoMilliseconds(own ?? eventTime.of(fields) ?? Timestamp.now()))

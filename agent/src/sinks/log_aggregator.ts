@@ -1,6 +1,6 @@
-// Log aggregator sink: groups events into labelled streams and pushes them, many in one request.
-// Within a stream and a request, entries leave in timestamp order. An entry is late when it is older than the latest one that an
-// earlier request pushed for its stream: what arrives unsorted within one request is only sorted.
+// Log aggregator sink: groups events into labelled streams and pushes many of them in one request. Within a stream and a request,
+// entries leave in timestamp order. An entry is late if it is older than the latest entry that an earlier request pushed for its
+// stream; disorder within one request is only sorted.
 
 import { compileEncoder, encodingProblems, wholeLinesReason } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'

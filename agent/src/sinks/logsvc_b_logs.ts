@@ -22,7 +22,7 @@ import { type TimeField, timeField } from '../time-field.ts'
 
 const defaultNanosKey = '@timestamp.nanos'
 
-/** Codecs whose output is a JSON object and stands in the envelope as it is; the output of others is a string there. */
+/** Codecs whose output is a JSON object that becomes part of the envelope; other output becomes a string there. */
 const jsonCodecs = new Set(['json', 'native_json', 'gelf'])
 
 export const logsvcBLogs = defineSink({
@@ -192,7 +192,7 @@ class EnvelopeWriter {
     return changed
   }
 
-  /** What stands beside the event in its envelope. */
+  /** Members of the envelope besides the event. */
   #envelope(event: LogEvent, instant: Timestamp | undefined): ValueObject {
     const fields: ValueObject = {}
     for (const { name, segments } of this.#indexed) {

@@ -219,7 +219,7 @@ test('an Avro schema is registered with the topic, and messages name its version
 })
 
 describe('over time', () => {
-  /** Lets the clock go on, for what looks at it; timers stay as they are. */
+  /** Moves the clock for code that reads it; timers do not fire. */
   const later = (seconds: number) => vi.advanceTimersByTime(seconds * 1000)
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
   afterEach(() => void vi.useRealTimers())

@@ -207,7 +207,7 @@ export const messageBroker = defineSink({
         producerName: options.producer_name,
         schema: options.encoding.codec === 'avro' ? options.encoding.avro?.schema : undefined,
       },
-      // Connections of its own: a check that ends takes none of the sink's along.
+      // Own connections, so a check that ends closes none of the sink's.
       healthcheck: (signal) =>
         uri === undefined ? checkTopic(connect(), topic, signal) : checkUri(client, uri, signal),
     })

@@ -82,7 +82,7 @@ export const monitorCLogs = defineSink({
   },
 })
 
-/** The token is the index, and the destination names the index when it says what is wrong. */
+/** The token is the index, and error messages of the destination name the index. */
 function withoutToken(attempt: Attempt, token: string): Attempt {
   if (attempt.outcome === 'delivered') return attempt
   const failure = hidden(attempt.failure, token)

@@ -1,5 +1,5 @@
-// Observability platform D: logs, events or metrics, each in the form of its API. A sink speaks one of the three; what is of
-// another kind than its API takes is left out.
+// Observability platform D: logs, events or metrics, each in the form of its API. A sink uses one of the three APIs and drops events of
+// another kind.
 
 import { encodingProblems } from '../codecs/encoding/encoder.ts'
 import { compileTransformer, timestampForm } from '../codecs/transformer.ts'
@@ -32,7 +32,7 @@ const addresses = {
   },
 } as const
 
-/** What stands around the records of a request. */
+/** Text around the records of a request. */
 const frames = {
   logs: ['[{"logs":[', ']}]\n'],
   metrics: ['[{"metrics":[', ']}]\n'],

@@ -1,5 +1,5 @@
-// Headers that come of options of their own: `request.headers` replaces none of them. An owner who enforces a tenant or an account by
-// such an option leaves the other headers to others (T13).
+// Headers from dedicated options: `request.headers` replaces none of them. An owner who enforces a tenant or an account by such an
+// option leaves the other headers to others (T13).
 
 import { expect, test } from 'vitest'
 import { fakeDestination } from '../testing/destination.ts'

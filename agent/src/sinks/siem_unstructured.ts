@@ -207,7 +207,7 @@ class EntryGroups {
     return undefined
   }
 
-  /** What stands before the entries of a group. */
+  /** Text before the entries of a group. */
   prefix(key: string): string {
     const [type, space] = splitKey(key === '' ? this.#fixed : key)
     const members = {

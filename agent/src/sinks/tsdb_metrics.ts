@@ -121,7 +121,7 @@ export const tsdbMetrics = defineSink({
       const namespace = event.namespace ?? options.default_namespace
       const measurement = namespace === undefined ? event.name : `${namespace}.${event.name}`
       const type = event.value.type
-      // The tag of the type comes before those of the event.
+      // This tag replaces a tag of that name in the event.
       const tags = tagsOf(event, options.tags).filter((tag) => !tag.startsWith('metric_type='))
       return lineOf(measurement, [`metric_type=${type}`, ...tags], fieldsOf(event.value, forms), event.timestamp)
     }
@@ -159,8 +159,8 @@ export const tsdbMetrics = defineSink({
 })
 
 /**
- * What a server of the first generation says that writes what it can of a request, with one reason for all of the rest; where
- * fields of one request are of different types, it writes nothing. To write a metric a second time changes nothing.
+ * The answer of a first-generation server that writes part of a request, with one reason for all other points. If fields of one request
+ * differ in type, it writes nothing. Writing a metric twice changes nothing.
  */
 const ofSome = /partial write|field type conflict/
 

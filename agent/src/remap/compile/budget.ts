@@ -18,7 +18,7 @@ export class Budget {
   readonly #out: Output
   readonly #effects: Effects
   readonly #placeOf: (span: readonly [number, number], name: string) => ErrorPlace
-  /** Something in the closure was counted without a look at what is left: each turn looks. */
+  /** The closure counted something without comparing it with the rest of the budget, so each turn compares. */
   mayBeOver = false
 
   constructor(

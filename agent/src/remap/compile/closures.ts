@@ -1,5 +1,5 @@
-// The closure of a call as a JavaScript function. It runs many times, and each turn counts; one that depends on its parameters
-// alone is made once for all runs of the program.
+// Compiles the closure of a call to a JavaScript function. It runs many times, so each turn must be cheap. A closure that depends only
+// on its parameters is created once for all runs of the program.
 
 import type { Slot, Typed } from '../typed.ts'
 import { type Generation, variable } from './generation.ts'

@@ -1,5 +1,5 @@
-// What a program does to the event, as far as its code is generated. A run that fails must leave the event as it came: a program
-// that can fail after it has written starts without owning the root, so that its first write copies it.
+// The effects of a program on the event, collected while its code is generated. A failed run must leave the event unchanged: a program
+// that can fail after a write starts without owning the root, so its first write copies it.
 
 import type { PathSegment } from '../../event/path.ts'
 import { isInheritedName } from '../../event/value.ts'

@@ -26,7 +26,7 @@ export class Output {
 
   /** A name for the value of an expression that later lines use. */
   temp(expression: string): string {
-    // Variables are written to later on: what was read of them needs a name of its own.
+    // Later lines may assign to a variable, so a value read from one needs its own name.
     if (/^(?:[tk]\d+|null|true|false)$/.test(expression)) return expression
     const name = this.name()
     this.emit(`const ${name} = ${expression};`)

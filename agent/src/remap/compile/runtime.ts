@@ -1,4 +1,4 @@
-// The functions that generated code calls besides those of the language.
+// Functions that generated code calls, besides those of the language.
 
 import { written } from '../../event/path.ts'
 import { Bytes, copyObject, Float, getField, isObject, mergeObjects, setField, type Value } from '../../event/value.ts'

@@ -41,13 +41,13 @@ export function some(typed: Typed, test: (typed: Typed, inClosure: boolean) => b
   }
 }
 
-/** Effects on kinds that the checker does not follow: in closures, and in what may fail before it comes to them. */
+/** Effects on kinds that the checker does not follow: in closures, and in code that a failure may skip. */
 export function isUnseen(typed: Typed, inClosure: boolean): boolean {
   if (typed.op === 'del') return inClosure || (typed.at.op === 'read' && typed.at.place.root === 'variable')
   return inClosure && (typed.op === 'assign' || typed.op === 'assign-or-error')
 }
 
-/** Whether what a closure gives depends on its parameters alone, and nothing else comes of running it. */
+/** Whether a closure's result depends only on its parameters, and running it has no other effect. */
 export function dependsOnParameters(body: Typed, parameters: readonly (Slot | undefined)[]): boolean {
   return !some(body, (typed) => {
     switch (typed.op) {

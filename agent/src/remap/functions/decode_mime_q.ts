@@ -49,7 +49,7 @@ interface Word {
   readonly charset: string
   readonly encoding: string
   readonly text: string
-  /** Where its `?=` stands; undefined if it has none: then it goes on to the end. */
+  /** Index of its `?=`; without one it extends to the end, and this is undefined. */
   readonly end: number | undefined
 }
 
@@ -75,7 +75,7 @@ function decoded({ charset, encoding, text }: Word): string | RemapError {
   return decoder.decode(encoding === 'b' ? Buffer.from(text, 'base64') : fromQuoted(text))
 }
 
-/** What is no `=` with two digits stays as it is; a `=` at the end breaks a line and is dropped. */
+/** Text other than `=` with two digits is unchanged; a `=` at the end breaks a line and is dropped. */
 function fromQuoted(text: string): Buffer {
   const plain = text.replaceAll('_', ' ')
   const pieces: Buffer[] = []

@@ -33,7 +33,7 @@ export const isJson = defineFunction({
     try {
       value = JSON.parse(text)
     } catch {
-      return false // What is asked for.
+      return false // The requested kind.
     }
     return variant === undefined || variant === variantOf(value)
   },

@@ -28,7 +28,7 @@ export const parseQueryString = defineFunction({
   },
 })
 
-/** Node takes one byte of a character beyond ASCII that stands beside an escape. */
+/** Node drops one byte of a character beyond ASCII next to an escape. */
 function inAscii(text: string): string {
   return text.replace(/[^\0-\x7f]+/g, (part) => encodeURIComponent(part.toWellFormed()))
 }

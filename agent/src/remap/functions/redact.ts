@@ -49,7 +49,7 @@ export const redact = defineFunction({
   },
 })
 
-/** Undefined where all texts together would be longer than what is left. */
+/** Undefined if all texts together would exceed the rest of the budget. */
 function redacted(value: Value, redaction: Redaction, limit: { left: number }): Value | undefined {
   if (typeof value === 'string' || value instanceof Bytes) {
     const text = redaction(String(value), limit.left)

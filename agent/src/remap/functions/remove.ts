@@ -44,7 +44,7 @@ export const remove = defineFunction({
     (value: Value, path: Value[], compact: boolean): Result => {
       const segments = pathSegments(path)
       if (isFailure(segments)) return segments
-      // Other values are left as they are: there is nothing in them.
+      // Other values are unchanged: they have no members.
       if (!Array.isArray(value) && !isObject(value)) return segments.length === 0 ? null : value
       const empty: Value = Array.isArray(value) ? [] : {}
       if (segments.length === 0) return empty

@@ -196,7 +196,7 @@ function validatorOf(schema: unknown, turns: Turns): Ajv {
 /** Patterns match data that may come from anybody. */
 const linear = Object.assign((pattern: string, flags: string) => compileBounded(pattern, flags), { code: 'linear' })
 
-/** Stands beside each reference, and counts how often it is followed. */
+/** Marks each reference, to count how often validation follows it. */
 const turnKeyword = 'x-penstock-turn'
 
 /** @param isByName whether the members are schemas by names that users choose, and no keywords */

@@ -107,7 +107,7 @@ export class Parts {
     }
   }
 
-  /** The part to which events go, which counts them; undefined if there is no file for them, which is noted. */
+  /** The part for events, which it counts; undefined, and noted, if there is no file for them. */
   #partOf(event: LogEvent | MetricEvent, path: string | undefined, count: number, bytes: number): Part | undefined {
     if (path === undefined || path === '' || this.#leadsOut(path)) {
       this.#unencoded.rendering += count

@@ -276,7 +276,7 @@ export class EntryWriter {
       }
       pairs = metadata.fromKey(key, this.#faults)
     }
-    // What is no time cannot be sent beside the line, so it stays in it.
+    // A value that is no time cannot be sent beside the line, so it stays in the line.
     const hidden = own === undefined ? undefined : this.#hiddenTimestamp
     return this.#writeObject(event, stream, instant, pairs, hidden, open)
   }

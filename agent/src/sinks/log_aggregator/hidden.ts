@@ -42,7 +42,7 @@ export function writeWithout(
   }
 }
 
-/** Removes what is at the paths; gives the root fields as they were before each. */
+/** Removes the fields at the paths; returns the root fields with their earlier values. */
 function hide(fields: ValueObject, paths: readonly Path[]): (Value | undefined)[] {
   return paths.map(({ segments }) => {
     const root = segments[0]

@@ -34,7 +34,7 @@ export class Stream {
   }
 }
 
-/** What a request keeps beside its bytes. */
+/** State of a request beside its bytes. */
 interface Entries {
   readonly streams: Stream[]
   readonly numbers: Map<Stream, number>
@@ -166,7 +166,7 @@ function finalOrder(request: OpenRequest): Uint32Array {
   return order
 }
 
-/** Copies entries that follow each other in the source, with what stands between them, and marks them. */
+/** Copies consecutive entries of the source, with the bytes between them, and marks them. */
 function copyRun(
   from: Parameters<Assemble>[0],
   first: number,

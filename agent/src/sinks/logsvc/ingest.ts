@@ -29,7 +29,7 @@ export interface IngestOptions extends Omit<HttpSinkOptions, 'auth' | 'compressi
   readonly encoding: TransformerOptions
 }
 
-/** Where the lines of a request come from: templates, or texts as they are. */
+/** Source of a request's lines: templates, or plain texts. */
 export interface Origin {
   readonly hostname: string
   readonly tags: readonly string[]
@@ -146,14 +146,14 @@ function compilePartition(
 }
 
 /**
- * The service takes tags as one text with commas between them, and knows no escape: a comma that a field holds would make a tag of
- * its own, which the user did not write. One that the user wrote stays.
+ * The service takes tags as one text separated by commas, without an escape. A comma from a field would start a tag that the user did
+ * not write, so it is replaced. The user's own commas stay.
  */
 function oneTag(text: string, template: Template): string {
   return template.isStatic || !text.includes(',') ? text : text.replaceAll(',', '_')
 }
 
-/** Makes the line of an event: what the service knows by name, and everything else under `meta`. */
+/** Writes the line of an event: fields that the service knows by name, and all others under `meta`. */
 function compileLine(
   context: SinkContext,
   options: IngestOptions,

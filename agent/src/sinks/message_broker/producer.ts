@@ -22,7 +22,7 @@ export interface Send {
   /** Of the first message; set when it is sent for the first time, and kept. */
   sequence: bigint | undefined
   sentAtMs: number
-  /** Part of a send that was refused: goes alone, so that another refusal does not put what follows before it. */
+  /** Part of a refused send. It goes alone, so another refusal does not reorder later messages. */
   divided: boolean
 }
 
@@ -76,7 +76,7 @@ export class Producer {
   readonly #concurrency: ConcurrencyLimit
   readonly #retry: RetryOptions
   #backoff: Backoff
-  /** Sends for which there was no receipt, in order: what is under way, and what is to be sent (again). */
+  /** Sends without a receipt, in order: those in flight, and those to send (again). */
   #sent: Send[] = []
   #waiting: Send[] = []
   #session: Session | undefined
@@ -172,7 +172,7 @@ export class Producer {
       this.#countAttempt(unanswered, failure.failure)
       this.#waiting = [...unanswered, ...this.#waiting]
       if (!this.busy) continue
-      // A session that brought nothing is not opened again at once, lest the broker is asked without end.
+      // After a session without progress the producer waits before it opens the next, so it does not flood the broker.
       const delay = this.#progress ? 0 : (this.#backoff.next() ?? 0)
       this.#reportRetry(failure.failure, delay)
       if (delay > 0) await pause(delay, abandoning, clock)

@@ -1,5 +1,5 @@
-// Events to sends: which topic and partition an event belongs to, what its message looks like, and who waits for it.
-// A topic's partitions are asked for before its first event is taken; events that are without a key take turns among them.
+// Events to sends: the topic and partition of an event, its message, and the batch that waits for it. The sink looks up a topic's
+// partitions before it takes the first event; events without a key take turns among them.
 
 import { pause, systemClock } from '../../clock.ts'
 import type { Encoder } from '../../codecs/encoding/encoder.ts'
@@ -39,7 +39,7 @@ const idleMs = 300_000
 /** Beyond either all topics are forgotten, and asked about again when they are next needed: their names come from data. */
 const maxTopics = 10_000
 const maxTopicCharacters = 2_000_000
-/** Beyond this the producers without work are closed that were used longest ago. Those with work are bounded by what is held. */
+/** Beyond this number the least recently used producers without work are closed. Held bytes bound the number of those with work. */
 const maxProducers = 1000
 
 export interface BrokerSinkSpec {
@@ -202,7 +202,7 @@ export class BrokerSink implements Sink {
     this.#topicCharacters = 0
   }
 
-  /** Topics of the batch whose partitions are not known yet. Starts asking again for those that were known long ago. */
+  /** Topics of the batch with unknown partitions. Starts a new lookup for those that were looked up long ago. */
   #unknownTopics(batch: Batch): Topic[] {
     const { topic: template } = this.#spec
     const now = systemClock.now()

@@ -27,7 +27,7 @@ export const command = {
   authResponse: 37,
 } as const
 
-/** What of the protocol we speak: 15 knows that authentication is asked for again when it ends. */
+/** Protocol version: 15 includes renewed authentication when a token expires. */
 export const protocolVersion = 15
 
 /** A broker may send frames of its largest message and this more. */
@@ -98,7 +98,7 @@ export function readCommand(frame: Buffer): Received {
   return { type, fields: new Fields(outer.bytes(type) ?? Buffer.alloc(0)) }
 }
 
-/** What a message carries beside its payload. */
+/** Members of a message besides its payload. */
 export interface MessageParts {
   readonly key: string | undefined
   readonly properties: readonly (readonly [name: string, value: string])[]

@@ -6,7 +6,7 @@ import { Timestamp } from '../../event/timestamp.ts'
 import { compareKeys } from '../../event/value.ts'
 import { floatText } from '../../formats/json.ts'
 
-/** A value as it stands in the line. */
+/** A value in the syntax of the line. */
 export type Fields = ReadonlyMap<string, string>
 
 export function lineOf(

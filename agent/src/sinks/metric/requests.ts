@@ -1,12 +1,12 @@
-// Requests of metric events: a body says what becomes of all its events together, so it is written when the request is full.
-// Until the request ends it keeps its events: a part of it is written anew.
+// Requests of metric events. The body depends on all events of the request together, so it is written when the request is full. A
+// request keeps its events until it ends, because parts of it may be written again.
 
 import type { Body } from '../../event/body.ts'
 import type { MetricEvent } from '../../event/metric.ts'
 import { identitySize } from '../../event/size.ts'
 import type { HttpSinkSpec } from '../../http/sink.ts'
 
-/** What a body has beside the events, and how often it repeats parts of them. */
+/** The size of a body beyond that of its events, and how often it repeats parts of them. */
 export interface MetricForm {
   /** Series or lines that are written of an event, each with its name and tags; one if not given. */
   readonly seriesOf?: (event: MetricEvent) => number

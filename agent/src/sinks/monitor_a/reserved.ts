@@ -1,5 +1,5 @@
-// The names that monitoring service A reserves for what it knows about every log. Fields are never changed in place: what is
-// renamed is a root object of its own.
+// The names that monitoring service A reserves for its own fields of every log. Fields are never changed in place: renaming creates a
+// new root object.
 
 import { hostname } from 'node:os'
 import { valueText } from '../../codecs/value-text.ts'

@@ -16,7 +16,7 @@ export interface PayloadForms {
   readonly hostKey: string
 }
 
-/** Product and category by which the service knows where metrics come from. */
+/** Product and category by which the service recognises the origin of metrics. */
 const originProduct = 14
 const originCategory = 11
 

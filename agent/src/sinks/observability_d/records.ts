@@ -11,9 +11,9 @@ export interface KeyNames {
 }
 
 /**
- * A log: message and time by themselves, the rest as attributes. The time has the form that the user chose.
- * @param fields what is to be sent
- * @param time the time of the event as it is written; undefined if it has none that can be read
+ * A log: message and time as members, all else as attributes. The user chooses the form of the time.
+ * @param fields the fields to send
+ * @param time the event's time as it is written; undefined if it has no readable time
  */
 export function logRecord(fields: ValueObject, time: Value | undefined, keys: KeyNames): ValueObject {
   const { messageKey, timestampKey } = keys

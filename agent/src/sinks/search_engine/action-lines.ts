@@ -1,4 +1,4 @@
-// The lines that come before documents. That of a document without an id is the same for all such documents of an index.
+// The action lines before documents. All documents of an index without an id share one line.
 
 import { BoundedMap } from '../../bounded-map.ts'
 import { actionLine, type BulkAction } from '../../http/bulk.ts'
