@@ -81,7 +81,7 @@ export interface FoundAgent {
  */
 export function agentFor(files: readonly NamedText[], name?: string): FoundAgent | undefined {
   const candidates = oldAgents.filter((agent) => name === undefined || agent.name === name)
-  // What is a configuration as it stands goes before what may hold one.
+  // Files that are configurations come before files that may contain one.
   const known = candidates.filter(({ recognises }) => files.some(recognises))
   for (const agent of known.length > 0 ? known : candidates) {
     const own = files.map((file) => partsFor(agent, file, 0))
@@ -92,10 +92,10 @@ export function agentFor(files: readonly NamedText[], name?: string): FoundAgent
   return name === undefined || agent === undefined ? undefined : { agent, files }
 }
 
-/** An Application holds a text of values, in which charts have values of their own, which hold a configuration. */
+/** An Application holds a text of chart values. Those may hold values of another chart, and those a configuration. */
 const maxWrappings = 5
 
-/** The text itself if it is a configuration of an agent, else the parts of it that are; undefined if there are none. */
+/** The text itself if it is a configuration of an agent, otherwise the configurations in it; undefined if there are none. */
 function partsFor(agent: OldAgent, file: NamedText, depth: number): readonly NamedText[] | undefined {
   if (agent.recognises(file)) return [file]
   if (depth === maxWrappings || !/\.(?:ya?ml|json)$/i.test(file.file)) return undefined

@@ -59,7 +59,7 @@ export interface Step {
   readonly comments?: readonly string[]
 }
 
-/** What of the old configuration a component stands for. */
+/** The part of the old configuration that a component replaces. */
 export interface Origin {
   readonly file: string
   readonly line: number
@@ -112,8 +112,8 @@ export class Draft {
   }
 
   /**
-   * Adds transforms one after another below names like the wanted one, and gives the last; the heads themselves if there are no steps.
-   * A step whose program does not compile passes events on, which is a gap.
+   * Adds transforms one after another, with names derived from the wanted one, and returns the last; returns the heads if there are no
+   * steps. A step whose program does not compile passes events on and becomes a gap.
    */
   append(heads: readonly string[], steps: readonly Step[], wanted: string, origin: Origin): string[] {
     let current = [...heads]

@@ -1,5 +1,5 @@
-// Texts within other texts: files in a ConfigMap or a Secret, blocks among the values of a chart, and values within a HelmRelease or an
-// Application. Each comes in the lines where it stands, so whatever is said of it names the line of the file that was given.
+// Texts inside other texts: files in a ConfigMap or a Secret, blocks among the values of a chart, and values inside a HelmRelease or an
+// Application. Each keeps its line numbers, so reports name the line of the given file.
 
 import { isScalar, isSeq, isMap as isYamlMap, type Node, parseAllDocuments } from 'yaml'
 import type { Included, NamedText, SecretKey } from './draft.ts'
@@ -51,7 +51,7 @@ export function innerTexts(given: NamedText, isWanted: (text: string) => boolean
   return found
 }
 
-/** Includes that find files standing beside each other in a ConfigMap, by the last part of their path. */
+/** Includes between files of a ConfigMap, by the last part of their path. */
 export function includedFrom(inners: readonly Inner[], included: Included): Included {
   return (path, from) => {
     const wanted = path.split('/').at(-1) ?? path

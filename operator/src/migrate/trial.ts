@@ -1,5 +1,5 @@
-// A trial: how the binary of an old agent makes its events of recorded lines. Its configuration stays as it is between the sources and
-// the sink that is compared; the sources read files, and the sink prints, so the trial reaches nothing else.
+// A trial: the binary of an old agent turns recorded lines into events. Its configuration between the sources and the compared sink is
+// unchanged. The sources read files and the sink prints, so the trial reaches nothing else.
 
 import { type Included, type NamedText, nameLike } from './draft.ts'
 

@@ -1,5 +1,5 @@
-// Configurations in the shapes that people run: 9 inputs, 12 processes and 6 destinations in combinations, in a file of their own and in
-// values of the chart. Each gives a Pipeline that passes lint; what has no counterpart is a gap with its place.
+// Configurations in common shapes: combinations of 9 inputs, 12 processing steps and 6 destinations, as files and as values of the
+// chart. Each becomes a Pipeline that passes lint; options without a counterpart are gaps with their places.
 
 import { expect, test } from 'vitest'
 import type { Document } from 'yaml'
@@ -232,7 +232,7 @@ test.each(cases)('$about', async ({ config, chart, whole }) => {
     expect([gap.file, gap.reason === '', gap.nearest === '']).toEqual([file, false, false])
   }
   expect(await lint(String(found.document))).toEqual([])
-  // What stands in other files is known by its text, and by no other agent.
+  // Text inside other files is recognised by its content, and by no other agent.
   for (const given of [
     { file: 'values.yaml', text: chart },
     { file: 'stdin.yaml', text: config },

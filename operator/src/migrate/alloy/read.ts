@@ -1,4 +1,4 @@
-// Where a configuration of Alloy may stand: a file of its own, `alloy.configMap.content` among the values of its chart, a ConfigMap, or values of
+// The places of a configuration of Alloy: a file, `alloy.configMap.content` among the values of its chart, a ConfigMap, or values of
 // k8s-monitoring.
 
 import type { Gap, NamedText } from '../draft.ts'

@@ -7,7 +7,7 @@ import type { Block } from './syntax.ts'
 
 /** Names that differ. */
 const names: Readonly<Record<string, string>> = { label_drop: 'labeldrop', label_keep: 'labelallow' }
-/** Stages whose options stand in `values`. */
+/** Stages whose options are in `values`. */
 const valued = new Set(['labels', 'static_labels', 'structured_metadata', 'label_drop', 'label_keep'])
 
 /** What Alloy calls a stage. */

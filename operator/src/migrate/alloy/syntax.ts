@@ -43,7 +43,7 @@ export function parseAlloy(text: string): AlloyFile {
     tokens = tokensOf(text)
   } catch (error) {
     if (!(error instanceof SyntaxProblem)) throw error
-    // What stands before the place can still be read.
+    // The text before the place is still readable.
     const before = text
       .split('\n')
       .slice(0, error.line - 1)

@@ -1,5 +1,5 @@
-// Where a configuration of Filebeat may stand: a file of its own, a ConfigMap, the values of its chart, or a Beat resource. Names with dots
-// and tables within tables mean the same, so both become options with dots.
+// The places of a configuration of Filebeat: a file, a ConfigMap, the values of its chart, or a Beat resource. Names with dots and
+// nested tables mean the same, so both become options with dots.
 
 import type { Gap, NamedText } from '../draft.ts'
 import type { Part } from '../loki/context.ts'

@@ -153,7 +153,7 @@ const maxRewrites = 4
 
 class Conversion {
   readonly #draft: Draft
-  /** For what has no place of its own. */
+  /** For parts without a place. */
   readonly #start: Place
   readonly #context: Context
   readonly #included: Included
@@ -253,7 +253,7 @@ class Conversion {
     return made
   }
 
-  /** Whether a filter or output takes the events of an input. A tag with `*` stands for all tags that begin so. */
+  /** Whether a filter or output takes the events of an input. A tag with `*` matches all tags with that beginning. */
   #isMatched(input: Section, other: Section): boolean {
     const tag = lastValue(input, 'tag') ?? `${lastValue(input, 'name')}.0`
     const match = lastValue(other, 'match')
@@ -263,7 +263,7 @@ class Conversion {
     const samples = samplesOf(tag, lastValue(input, 'path') ?? '')
     const taken = samples.filter((sample) => pattern.test(sample)).length
     if (taken === samples.length) return true
-    // A pattern that begins in another way takes none of the tags; else it may choose some of them.
+    // A pattern with another beginning matches none of the tags; otherwise it may match some of them.
     const fixed = tag.split('*')[0] ?? ''
     const start = match?.split('*')[0] ?? ''
     if (!tag.includes('*') || (match !== undefined && !start.startsWith(fixed) && !fixed.startsWith(start)))

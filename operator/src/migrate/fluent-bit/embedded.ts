@@ -1,5 +1,5 @@
-// Configurations of Fluent Bit within other files: the files of a ConfigMap or a Secret, and the sections among the values of a chart. The
-// chart of Fluent Bit has sections of its own, which stand where the values give none.
+// Configurations of Fluent Bit inside other files: the files of a ConfigMap or a Secret, and the sections among the values of a chart.
+// The chart has default sections for those that the values leave out.
 
 import type { NamedText } from '../draft.ts'
 import { type Inner, innerTexts } from '../inner.ts'
@@ -90,7 +90,7 @@ function defaultsFor(values: Tree): NamedText[] {
   )
 }
 
-/** Variables whose values stand among the values of a chart. */
+/** Variables with values among those of a chart. */
 function variablesOf(values: Tree): [string, string][] {
   return itemsOf(below(values, 'env')).flatMap((entry): [string, string][] => {
     const name = textOf(below(entry, 'name'))

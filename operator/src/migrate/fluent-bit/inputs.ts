@@ -1,5 +1,5 @@
-// Inputs of Fluent Bit as sources. Pod logs are read by `orchestrator_logs`, which knows the pod without a file name; the first transform
-// then gives each event the fields that Fluent Bit's record has, so that filters and outputs find what they name.
+// Inputs of Fluent Bit as sources. `orchestrator_logs` reads pod logs and knows the pod without a file name. The first transform then
+// gives each event the fields of Fluent Bit's record, so filters and outputs find the fields that they name.
 
 import { multilineProblems, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'

@@ -1,4 +1,4 @@
-// Resources of the fluent-operator as sections of Fluent Bit, which are what it makes of them. Filters and outputs come in the order of their
+// Resources of the fluent-operator as the sections of Fluent Bit that it makes of them. Filters and outputs follow the order of their
 // names, as there.
 
 import type { Gap, NamedText, SecretKey } from '../draft.ts'

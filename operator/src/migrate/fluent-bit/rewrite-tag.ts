@@ -1,5 +1,5 @@
-// The filter `rewrite_tag`: a record that matches a rule gets another tag and begins again at the first filter. Here it takes a branch of
-// its own, whose filters and outputs are those that match the new tag.
+// The filter `rewrite_tag`: a record that matches a rule gets another tag and starts again at the first filter. Here it takes another
+// branch, with the filters and outputs that match the new tag.
 
 import { type Context, common, matched } from './plugin.ts'
 import { entriesOf, isOn, type Section } from './sections.ts'
@@ -21,7 +21,7 @@ export const rewriteTag = {
 } as const
 
 export interface Branch {
-  /** An input in place of the emitter: it has the new tag, in which `*` stands for what records decide. */
+  /** An input in place of the emitter: it has the new tag, with `*` for the parts that records decide. */
   readonly input: Section
   /** The condition of its records. */
   readonly condition: string

@@ -94,7 +94,7 @@ const runtime: Section = {
   }).map(([key, value]) => ({ ...place, key, value })),
 }
 
-/** Parsers of the file that Fluent Bit ships, but for those that the configuration brings along. */
+/** Parsers of the file that ships with Fluent Bit, except those that the configuration defines. */
 function shippedParsers(own: readonly Section[]): readonly Section[] {
   const names = new Set(own.map((section) => lastValue(section, 'name')))
   return [runtime, ...shipped.values()].filter((section) => !names.has(lastValue(section, 'name')))

@@ -87,7 +87,7 @@ export function isFluentd(given: NamedText): boolean {
   return isElement(text) && /^\s*(?:@?type)\s+\S/m.test(text)
 }
 
-/** The files within a ConfigMap, a Secret or values of a chart; a file of its own as it is. */
+/** The files inside a ConfigMap, a Secret or values of a chart; any other file unchanged. */
 function filesIn(given: NamedText): { readonly mains: readonly NamedText[]; readonly all: readonly Inner[] } {
   if (!/\.(?:ya?ml|json)$/i.test(given.file)) return { mains: [given], all: [] }
   const all = innerTexts(given, (text) => isElement(text) || /^\s*@include\s/m.test(text))
@@ -170,7 +170,7 @@ interface Arrival {
 
 class Conversion {
   readonly #draft: Draft
-  /** For what has no place of its own. */
+  /** For parts without a place. */
   readonly #start: Place
   readonly #context: Context
   readonly #gaps: Gap[]

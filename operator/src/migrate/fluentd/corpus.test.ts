@@ -408,7 +408,7 @@ const ends: readonly Part[] = [
 const system =
   '# Of the daemon set.\n<label @FLUENT_LOG>\n  <match fluent.**>\n    @type null\n  </match>\n</label>\n<system>\n  log_level warn\n</system>\n'
 
-/** Each chain with several sources and ends, so that every part stands in several. */
+/** Each chain with several sources and ends, so every part appears several times. */
 const cases = chains.flatMap((chain, at) =>
   Array.from({ length: 6 }, (_, step) => {
     const source = sources[(at + 2 * step) % sources.length] as Part

@@ -24,7 +24,7 @@ export const always: Readonly<Record<string, string>> = {
   log_level: 'the level of the agent counts',
 }
 
-/** What a mapping of Fluentd reads beside its options. */
+/** Context of a mapping of Fluentd besides its options. */
 export interface FluentdPlugin<Result> extends Omit<Plugin<Result>, 'build'> {
   readonly build: (section: Plugged, context: Context, gaps: Gap[]) => Result
 }
@@ -111,7 +111,7 @@ const tail: FluentdPlugin<SourcePart> = {
   },
 }
 
-/** Options as before Fluentd 1.0: those of the parser stand beside the others. */
+/** Options as before Fluentd 1.0: those of the parser are beside the others. */
 function formatless(section: Plugged): Plugged {
   const own = section.entries.filter(({ key }) =>
     ['format', 'expression', 'time_format', 'time_key', 'keep_time_key', 'types'].includes(key),

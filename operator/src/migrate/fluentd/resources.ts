@@ -1,5 +1,5 @@
-// Resources of the logging-operator as elements of Fluentd, which are what it makes of them: a source for each flow, the filters of the flow
-// in a label of its own, and a label for each output.
+// Resources of the logging-operator as the elements of Fluentd that it makes of them: a source for each flow, the filters of the flow
+// in one label, and a label for each output.
 
 import type { Draft, Gap, NamedText, SecretKey, Step } from '../draft.ts'
 import { filters as bitFilters } from '../fluent-bit/filters.ts'

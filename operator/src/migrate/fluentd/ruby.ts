@@ -3,7 +3,7 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 
-/** What placeholders may name beside the record: expressions of a program. */
+/** Expressions that placeholders may name beside the record. */
 export interface Surroundings {
   /** The tag: a text, or the name of a variable that holds it; undefined if it is not known. */
   readonly tag: { readonly text: string } | { readonly variable: string } | undefined

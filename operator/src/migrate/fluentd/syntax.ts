@@ -1,5 +1,5 @@
-// Fluentd's configuration as a tree of elements with the place of every line. Values in double quotes may go over several lines and hold
-// Ruby; references to variables of the environment become `${NAME}`, and other Ruby is kept as it stands and reported.
+// Fluentd's configuration as a tree of elements with the place of every line. Values in double quotes may span lines and contain Ruby.
+// References to environment variables become `${NAME}`; other Ruby is kept and reported.
 
 import type { Selector, Step } from '../draft.ts'
 import type { Place } from '../fluent-bit/sections.ts'
@@ -12,7 +12,7 @@ export interface Parameter extends Place {
 export interface Element extends Place {
   /** `source`, `match`, `parse`, … */
   readonly name: string
-  /** What stands behind the name: a pattern of tags, keys of chunks. */
+  /** The text after the name: a pattern of tags, keys of chunks. */
   readonly argument: string
   readonly parameters: readonly Parameter[]
   readonly children: readonly Element[]

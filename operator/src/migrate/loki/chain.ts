@@ -1,5 +1,5 @@
-// A chain of programs: what a job does to its events, piece by piece. Pieces that compile together become one transform, in which a comment
-// names the stage of each; a piece that does not compile is a gap, and its text stays in a comment.
+// A chain of programs: the processing of a job, piece by piece. Pieces that compile together become one transform, in which a comment
+// names the stage of each. A piece that does not compile is a gap, and a comment keeps its text.
 
 import { compileProgram, multilineProblems } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'

@@ -1,6 +1,6 @@
-// Where an event has what Promtail and Alloy keep beside a line: `.labels` of the stream, `.metadata` (structured metadata), and
-// `.extracted`, the values that stages exchange. `.message` is the line, `.timestamp` its time.
-// All values of these objects are texts; in `.extracted` null stands for a value that was looked for and is not there.
+// The event fields for the state that Promtail and Alloy keep beside a line: `.labels` of the stream, `.metadata` (structured
+// metadata), and `.extracted`, the values that stages exchange. `.message` is the line, `.timestamp` its time. All values of these
+// objects are texts; in `.extracted` null marks a value that a stage looked for and did not find.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isList, isMap, type Tree, textOf } from './tree.ts'

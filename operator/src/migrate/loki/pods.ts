@@ -53,7 +53,7 @@ function canMatch(regex: string, prefix: string): boolean {
   return regex.includes('|') || fixed.startsWith(prefix) || prefix.startsWith(fixed)
 }
 
-/** Rules without those that read what the source does not know; these are gaps. */
+/** Rules without those that read data unknown to the source; these are gaps. */
 export function knownRules(rules: readonly Rule[], report: Report): readonly Rule[] {
   return rules.filter((rule) => {
     const unknown = rule.sources.find(

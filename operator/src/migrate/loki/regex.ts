@@ -155,7 +155,7 @@ export interface Segments {
   readonly pieces: readonly { readonly text: string; readonly isGroup: boolean; readonly name?: string }[]
 }
 
-/** A pattern as a row of groups and what stands between them; undefined if groups stand in each other, in alternatives or repetitions. */
+/** A pattern as a row of groups and the text between them; undefined if groups are nested, in alternatives or in repetitions. */
 export function segmentsOf(pattern: string): Segments | undefined {
   const flags = /^(?:\(\?[a-zA-Z-]+\))*/.exec(pattern)?.[0] ?? ''
   const pieces: { text: string; isGroup: boolean; name?: string }[] = []

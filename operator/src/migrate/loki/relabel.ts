@@ -1,5 +1,5 @@
-// Rules of relabelling, as Prometheus has them, as lines of a program. The variable `labels` holds all labels; at the end those whose names
-// begin with `__` go, with those whose value is empty, which counts as none; what is left are the labels of the stream.
+// Relabelling rules of Prometheus as lines of a program. The variable `labels` holds all labels. At the end the program removes those
+// whose names begin with `__` and those with an empty value; the others are the labels of the stream.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { option, type Part, type Report, textIn, textsIn } from './context.ts'

@@ -272,7 +272,7 @@ export function pathOf(labels: Tree | undefined, name: string): string | undefin
   return labels?.value instanceof Map ? textOf(labels.value.get(name)) : undefined
 }
 
-/** Whether files are those of pods, which `orchestrator_logs` reads with what is known about the pod. */
+/** Whether the files belong to pods; `orchestrator_logs` reads those with the pod's metadata. */
 export function isPodPath(path: string): boolean {
   return /^\/var\/log\/(?:pods|containers)\//.test(path)
 }

@@ -30,7 +30,7 @@ export type Stage = Mapping<readonly [Scope], Lines> & {
 const indent = (lines: Lines): string[] => lines.map((line) => line.replace(/^(?=.)/gm, '  '))
 const block = (condition: string, lines: Lines): string[] => [`if ${condition} {`, ...indent(lines), '}']
 
-/** Lines that work on a text: that of a value if a source is named, else the line. A value that is no text is left alone. */
+/** Lines that process a text: a value if a source is named, otherwise the line. A value that is no text is unchanged. */
 function onSource(source: string | undefined, lines: (subject: string) => Lines): Lines {
   if (source === undefined || source === '') return lines(lineText)
   return block(`is_string(${extracted(source)})`, lines(`string!(${extracted(source)})`))

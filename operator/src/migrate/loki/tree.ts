@@ -20,7 +20,7 @@ export function isList(tree: Tree | undefined): tree is Tree & { readonly value:
   return Array.isArray(tree?.value)
 }
 
-/** What stands below names; undefined where nothing does. */
+/** The value below names; undefined if there is none. */
 export function below(tree: Tree | undefined, ...names: readonly string[]): Tree | undefined {
   let current = tree
   for (const name of names) current = isMap(current) ? current.value.get(name) : undefined

@@ -1,4 +1,4 @@
-// Documents of YAML as settings with their places; also those that stand as text in another document, as in ConfigMaps and values of charts.
+// YAML documents as settings with their places, also those embedded as text in another document, as in ConfigMaps and values of charts.
 
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml'
 import type { Gap, NamedText } from '../draft.ts'

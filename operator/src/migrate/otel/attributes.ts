@@ -118,7 +118,7 @@ const actions = (name: string, base: readonly string[], list: string): Mapping<S
 export const attributes = actions('attributes', ['attributes'], 'actions')
 export const resource = actions('resource', ['resource', 'attributes'], 'attributes')
 
-/** Makes attributes of the resource of those of the record. */
+/** Turns attributes of the record into attributes of the resource. */
 export const groupByAttributes: Mapping<Steps> = {
   name: 'groupbyattrs',
   becomes: 'a remap transform that moves attributes to the resource',

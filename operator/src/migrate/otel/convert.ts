@@ -1,5 +1,5 @@
-// A configuration of the OpenTelemetry collector to a Pipeline. `service.pipelines` says what is connected: the pipelines of logs are
-// followed in the order in which connectors join them. Record.ts says what a log record is here.
+// Converts a configuration of the OpenTelemetry collector to a Pipeline. `service.pipelines` defines the connections: the conversion
+// follows the pipelines of logs in the order in which connectors join them. record.ts defines a log record here.
 
 import { isTable } from '@penstock/agent/schema'
 import type { Draft, Included, NamedText, Step } from '../draft.ts'
@@ -32,7 +32,7 @@ class Conversion {
   readonly #config: Config
   readonly #draft: Draft
   readonly #context: Context
-  /** What stands for each receiver: the transforms whose events are its records. */
+  /** The replacement of each receiver: the transforms whose events are its records. */
   readonly #sources = new Map<string, readonly string[]>()
   /** The events that arrive at each exporter and connector, in their order. */
   readonly #arriving = new Map<string, string[]>()

@@ -1,5 +1,5 @@
-// Variables and files that stand for values, as in `${env:NAME}`. A resource is literal text: in sinks a variable becomes a reference to
-// a Secret, elsewhere the default that stands beside it, or a gap.
+// Variables and files that replace values, as in `${env:NAME}`. A resource is literal text: in sinks a variable becomes a reference to
+// a Secret, elsewhere its default, or a gap without one.
 
 import { isTable } from '@penstock/agent/schema'
 import { type Context, Part, type Path } from './mapping.ts'

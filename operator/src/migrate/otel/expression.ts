@@ -114,7 +114,7 @@ class Parser {
 
   #unary(): Expression {
     if (this.#is('not') || this.#is('!')) {
-      // `not` is taken to deny a whole comparison, `!` what follows it at once.
+      // `not` negates a whole comparison, `!` the next operand.
       return { type: 'not', value: this.#take().text === 'not' ? this.#binary(2) : this.#unary() }
     }
     if (this.#is('-')) {

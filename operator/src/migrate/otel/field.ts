@@ -28,7 +28,7 @@ export function fieldOf(text: string): Field | undefined {
   return { root, below, path: [...(roots[root] ?? []), ...below] }
 }
 
-/** A field whose kind the program knows already, as it has been set before: read so that the kind is open. */
+/** A field whose kind the program knows from an earlier assignment, read so that its kind is open again. */
 export function openRead(path: readonly Key[]): string {
   return `(get(., [${path.map((key) => JSON.stringify(key)).join(', ')}]) ?? null)`
 }

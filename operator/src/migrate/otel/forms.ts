@@ -1,4 +1,4 @@
-// The forms in which exporters write a record: each is a program that makes of the event what the sink then encodes.
+// The forms in which exporters write a record: each is a program that creates the event that the sink encodes.
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
@@ -67,7 +67,7 @@ export const otlpJson: readonly Step[] = form(
   'One message of OTLP in JSON. Objects and lists below the third level become texts of JSON.',
 )
 
-/** Fields of the record as they are, without those that are empty. */
+/** Fields of the record unchanged, without empty ones. */
 export const plain: readonly Step[] = form(
   '. = filter(.) -> |_key, value| { value != null && value != "" && value != {} }',
   'The parts of the record that are not empty.',

@@ -122,7 +122,7 @@ export class Context {
     this.#add({ file: place.file, line: place.line, subject, reason, nearest })
   }
 
-  /** Reports that something else does what the configuration asks for. */
+  /** Reports that another mechanism does the work of an option. */
   replaced(place: Place, subject: string, reason: string, nearest: string): void {
     this.#add({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
   }

@@ -1,5 +1,5 @@
-// Where a configuration of the collector may stand: a file of its own, `config` among the values of its Helm chart, a ConfigMap, or a
-// custom resource of its operator, as text or as an object. Several files are one configuration: later ones are laid over earlier ones.
+// The places of a configuration of the collector: a file, `config` among the values of its Helm chart, a ConfigMap, or a custom
+// resource of its operator, as text or as an object. Several files are one configuration: later files override earlier ones.
 
 import { isTable } from '@penstock/agent/schema'
 import { type Root, type Table, type TableDocument, tableDocuments } from '../documents.ts'
@@ -27,7 +27,7 @@ export function isOtel(given: NamedText): boolean {
 export class Config {
   readonly value: Table
   readonly #roots: readonly Root[]
-  /** For what has no place of its own. */
+  /** For parts without a place. */
   readonly #file: string
 
   constructor(files: readonly NamedText[], gaps: Gap[]) {
@@ -51,7 +51,7 @@ export class Config {
     this.value = roots.reduce<Table>((merged, { config }) => mergeTables(merged, config), {})
   }
 
-  /** The place of what stands at a path; where nothing stands, that of its nearest parent. */
+  /** The place of the value at a path; without a value, that of its nearest parent. */
   place(path: Path): Place {
     for (let length = path.length; length > 0; length--) {
       const part = path.slice(0, length)

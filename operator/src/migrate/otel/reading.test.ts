@@ -1,4 +1,4 @@
-// Where a configuration of the collector may stand, and what becomes of its variables.
+// The places of a configuration of the collector, and its variables after the conversion.
 
 import { expect, test } from 'vitest'
 import { oldAgents } from '../agents.ts'

@@ -2,7 +2,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 
-/** Go's classes of letters stand for ASCII alone, where the language's stand for all of Unicode. */
+/** Go's classes of letters match ASCII only; the language's match all of Unicode. */
 const classes: Readonly<Record<string, string>> = { d: '0-9', w: '0-9A-Za-z_', s: '\\t\\n\\f\\r ' }
 
 /** Parts of an expression, at any place: quoted text, escapes, repetitions, braces, and the ends of classes. */

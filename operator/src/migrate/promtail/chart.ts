@@ -1,4 +1,4 @@
-// Values of the Promtail chart: its own file and jobs are text with templates, of which those that the chart itself has are filled in.
+// Values of the Promtail chart: its file and jobs are templates. The conversion fills in the variables of the chart itself.
 
 import type { Gap } from '../draft.ts'
 import { below, flagOf, isList, isMap, itemsOf, type Place, type Tree, textOf } from '../loki/tree.ts'

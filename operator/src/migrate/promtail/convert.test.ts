@@ -23,7 +23,7 @@ interface Entry {
   readonly name: string
   readonly stages: string
   readonly line: string
-  /** What Promtail pushes: labels beside those of the file, the line if it changes. Without it the line is dropped. */
+  /** Promtail's output: labels beside those of the file, and the line if it changes. Without it the line is dropped. */
   readonly labels?: Readonly<Record<string, string>>
   readonly pushed?: string
   readonly metadata?: Readonly<Record<string, string>>
@@ -475,7 +475,7 @@ test('a client becomes a sink with all that it says', async () => {
   ])
   expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
   expect(gaps.map(({ reason }) => reason).join('\n')).toContain('PASS is `secret`')
-  // Labels of the event come before those of the client.
+  // Labels of the event override those of the client.
   withTest(
     document,
     resource,

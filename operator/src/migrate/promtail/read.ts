@@ -1,4 +1,4 @@
-// Where a configuration of Promtail may stand: a file of its own, `logs` of the Grafana Agent, a ConfigMap or Secret, or values of its chart.
+// The places of a configuration of Promtail: a file, `logs` of the Grafana Agent, a ConfigMap or Secret, or values of its chart.
 
 import type { Gap, NamedText } from '../draft.ts'
 import { below, isMap, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'

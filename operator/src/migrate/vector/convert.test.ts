@@ -1,4 +1,4 @@
-// Configurations of Vector as Pipelines: names, outputs, fields, variables, and what stands for components without a counterpart.
+// Configurations of Vector as Pipelines: names, outputs, fields, variables, and replacements for components without a counterpart.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

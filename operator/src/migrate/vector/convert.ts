@@ -1,5 +1,5 @@
-// A configuration of Vector to a Pipeline. Components with a counterpart keep their options; `kubernetes_logs` is followed by a transform
-// that gives an event the fields of the old one, so programs, templates and option paths stay as they are, and so does what arrives.
+// Converts a configuration of Vector to a Pipeline. Components with a counterpart keep their options. A transform after
+// `kubernetes_logs` gives events their old fields, so programs, templates, option paths and the delivered events stay the same.
 
 import {
   findComponent,
@@ -64,12 +64,12 @@ interface Counterpart {
 
 class Conversion {
   readonly #roots: readonly Root[]
-  /** For what has no place of its own. */
+  /** For parts without a place. */
   readonly #file: string
   readonly #included: Included
   readonly #draft: Draft
   readonly #olds: readonly Old[]
-  /** What stands for each output of the old configuration, by `id` or `id.port`. */
+  /** The replacement of each output of the old configuration, by `id` or `id.port`. */
   readonly #outputs = new Map<string, readonly string[]>()
   /** Variables that have been reported. */
   readonly #variables = new Set<string>()
@@ -172,7 +172,7 @@ class Conversion {
     return [...new Set([...ids, ...this.#outputs.keys()])].filter((id) => pattern.test(id))
   }
 
-  /** What stands for the inputs of a component. */
+  /** The replacements of a component's inputs. */
   #inputsOf(old: Old): string[] {
     const found: string[] = []
     for (const input of old.inputs) {
@@ -450,7 +450,7 @@ class Conversion {
     return undefined
   }
 
-  /** Writes an option of another version as it is called here, or leaves it out with what to write instead; false if there is none. */
+  /** Renames an option of another version, or removes it and reports the alternative; false if there is none. */
   #rewritten(
     old: Old,
     declaration: AnyDeclaration,

@@ -1,5 +1,5 @@
-// Variables of the environment. A resource is literal text, so a variable becomes a reference to a Secret, or the default that stands
-// beside it. In programs there are no references.
+// Environment variables. A resource is literal text, so a variable becomes a reference to a Secret, or its default. Programs cannot
+// contain references.
 
 import { isTable } from '@penstock/agent/schema'
 
@@ -13,8 +13,8 @@ export interface Substituted {
 const placeholder = /\$\$|\$([A-Za-z_][A-Za-z0-9_.]*)|\$\{([A-Za-z0-9_.]+)(?:(:?-|:?\?)([^}]*))?\}/g
 
 /**
- * @param takesSecrets false: what has no default stays as it is
- * @param onVariable hears of each
+ * @param takesSecrets false: a variable without a default stays unchanged
+ * @param onVariable called for each variable
  */
 export function withoutVariables(
   text: string,
@@ -33,7 +33,7 @@ export function withoutVariables(
   })
 }
 
-/** The same for all texts in a value. A text that was nothing but a variable with a default is the value that the default stands for. */
+/** The same for all texts in a value. A text that was only a variable with a default becomes the value of that default. */
 export function valueWithoutVariables(value: unknown, onVariable: (variable: Substituted) => void): unknown {
   if (Array.isArray(value)) return value.map((item) => valueWithoutVariables(item, onVariable))
   if (isTable(value)) {

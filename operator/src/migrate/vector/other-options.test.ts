@@ -1,4 +1,4 @@
-// Options of other versions of Vector: each becomes what it is called now, or a gap that says what to write instead; the output passes lint.
+// Options of other versions of Vector: each gets its current name, or is a gap that names the alternative; the output passes lint.
 
 import { otherOptions } from '@penstock/agent/config'
 import { expect, test } from 'vitest'
@@ -18,7 +18,7 @@ const byType: Readonly<Record<string, Table>> = {
 const required: Readonly<Record<string, Table>> = {
   search_engine: { endpoints: ['http://out:9200'] },
 }
-/** Options that stand beside it in a configuration. */
+/** Options beside it in a configuration. */
 const beside: Readonly<Record<string, Table>> = {
   multi_line_timeout: { multiline: { start_pattern: '^a', condition_pattern: '^a', mode: 'halt_before' } },
   'fingerprint.ignored_header_bytes': { fingerprint: { strategy: 'checksum' } },

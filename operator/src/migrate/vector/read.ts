@@ -1,4 +1,4 @@
-// Where a configuration of Vector may stand: a file of its own in TOML, YAML or JSON, `customConfig` among the values of its Helm chart, a
+// The places of a configuration of Vector: a file in TOML, YAML or JSON, `customConfig` among the values of its Helm chart, a
 // ConfigMap, or a custom resource of an operator for it.
 
 import { formatOf, type Segments } from '@penstock/agent/config'

@@ -144,7 +144,7 @@ export interface Setting {
   readonly isReplaced: boolean
 }
 
-/** Of those that the agent has, too: what decides under an operator does the same by default. */
+/** The agent has these, too: the default under an operator has the same effect. */
 const replaced: ReadonlySet<string> = new Set(['data_dir', 'api', 'healthchecks', 'expire_metrics_secs'])
 
 /** Settings at the top level of a configuration. */

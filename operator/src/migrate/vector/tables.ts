@@ -1,4 +1,4 @@
-// Tables of options: one laid over another, and one without what stands at a path.
+// Tables of options: laying one over another, and removing the value at a path.
 
 import type { Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
@@ -13,7 +13,7 @@ export function merged(first: Table, second: Table): Record<string, unknown> {
   return { ...first, ...Object.fromEntries(both) }
 }
 
-/** Removes what stands at a path, and objects that are empty then; false if nothing stands there. */
+/** Removes the value at a path, and objects that become empty; false if there is no value. */
 export function removeAt(config: Record<string, unknown>, segments: Segments): boolean {
   const last = segments.at(-1)
   if (last === undefined) return false

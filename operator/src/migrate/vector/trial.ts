@@ -11,7 +11,7 @@ import { readRoots } from './read.ts'
 /** Settings that transforms use; all others are of sources, sinks or the process. */
 const kept = ['enrichment_tables', 'schema', 'timezone', 'log_schema']
 
-/** Sources whose events `penstock run --input` leaves as they are. */
+/** Sources whose events `penstock run --input` leaves unchanged. */
 const ofItself = /^(?:internal_|host_metrics$)/
 
 export async function vectorTrial({ files, included, sample, sink, folder }: TrialRequest): Promise<Trial> {

@@ -1,5 +1,5 @@
-// Pieces of programs as a statement is compiled: values with what is known of their kinds, and lines that run only if what stands above
-// them did not fail.
+// Pieces of programs while a statement is compiled: values with their known kinds, and lines that run only if the lines before them did
+// not fail.
 
 import { openRead } from '../field.ts'
 import type { Key } from '../record.ts'
