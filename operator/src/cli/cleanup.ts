@@ -1,7 +1,8 @@
-// `penstock cleanup`: what has to end before an installation is removed. The operator ends first, so that it brings nothing back;
-// then the Agents that came with it, the bindings that no garbage collector knows, and finalizers that nobody would look after.
-// Agents that users have made stay, as does everything else of theirs. `helm uninstall` needs none of this where agents have rights in the
-// whole cluster: garbage collection removes what the operator made. It is for installations by other means, and for bindings in namespaces.
+// `penstock cleanup`: ends what must end before an installation is removed. The operator ends first, so it restores nothing. Then the
+// command deletes the Agents of the installation, the bindings that garbage collection does not reach, and finalizers that nothing else
+// would remove. It leaves the Agents and all other objects of users. `helm uninstall` needs none of this if agents have cluster-wide
+// rights: garbage collection removes the operator's objects. The command serves other kinds of installations, and bindings in
+// namespaces.
 
 import { type Flags, pause } from '@penstock/agent/program'
 import { agentKind } from '../api/kinds.ts'

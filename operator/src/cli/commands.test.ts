@@ -1,4 +1,4 @@
-// Every command as somebody meets it who knows nothing of it: its help, and what it says of wrong words and a cluster that is not there.
+// Every command as a newcomer meets it: its help, and its messages for wrong words and a missing cluster.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -37,7 +37,7 @@ async function pasted(command: string): Promise<string> {
 }
 
 /**
- * Compares what a command prints with what is shown, where `…` stands for text that is new each time.
+ * Compares a command's output with the recorded output, where `…` matches any text.
  * @param isOrdered false: events of several pods or sinks may come in any order
  */
 function expectShown(printed: string, shown: string, isOrdered: boolean): void {

@@ -1,5 +1,5 @@
-// `penstock diff -f PATH`: what applying resources would change for the agents: the configuration that they compile to, beside
-// that of the same resources as they are in the cluster. Exit 1 when there is a difference, as with diff.
+// `penstock diff -f PATH`: the changes that applying resources would make for the agents. It compiles the given resources and those in
+// the cluster, and compares the configurations. The exit code is 1 if they differ, as with diff.
 
 import type { Flags } from '@penstock/agent/program'
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'

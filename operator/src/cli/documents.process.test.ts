@@ -1,5 +1,5 @@
-// The commands of README and guide, as a reader tries them: each command and flag exists, each named file is there, and what
-// needs no cluster runs as it is printed.
+// The commands of README and guide, as a reader tries them: each command and flag exists, each named file exists, and commands that
+// need no cluster run as printed.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -108,7 +108,7 @@ writeFileSync(join(bin, 'npm'), npm, { mode: 0o755 })
 
 /**
  * Runs a command as a reader pastes it.
- * @param isDone whether what it has printed shows that a command that goes on has done its work: it then gets Ctrl-C
+ * @param isDone whether the output shows that an endless command has done its work; it then gets Ctrl-C
  */
 async function pasted(command: string, cwd: string, isDone: (printed: string) => boolean = () => false) {
   const { FORCE_COLOR: _, ...environment } = process.env
@@ -200,10 +200,10 @@ test('the first Pipeline of the README has no problems', async () => {
   }
 })
 
-/** Events, and lines with what became of them: those of several pods come in any order. */
+/** Events, and lines with their results: those of several pods come in any order. */
 const isEvent = (line: string) => /^(?:in |out|\S* (?:INFO|WARN|ERROR) )/.test(line)
 
-/** Compares what a command printed with what is shown. A line `…` stands for any lines, within a line it stands for any text. */
+/** Compares a command's output with the documented output. A line `…` matches any lines; within a line `…` matches any text. */
 function expectShown(printed: string, shown: string): void {
   const lines = printed.trimEnd().split('\n')
   const patterns = shown.trimEnd().split('\n')

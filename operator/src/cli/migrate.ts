@@ -1,6 +1,6 @@
-// `penstock migrate`: brings objects of the cluster to the version in which their kind is stored now, so that a later release can stop
-// serving the others; with files, brings their `apiVersion` to the newest. A stored object keeps the version of its last write: a write
-// without a change is enough, because the API server stores the object again if the bytes would differ.
+// `penstock migrate`: rewrites objects of the cluster in the storage version of their kind, so a later release can stop serving the
+// other versions. With files, it updates their `apiVersion` to the newest. A stored object keeps the version of its last write. A write
+// without a change is enough, because the API server stores the object again if the bytes differ.
 
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -134,8 +134,8 @@ async function rewrite(client: KubeClient, type: ResourceType, object: KubeObjec
 }
 
 /**
- * Only of the definition that was read: if somebody has changed it, such as its stored version, while objects were rewritten, the
- * API server refuses this, and another run starts from what holds then.
+ * Applies only to the definition that was read. If it has changed meanwhile, such as its stored version, the API server refuses this,
+ * and another run starts from the new definition.
  */
 async function prune(client: KubeClient, { metadata }: Definition, storage: string): Promise<void> {
   const body = {

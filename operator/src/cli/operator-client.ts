@@ -1,5 +1,5 @@
-// How commands reach the operator itself: through the API server, as far as a Service of one port goes, or at an address of its own.
-// A token identifies the caller, because the API server does not pass on anything else that it knows of its callers.
+// How commands reach the operator itself: through the API server, as a Service with one port allows, or at the operator's address. A
+// token identifies the caller, because the API server passes on no other identity of its callers.
 
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -68,7 +68,7 @@ export class OperatorClient implements Disposable {
     this.namespace = flags.namespace ?? connection?.namespace ?? 'default'
   }
 
-  /** @param need what the token's owner must be allowed to do, for the message when there is none */
+  /** @param need the right that the token's owner needs, for the message if it is missing */
   static async open(flags: OperatorFlags, need: string): Promise<OperatorClient> {
     const direct = flags['operator-url'] !== undefined && flags.token !== undefined
     const connection = await KubeConnection.open({ kubeconfig: flags.kubeconfig, context: flags.context }).catch(
@@ -121,7 +121,7 @@ export class OperatorClient implements Disposable {
     const url = this.#url
     try {
       if (url === undefined) {
-        // No more than this one port has to be open to those who look: the name of a role can stand for it.
+        // Observers need access to this one port only, so a role can name it.
         const service = `https:${operatorName}:agents`
         const root = `/api/v1/namespaces/${encodeURIComponent(this.#operatorNamespace)}/services/${service}/proxy`
         const headers = { [tokenHeader]: this.#token }

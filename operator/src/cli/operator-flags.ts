@@ -228,7 +228,7 @@ function clientsOf(file: string, names: string | undefined): ClientAuthority | u
   }
 }
 
-/** The settings, but for what the kubeconfig says where no flag does. */
+/** The settings, except those that come from the kubeconfig without a flag. */
 function settingsOf(values: Values): (ownNamespace: string | undefined) => OperatorSettings {
   const rolesOnly = values['rbac-scope'] === 'Namespaced'
   if (rolesOnly) refuseClusterScope(values, list(values['watch-namespaces']) ?? [])

@@ -44,7 +44,7 @@ export { options, usage }
 /** What answers admission: neither of them writes anything but who has applied a ClusterPipeline. */
 const webhookParts: readonly string[] = ['compiler', 'certificate', 'webhook-token', 'webhook']
 
-/** @param webhooksOnly answers admission and nothing else: it writes nothing that a leader does, so it needs none */
+/** @param webhooksOnly only answers admission: it writes none of a leader's objects, so it needs no leadership */
 export async function run(argv: string[], { webhooksOnly = false } = {}): Promise<number> {
   const { flags: given } = parseFlags(argv, options)
   const values = webhooksOnly ? { ...given, 'leader-election': 'false' as const, 'heartbeat-address': '' } : given

@@ -1,4 +1,4 @@
-// `-o` of the commands that look at a cluster, at a double of the API server: tables, JSON and YAML say what the text says.
+// `-o` of the commands that read a cluster, against a fake API server: tables, JSON and YAML hold the facts of the text.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'

@@ -17,9 +17,9 @@ export class Rights {
   readonly #kube: KubeClient
   readonly #settings: OperatorSettings
   readonly #logger: Logger
-  /** What was last said about a namespace: it is said again when it is something else. */
+  /** The last report about a namespace: only a different one is reported. */
   readonly #said = new Map<string, string>()
-  /** Of tenants, in which the operator may not do what it needs to. */
+  /** Tenants' namespaces in which the operator lacks rights. */
   leftOut: readonly string[] = []
 
   constructor(kube: KubeClient, settings: OperatorSettings, logger: Logger) {

@@ -63,7 +63,7 @@ export function givenInputs(words: readonly string[], resources: readonly string
   return given
 }
 
-/** Everything that stands in for what a cluster has. */
+/** Everything that replaces a cluster. */
 export class RunInput implements AsyncDisposable {
   /** Sources as the agent runs them, by id. */
   readonly sources: Record<string, Table> = {}

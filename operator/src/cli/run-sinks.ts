@@ -1,5 +1,5 @@
-// The sinks of `penstock run`: those of the screen are shown in one form, and those whose destination cannot be reached from here are
-// replaced by the screen, so that a Pipeline for a cluster shows what it would deliver.
+// The sinks of `penstock run`. Sinks that print use one format. Sinks whose destination is unreachable from here are replaced by the
+// screen, so a Pipeline for a cluster shows the events that it would deliver.
 
 import { connect } from 'node:net'
 import { consoleSink, transformer } from '@penstock/agent/config'

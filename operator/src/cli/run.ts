@@ -1,6 +1,6 @@
-// `penstock run -f DIR [--for 10s]`: compiles the resources of a folder and runs them here. Sample pods, or files for them, stand in
-// for a cluster, but nothing else is made up: their log files are tailed and their metadata is listed from an API server as on a node.
-// Sinks of type `console` print short lines for people, or JSON, whatever codec they have; so do sinks that cannot deliver from here.
+// `penstock run -f DIR [--for 10s]`: compiles the resources of a folder and runs them here. Sample pods, or files for them, replace a
+// cluster; everything else is real: the agent tails their log files and lists their metadata from an API server as on a node. Sinks of
+// type `console`, and sinks that cannot deliver from here, print short lines for people, or JSON, whatever their codec.
 
 import { spawn } from 'node:child_process'
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'

@@ -118,7 +118,7 @@ export function statusText(pipeline: Pipeline, { color, columns }: Sheet): strin
   }
   const shown = new Set([''])
   for (const { type, status: holds, reason, message } of status?.conditions ?? []) {
-    // Those that sum up repeat what they are about.
+    // Summary conditions repeat the conditions that they summarise.
     const state = styled(holds.padEnd(7), stateStyles[holds] ?? 'yellow', color)
     add(`  ${type.padEnd(12)} ${state} ${reason}${shown.has(message) ? '' : `: ${message}`}`, 23)
     shown.add(message)

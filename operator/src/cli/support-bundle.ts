@@ -149,7 +149,7 @@ export function masked(value: unknown, secret = false): unknown {
   )
 }
 
-/** `https://user:password@host` without what stands before the at sign. */
+/** `https://user:password@host` without the part before the at sign. */
 function withoutCredentials(text: string): string {
   return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, '$1***@')
 }

@@ -1,5 +1,5 @@
-// `penstock top [PIPELINE]`: what Pipelines do now, from the counters of their agents. On a terminal it is redrawn in place and
-// takes keys; else each look is printed below the one before.
+// `penstock top [PIPELINE]`: current figures of Pipelines, from the counters of their agents. On a terminal the table is redrawn in
+// place and takes keys; elsewhere each look is printed below the one before.
 
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { LiveScreen } from '@penstock/agent/output'

@@ -44,7 +44,7 @@ export interface Report {
   /** Resources that the user may not read. */
   readonly unread: readonly string[]
   readonly hasClusterPipelines: boolean
-  /** What has the label by which all agents leave the pod out. */
+  /** The object whose label makes all agents exclude the pod. */
   readonly excluded?: string
   readonly pipelines: readonly PipelineAnswer[]
 }

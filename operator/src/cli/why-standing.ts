@@ -3,7 +3,10 @@
 
 import { type Condition, conditionOf } from '../api/conditions.ts'
 
-/** What the agent of the node shows of the pod's files: some are open; none is; it has not answered, or nobody may ask it. */
+/**
+ * The state of the pod's files on the agent of its node: some are open, none is, or it is unknown because the agent has not answered or
+ * the caller may not ask it.
+ */
 export type Files = 'open' | 'none' | 'unknown'
 
 export interface Standing {
@@ -35,7 +38,7 @@ export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, fa
   // With these reasons agents run no version, whatever they ran once.
   const isStopped = ['Pending', 'Suspended', 'BundleTooLarge'].includes(programmed?.reason ?? '')
   const hasEarlier = programmedGeneration !== undefined && !isStopped
-  // A condition of an earlier generation says nothing of what the user has applied since.
+  // A condition of an earlier generation does not describe the user's last change.
   const isJudged = accepted !== undefined && (accepted.observedGeneration ?? generation) >= generation
   const state =
     accepted?.status === 'False'

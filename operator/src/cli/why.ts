@@ -202,7 +202,7 @@ function filesIn(found: ReadPosition, name: string): Files {
   return reading.positions.length > 0 ? 'open' : 'none'
 }
 
-/** What a Pipeline's sources are for the agents: the subscriptions by which they choose pods. */
+/** The subscriptions of a Pipeline's sources, by which agents choose pods. */
 function subscriptionsOf(pipeline: Pipeline, resources: readonly KubeObject[]): ReadonlyMap<string, HubSubscription> {
   const compiled = compilePipeline(resourceOf(pipeline), resources.map(resourceOf), { ownMachine: false })
   return new Map(compiled.podLogs.map((source) => [source.name, subscriptionOf(source, pipeline.metadata.uid ?? '')]))

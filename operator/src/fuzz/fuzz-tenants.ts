@@ -1,6 +1,6 @@
-// `npm run fuzz:tenants -- [--cases N] [--seed N] [--go-on]`: generated Pipelines of a hostile tenant through the real compile and render, beside
-// another tenant's. Nothing of others may be in the result, and nothing may be opened, thrown or taken beyond the limits. Prints the
-// whole case when it finds a problem; the exit code is 1 then.
+// `npm run fuzz:tenants -- [--cases N] [--seed N] [--go-on]`: compiles and renders generated Pipelines of a hostile tenant beside
+// another tenant's. The result must contain nothing of others, and no case may open a file, throw or exceed the limits. Prints the
+// whole case if it finds a problem, and exits with 1.
 
 import { fork } from 'node:child_process'
 import { availableParallelism } from 'node:os'

@@ -1,5 +1,5 @@
-// What must hold of everything that the operator accepts from a hostile tenant, looked for in the bytes that agents get. It is
-// judged by means of its own where there are any: addresses by Node's lists of networks, files by its parser of URLs.
+// The rules for everything that the operator accepts from a hostile tenant, checked in the bytes that agents get. The checks use
+// independent means where possible: Node's lists of networks for addresses, its URL parser for files.
 
 import { BlockList, isIP } from 'node:net'
 import { isDeepStrictEqual } from 'node:util'
@@ -66,12 +66,12 @@ async function bundleOf(artifacts: readonly Artifact[]): Promise<Bundle> {
   )
 }
 
-/** The victim's part as it is without anybody beside it. */
+/** The victim's part without other tenants. */
 export async function victimPartOf(artifact: Artifact): Promise<Part> {
   return partsOf(await bundleOf([artifact])).get(victim.id) as Part
 }
 
-/** What is wrong with the bundle of a tenant's artifact beside the victim's; undefined: nothing. */
+/** The fault of a bundle with a tenant's artifact beside the victim's; undefined if there is none. */
 export async function problemOf(
   artifact: Artifact,
   victimArtifact: Artifact,
@@ -136,7 +136,7 @@ function referenceProblem(part: Part): string | undefined {
   return undefined
 }
 
-/** Every place of a secret is listed, and what is listed is the tenant's own or stands where the owner of a ClusterSink has put it. */
+/** Every place of a secret is listed, and each listed secret is the tenant's, or is where the owner of a ClusterSink has put it. */
 function secretProblem(part: Part): string | undefined {
   const { secrets = [] } = part.pipeline as BundleEntry
   const listed = new Map(secrets.map((ref) => [ref.key, ref]))
@@ -262,7 +262,7 @@ function fittingValue(kind: ComponentKind, type: string, path: readonly (string 
   return standIn(kind, type, path, ref)
 }
 
-/** Loads the part as an agent does, with values that fit the options in which they stand. */
+/** Loads the part as an agent does, with values that suit their options. */
 function loadProblem(part: Part, dataDir: string): string | undefined {
   const { secrets = [] } = part.pipeline as BundleEntry
   const values = new Map<string, string>()

@@ -1,5 +1,5 @@
-// Runs cases from one seed to another, and reports to the process that started it. The watch on files and the peak of memory are those
-// of this process, which does nothing else.
+// Runs cases from one seed to another, and reports to its parent process. The process does nothing else, so its watch on files and its
+// peak of memory belong to the cases.
 
 import type { Report } from './fuzz-tenants.ts'
 import { Harness } from './run.ts'

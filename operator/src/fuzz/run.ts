@@ -1,5 +1,5 @@
-// Compiles and renders one case after another, and judges each: what was opened, what it cost, and what came of it. Every case has a
-// seed of its own, so that it can be run again alone.
+// Compiles and renders one case after another, and judges the files that each opened, its cost and its result. Every case has its own
+// seed, so it can run again alone.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -32,7 +32,7 @@ export interface Found {
   readonly test: TenantCase
 }
 
-/** Cases without any malice, of which those that are accepted are changed. */
+/** Harmless cases; those that are accepted are then changed. */
 const baseSeeds = 600
 
 /** Text that is in the bait's file and in the environment, and nowhere else. */

@@ -1,5 +1,5 @@
-// Resources as a hostile tenant writes them, made from the declarations of all components and functions: each option gets what its
-// kind invites to. A part of every tree is in order, so that much of it is accepted; the rest is as bad as can be.
+// Resources of a hostile tenant, generated from the declarations of all components and functions: each option gets values that its kind
+// invites. A part of every tree is valid, so much of it is accepted; the rest is as bad as possible.
 
 import { components, type FunctionDeclaration, findComponent, optionsOf, textLiteral } from '@penstock/agent/config'
 import { damagedProgram } from '@penstock/agent/fuzz/mutate'

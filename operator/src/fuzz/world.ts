@@ -1,5 +1,5 @@
-// The cluster that a hostile tenant finds: another tenant with a Pipeline and secrets, a ClusterSink that everybody may use, one that
-// nobody may, and the tenant's own namespace. Nothing in it ever changes, so that all cases can share it.
+// The cluster around a hostile tenant: another tenant with a Pipeline and secrets, a ClusterSink that everybody may use, one that
+// nobody may use, and the tenant's namespace. It never changes, so all cases share it.
 
 import type { KubeObject } from '../api/object.ts'
 import type { CompileJob } from '../compile/job.ts'
@@ -13,7 +13,7 @@ export const victim = { namespace: 'shop', pipeline: 'checkout', id: 'shop/check
 /** The namespace of the secrets of ClusterSinks. */
 export const platform = 'platform'
 
-/** Text that only the victim's resources hold: none of it may come into what the tenant runs. */
+/** Text that only the victim's resources contain: the tenant's agents must never receive it. */
 export const victimText = 'victims-own.internal'
 
 export function object(kind: string, name: string, spec: unknown, namespace?: string): KubeObject {

@@ -30,7 +30,7 @@ export interface Cache<T extends KubeObject = KubeObject> {
   find(index: string, key: string): readonly T[]
   /** Hears of every object that is there, as `added`, and then of each change. A handler that throws is counted and called no more for that change. */
   subscribe(handler: (change: Change<T>) => void): Subscription
-  /** Puts in what a write of our own gave back, so that nothing older is acted on. */
+  /** Stores the result of an own write, so that the operator never acts on an older state. */
   expect(object: T): void
 }
 

@@ -200,7 +200,7 @@ export function createKubeClient(connection: KubeConnection, options: ClientOpti
   return new Client(shared, 'penstock', options.mayWrite)
 }
 
-/** The same client, whose writes are refused when `mayWrite` says so. */
+/** The same client, whose writes fail if `mayWrite` refuses them. */
 export function guarded(client: KubeClient, mayWrite: () => boolean): KubeClient {
   if (!(client instanceof Client)) throw new TypeError('Only clients of createKubeClient can be guarded.')
   return client.guardedBy(mayWrite)

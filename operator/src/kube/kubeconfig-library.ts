@@ -1,5 +1,5 @@
-// Kubeconfigs of which our own reader knows only a part: several files as one, and users who sign in by a program, by OIDC or as
-// somebody else. @kubernetes/client-node reads them. This module is loaded for these alone: it takes half a second and 80 MB.
+// Kubeconfigs that our own reader covers only in part: several files merged, and users who sign in by a program, by OIDC or by
+// impersonation. @kubernetes/client-node reads them. This module loads only for these, because it takes half a second and 80 MB.
 
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'

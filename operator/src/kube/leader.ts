@@ -1,6 +1,6 @@
-// Leader election: one process of those that run writes. The Lease is renewed in a worker thread, so that a busy main thread does
-// not lose it, and the main thread asks before each write when it was last confirmed, so that a process that was stopped
-// and woke up again does not write on an old claim.
+// Leader election: one of the running processes writes. A worker thread renews the Lease, so a busy main thread does not lose it.
+// Before each write the main thread checks the time of the last renewal, so a process that was stopped and woke up does not write on an
+// old claim.
 
 import { Worker } from 'node:worker_threads'
 import { leaseTimes } from '@penstock/agent/kube'

@@ -1,7 +1,7 @@
-// Who somebody is and what they may do, found out with the rights that Roles can grant. Tokens of ServiceAccounts are verified by the
-// keys that the API server publishes, which every account of the cluster may read; whether the account, and the pod or Secret that
-// a token is bound to, are still there is looked up in its namespace. So tokens of namespaces in which nothing can be looked up are
-// refused, and so are users who are no ServiceAccounts. Their rights are checked by LocalSubjectAccessReview, in one namespace.
+// Identifies callers and checks their rights, using only rights that Roles can grant. The API server publishes keys that every account
+// of the cluster may read; they verify tokens of ServiceAccounts. Each account, and the pod or Secret that a token is bound to, is then
+// looked up in its namespace. So tokens of namespaces without that right are refused, and so are users who are no ServiceAccounts.
+// LocalSubjectAccessReview checks rights in one namespace.
 
 import type { Logger } from '@penstock/agent/telemetry'
 import type { JSONWebKeySet, JWTPayload } from 'jose'
@@ -107,7 +107,7 @@ export class LocalReviews implements Reviews {
     return true
   }
 
-  /** What a token says that is signed by the cluster, for us, and not over. */
+  /** The content of a token that the cluster has signed for us and that has not expired. */
   async #claimsOf(token: string, audience: string | undefined): Promise<Claims | undefined> {
     const { createLocalJWKSet, decodeJwt, errors, jwtVerify } = await import('jose')
     const said = decoded(token, decodeJwt)
@@ -175,7 +175,7 @@ export class LocalReviews implements Reviews {
     return reading
   }
 
-  /** Whether what a token stands for is still there: deleting it is how a token is taken back. */
+  /** Whether the objects that a token is bound to still exist: deleting them revokes the token. */
   async #isAlive(claims: Claims, token: string): Promise<boolean> {
     const { namespace, serviceaccount, pod, secret, node } = claims
     if (!this.#namespaces.has(namespace)) return false

@@ -1,5 +1,5 @@
-// Who somebody is and what they may do, as the API server says: the operator itself trusts nobody. Where it has no rights beyond
-// namespaces, local-reviews.ts finds out the same.
+// Identifies callers and checks their rights through the API server: the operator itself trusts nobody. Without cluster-wide rights,
+// local-reviews.ts does the same.
 
 import { apiVersionOf, type ResourceType } from '../api/object.ts'
 import type { KubeClient } from './client.ts'
@@ -34,7 +34,7 @@ export type Attempt =
 
 /** How a process authenticates its callers. */
 export interface Reviews {
-  /** Whose tokens are taken, for those who are refused. */
+  /** Accepted token owners, for refusal messages. */
   readonly takes: string
   /** The owner of a token; undefined if the token is invalid, or not for this audience. */
   userOf(token: string, audience?: string): Promise<User | undefined>

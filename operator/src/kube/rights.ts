@@ -1,5 +1,5 @@
-// What this process may do in a namespace, held against what it needs: found out before the first reflector starts, so that what is
-// missing is said once, with how to grant it, and not as a refusal of each request.
+// Compares the rights of this process in a namespace with those that it needs, before the first reflector starts. So missing rights are
+// reported once, with the way to grant them, and not as a refusal of each request.
 
 import type { KubeClient } from './client.ts'
 import { pathOf } from './client.ts'

@@ -21,7 +21,7 @@ export interface SharedCachesOptions {
   readonly metrics: Registry
   /** Ends all reflectors. */
   readonly signal: AbortSignal
-  /** Namespaces to which caches of namespaced types are limited; those of our own Cluster kinds are empty then. */
+  /** Namespaces to which caches of namespaced types are limited; the caches of our Cluster kinds are then empty. */
   readonly namespaces?: readonly string[] | undefined
   /** Follow only objects that Roles can grant: these Namespaces one by one, and no other cluster-wide object. */
   readonly rolesOnly?: boolean
@@ -122,7 +122,7 @@ export class SharedCaches implements Caches {
       .map(({ store }) => store.type.plural)
   }
 
-  /** What is looked at: namespaces, or everything as an empty name. */
+  /** The watched scopes: namespaces, or an empty name for all. */
   #scopes(type: ResourceType, { namespace, namespaces = this.#options.namespaces }: CacheOptions): readonly string[] {
     if (namespace !== undefined) return [namespace]
     if (type.namespaced) return namespaces ?? ['']

@@ -35,7 +35,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
   readonly #indexes = new Map<string, { readonly keysOf: Index<T>; readonly keys: Map<string, Map<string, T>> }>()
   readonly #handlers = new Set<(change: Change<T>) => void>()
   readonly #waiting = new Set<() => void>()
-  /** Scopes (a namespace, or all) whose first list has not come yet. */
+  /** Scopes (a namespace, or all) that wait for their first list. */
   readonly #unsynced: Set<string>
 
   constructor(type: ResourceType, scopes: readonly string[], logger: Logger, onHandlerError: () => void = () => {}) {

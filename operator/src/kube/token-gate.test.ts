@@ -3,7 +3,7 @@ import { Allowances, busy, claimsOf, TokenGate } from './token-gate.ts'
 
 const limits = { perSource: { perSecond: 1, burst: 5 }, total: { perSecond: 10, burst: 20 } }
 
-/** A gate by a clock of its own, whose reviews know the tokens that begin with `good`. */
+/** A gate with a fake clock, whose reviews accept the tokens that begin with `good`. */
 function gateOf() {
   const asked: string[] = []
   let now = 0

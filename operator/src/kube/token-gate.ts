@@ -1,6 +1,6 @@
-// Tokens that strangers show: what reviews have said about them, and how many reviews strangers may cause. Anybody who reaches a
-// server can send it tokens, and each review is a request to the API server, of which this process may make so many for all its work.
-// So a token is looked at first, each address has a limit, and who was known before is not held up by those who are not.
+// Tokens of strangers: the results of their reviews, and a limit on the number of reviews that strangers cause. Everyone who reaches a
+// server can send tokens, and each review uses up requests to the API server that this process needs for its work. So the gate inspects
+// a token before the review, limits each address, and never lets strangers delay known callers.
 
 import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
@@ -57,9 +57,9 @@ export class TokenGate<T> {
   }
 
   /**
-   * Whose a token is; undefined when it is nobody's to be trusted, `busy` when strangers have used up their reviews.
-   * @param friend set where something else than the token speaks for the sender, such as the address of a pod that is known: it has a
-   * limit of its own under this name
+   * The owner of a token; undefined if the token is not trusted, `busy` if strangers have used up their reviews.
+   * @param friend set if other evidence identifies the sender, such as the address of a known pod: it then has its own limit under this
+   * name
    */
   async of(token: string, source: string, friend?: string): Promise<T | undefined | typeof busy> {
     if (token.length > maxTokenBytes) return undefined
@@ -162,7 +162,7 @@ function networkOf(address: string): string {
   return [...left, ...Array.from({ length: Math.max(0, zeros) }, () => '0'), ...right].slice(0, 4).join(':')
 }
 
-/** What a token of a ServiceAccount that is bound to a pod says of itself. Nobody has verified it. */
+/** The unverified claims of a ServiceAccount token that is bound to a pod. */
 export interface PodClaims {
   readonly namespace: string
   readonly account: string
@@ -171,8 +171,8 @@ export interface PodClaims {
 }
 
 /**
- * What a token says, if it is one that may be right: for this audience, not over, and of a ServiceAccount, bound to a pod. It costs no
- * request, and lets nobody in.
+ * The claims of a token that may be valid: for this audience, not expired, of a ServiceAccount, bound to a pod. It costs no request,
+ * and grants nothing.
  */
 export function claimsOf(token: string, audience: string, nowMs: number): PodClaims | undefined {
   const parts = token.length > maxTokenBytes ? [] : token.split('.')

@@ -1,5 +1,5 @@
-// A loopback stand-in for the Kubernetes API, as far as an agent asks it: its version, and list and watch of pods, namespaces, nodes
-// and Events with field and label selectors. It lets `penstock run` show real tailing and real enrichment where there is no cluster.
+// A loopback stand-in for the parts of the Kubernetes API that an agent uses: its version, and list and watch of pods, namespaces,
+// nodes and Events with field and label selectors. With it, `penstock run` shows real tailing and enrichment without a cluster.
 
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
