@@ -26,7 +26,7 @@ function anchorOf(title: string): string {
     .replaceAll(' ', '-')
 }
 
-/** The anchors of a page: its headings as they are usually made to anchors, and those that it sets itself. */
+/** The anchors of a page: those that are usually made of its headings, and explicit ones. */
 function anchorsOf(path: string): ReadonlySet<string> {
   const text = readFileSync(join(root, path), 'utf8')
   const outside = text.replace(/^( *)```.*?^\1```$/gms, '')

@@ -1,4 +1,4 @@
-// Of fengari, a Lua in JavaScript without types of its own: what the tests use.
+// The parts of fengari, a Lua in JavaScript without types, that the tests use.
 declare module 'fengari' {
   type State = { readonly '~lua': never }
   const fengari: {

@@ -1,4 +1,4 @@
-// What something is built of, as a name for what comes out: as long as it is the same, nothing need be built anew.
+// A fingerprint of the inputs of a build: while it is the same, nothing is built again.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'

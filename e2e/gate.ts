@@ -1,5 +1,5 @@
-// An HTTP gate in front of a server that has no authentication of its own: it lets pass who names itself as agreed, answers
-// 401 to everybody else, and remembers the header lines it saw.
+// An HTTP gate in front of a server without authentication: it admits callers with the agreed name, answers 401 to all others, and
+// remembers the header lines.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import { createServer, request } from 'node:http'

@@ -88,7 +88,7 @@ describe.skipIf(missing !== undefined)(`GitOps${missing === undefined ? '' : ` (
   const verdicts = (object: Live) => ({ kstatus: kstatus(object), argo: argoHealth(object).status })
 
   test.each([
-    // There is no node here, so nobody runs it; install.test.ts has one.
+    // There is no node here, so nothing runs it; install.test.ts has one.
     ['good', { kstatus: 'InProgress', argo: 'Progressing' }],
     ['broken', { kstatus: 'Failed', argo: 'Degraded' }],
     ['suspended', { kstatus: 'Current', argo: 'Suspended' }],

@@ -51,7 +51,7 @@ export async function buildImage(name: ImageName, signal?: AbortSignal): Promise
     ...['-f', `${name}/Dockerfile`, '-t', imageName(name), '.'],
   )
   await buildah('push', '-q', imageName(name), `oci-archive:${archive}.${process.pid}:${imageName(name)}`)
-  await buildah('rmi', '--prune', '--force') // what the name stood for before
+  await buildah('rmi', '--prune', '--force') // the image that the name pointed to before
   for (const old of await readdir(folder)) {
     if (old.startsWith(`${name}-`) && !old.endsWith(`.${process.pid}`)) await rm(join(folder, old), { force: true })
   }
@@ -86,8 +86,8 @@ export async function contentOf(archive: string): Promise<ImageContent> {
   return { config, architecture, paths }
 }
 
-// The user's npm settings and npm's cache, so that npm inside the build asks where npm outside would ask, and asks about nothing that
-// the cache has: the lock file says what it must be. npm's home and global folder there are those of the base image.
+// The user's npm settings and npm's cache, so npm inside the build uses the same registry as npm outside, and requests nothing that the
+// cache has: the lock file names the content. npm's home and global folder there are those of the base image.
 async function npmVolumes(folder: string): Promise<string[]> {
   const get = async (name: string) => (await command('npm', ['config', 'get', name])).trim()
   const settings = join(folder, 'npmrc')

@@ -1,6 +1,6 @@
-// What a user does, on three real nodes: install the chart with helm, apply a Pipeline, look into the log store. Operator and
-// agents run as pods of images that the project's Dockerfiles make. One cluster serves all of it, in the order of a life:
-// installed, used, changed, changed for the worse, beside a Job, short of a node, upgraded, looked at by tools, removed.
+// A user's work on three real nodes: install the chart with helm, apply a Pipeline, read the log store. Operator and agents run as pods
+// with images from the project's Dockerfiles. One cluster serves all tests, in the order of its life: installed, used, changed, broken
+// by a change, beside a Job, short of a node, upgraded, viewed with tools, removed.
 
 import { randomUUID } from 'node:crypto'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

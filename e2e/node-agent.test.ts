@@ -1,6 +1,6 @@
-// The main job, on a real node: pods write lines, the kubelet and containerd make files of them, the agent (a DaemonSet pod
-// of the project's own image) collects, enriches, transforms and filters, and both stores are asked for what arrived.
-// Every field is compared with what the API server and the node's own log files say.
+// The main job, on a real node: pods write lines, and the kubelet and containerd write them to files. The agent (a DaemonSet pod with
+// the project's image) collects, enriches, transforms and filters them. The test reads both stores, and compares every field with the
+// API server and the node's log files.
 
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'

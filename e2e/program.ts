@@ -21,7 +21,7 @@ import { type ImageName, inputs } from './image.ts'
 
 export interface Program {
   readonly command: string
-  /** They come before those of the call. */
+  /** They precede those of the call. */
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
 }

@@ -1,5 +1,5 @@
-// `.ci/release` as far as it goes without a registry, a builder and a key: what it refuses, what it would run, and the files of a
-// release, made from a repository of its own. .ci/RELEASING.md describes how to try the whole release.
+// `.ci/release` without a registry, a builder and a key: its refusals, the commands that it would run, and the files of a release of a
+// temporary repository. .ci/RELEASING.md describes how to try the whole release.
 
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
@@ -186,7 +186,7 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     expect(await helm(['show', 'readme', chart])).toContain(`| \`agentImage.digest\` | \`"${zeros}"\` |`)
 
     const read = (name: string) => JSON.parse(readFileSync(join(out, name), 'utf8'))
-    // What the lock file says that an image holds, with the versions.
+    // The packages of an image by the lock file, with their versions.
     for (const [name, has, hasNot] of [
       // The last ones are needed for development, too.
       [

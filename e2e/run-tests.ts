@@ -24,8 +24,8 @@ import { servicePackages, stopServices, usedServices } from './services/service.
 const conformance = ['remap', 'wire'] as const
 
 /**
- * Tests on nodes: there is one such cluster at a time, so they run one after the other. One that is not named here waits for the
- * cluster beside the others, which takes longer and nothing else.
+ * Tests on nodes: one such cluster exists at a time, so they run one after the other. A test that is not named here waits for the
+ * cluster beside the others, which takes longer but is correct.
  */
 const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts'] as const
 /** Other tests at once beside them: they wait for something nearly half of the time. */
@@ -68,8 +68,8 @@ async function main(wanted: readonly string[]): Promise<number> {
     if (run('unit'))
       add(total, 'unit', await runVitest(folder, 'unit', ['--project', 'agent', '--project', 'operator']))
     if (run('conformance')) add(total, 'conformance', await runConformance())
-    // Two rows beside each other, as tests wait for something most of the time: what takes servers and nodes, of which there is one
-    // of each at a time, and what runs by itself. Images that have changed are built meanwhile.
+    // Two parallel rows, because tests mostly wait: tests that need servers and nodes, of which one of each exists at a time, and tests
+    // that need neither. Changed images are built meanwhile.
     const vitest = async (name: string, args: readonly string[]) =>
       add(total, name, await runVitest(folder, name, ['--project', 'e2e', ...args]))
     const images = run('e2e') ? buildImages() : undefined
@@ -267,9 +267,9 @@ async function runConformance(): Promise<Score> {
 // --- Fuzzing ---
 
 /**
- * Each counts as one test: a minute of generated programs, which must do what a plain evaluator does, and generated Pipelines of a
- * hostile tenant through compile and render. Always the same ones, so that a change is what made them fail; by hand both take
- * others each time. The programs on lines that stay bytes and on objects are new ones in each run: the seed is printed.
+ * Each counts as one test: a minute of generated programs, which must match a plain evaluator, and generated Pipelines of a hostile
+ * tenant through compile and render. They are the same each time, so a failure comes from a change; by hand, both use new ones each
+ * time. The programs for the byte lane and for objects are new in each run: the seed is printed.
  */
 const fuzzers = [
   { script: 'fuzz', args: ['--seconds', '60', '--seed', '20260101'] },

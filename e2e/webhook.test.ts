@@ -1,5 +1,5 @@
-// Admission apart from the operator, on a real API server: the operator makes the certificates and says whom to trust, a process
-// of its own answers, and while nobody answers everything else goes on.
+// Admission apart from the operator, on a real API server: the operator issues the certificates and registers the CA, and a separate
+// process answers. While it does not answer, everything else continues.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,5 +1,5 @@
-// A tenant with the role `edit` in one namespace, where the operator may keep Agents, and what it gets of others by Agents of its own: the
-// rights of the installation, the operator as a process with its own account, and a real API server.
+// A tenant with the role `edit` in one namespace, where the operator may keep Agents, tries to get others' data by its Agents. The test
+// uses the rights of the installation, the operator as a process with its own account, and a real API server.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -128,7 +128,7 @@ describe.skipIf(missing !== undefined)(`Agents of a tenant${missing === undefine
       expect(accepted?.message).toContain(`it needs Secret "creds" of namespace "${system}"`)
       expect(accepted?.message).toContain('`allowedAgents: Tenant`')
     })
-    // What an owner lends arrives; by then everything else would have, too.
+    // Values that an owner lends arrive; all others would have arrived by then, too.
     await asMallory(pipelineOf('evil', 'lent', { ref: { kind: 'ClusterSink', name: 'lent' } }))
     await eventually(async () => expect(await valuesOf('hub')).toEqual(['OF-EVIL', 'OF-THE-PLATFORM']))
     // And goes when it is lent no more.

@@ -14,7 +14,7 @@ import { freePort } from '@penstock/agent/testing/free-port'
 import { until } from '../command.ts'
 import { programOf } from '../program.ts'
 
-/** What the destination got of the victims' lines, and what else it was sent. */
+/** The victims' lines that the destination got, and its other requests. */
 export class Destination implements AsyncDisposable {
   readonly #server: Server
   readonly #bomb: Buffer

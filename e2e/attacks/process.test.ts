@@ -1,5 +1,5 @@
-// The process of an agent under attack: tenants whose programs do not end or grow, whose keys, names and answers are as large as can be,
-// beside one tenant whose lines must go on arriving.
+// The process of an agent under attack: tenants with programs that never end or that grow, and with the largest keys, names and answers
+// possible, beside one tenant whose lines must keep arriving.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Destination, HostileAgent, hostileBundle, tenants } from './hostile-agent.ts'

@@ -1,5 +1,6 @@
-// What a tenant with the role `edit` in one namespace may write, and what becomes of it: each row is a resource that reaches beyond the
-// tenant. A real API server takes it, the real operator judges it. On the far side stands what the operator wrote for the agents.
+// The resources that a tenant with the role `edit` in one namespace may write, and their effects: each row is a resource that reaches
+// beyond the tenant. A real API server accepts it, and the real operator judges it. The test checks the bundle that the operator writes
+// for the agents.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// Lines as applications on a cluster write them: JSON whose members come and go, so that thousands of key sequences exist, and
-// in parts of the lines everything else that real logs hold. A seed decides the text. File, number and time are written into
-// a prepared line at the moment it is used, so that a line costs the writer less than the system call.
+// Lines as applications on a cluster write them: JSON with members that come and go, so there are thousands of key sequences, and in
+// some lines everything else that real logs contain. A seed decides the text. Just before use, file, number and time are written into a
+// prepared line, so a line costs the writer less than the system call.
 
 import { Random } from '@penstock/agent/testing/random'
 
@@ -119,7 +119,7 @@ function withKeys(random: Random, key: (index: number) => string): string {
   return `${text}}`
 }
 
-/** Names of which each shape has some, in an order of its own. */
+/** Names; each shape has some of them, in its order. */
 const vocabulary = Array.from({ length: 64 }, (_, index) => `field_${String(index).padStart(6, '0')}`)
 
 const makers: Readonly<Record<LineKind, (random: Random) => string>> = {
@@ -231,7 +231,7 @@ export class Stamp {
   }
 }
 
-/** The prepared line with which a file goes on: no file sees the lines in the order of another. */
+/** The next prepared line of a file: no two files have the lines in the same order. */
 export function lineOf(lines: readonly AppLine[], file: number, number: number): AppLine {
   return lines[(number * 7919 + file * 104_729) % lines.length] as AppLine
 }

@@ -136,7 +136,8 @@ export async function measureProgram(
   const kind = name === 'remap-regex' ? 'common' : 'json'
   const file = join(tmpdir(), `penstock-bench-${userInfo().uid}`, `${kind}-20000.log`)
   linesFile(file, 20_000, kind === 'common' ? commonLine : jsonLine)
-  // In turn, each in a process of its own: a second program in the same process is compiled by what the platform saw of the first.
+  // In turn, each in a separate process: in the same process, the platform would compile a second program by its observations of the
+  // first.
   const free: Figures[] = []
   const budgeted: Figures[] = []
   for (let run = 0; run < runs; run++) {

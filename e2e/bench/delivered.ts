@@ -1,5 +1,5 @@
-// Finds the lines of the generator in what an agent delivers, and proves for each file that none is missing and none came twice.
-// It looks for the marks in the bytes of a body, so that it holds for every format that leaves text as it is.
+// Finds the generator's lines in the output of an agent, and proves for each file that none is missing or repeated. It searches the
+// marks in the bytes of a body, so it works for every format that leaves text unchanged.
 
 import { lineMark, pieceMark } from './app-lines.ts'
 

@@ -1,5 +1,5 @@
-// Scenarios of the disk buffer: how fast it is beside `dd` on the same disk, and whether an agent stays as it is, and loses
-// nothing, for as long as its destination fails every few seconds.
+// Scenarios of the disk buffer: its speed beside `dd` on the same disk, and whether an agent stays stable and loses nothing while its
+// destination fails every few seconds.
 
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, mkdtempSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'

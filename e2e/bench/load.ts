@@ -1,5 +1,5 @@
-// A measurement with the lines of the generator in pod logs: an agent on a CPU of its own, the writer and the receiver beside it.
-// Start and steady part are apart: the start ends when the first line has been delivered.
+// A measurement with the generator's lines in pod logs: an agent on a dedicated CPU, the writer and the receiver beside it. It
+// separates start and steady part: the start ends when the first line is delivered.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ export interface LoadPlace extends Place {
   readonly containersDir: string
 }
 
-/** Makes what an agent needs below the folder, and says how it is started. */
+/** Creates the agent's files below the folder, and returns the command that starts it. */
 export type AgentUnderLoad = (where: LoadPlace) => BenchProgram
 
 /** What was measured, in seconds, MB and lines. */

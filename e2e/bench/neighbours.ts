@@ -1,5 +1,5 @@
-// Ten pipelines of ten namespaces on one agent: nine light ones and one whose program costs much, with and without the latter.
-// `paced`: lines come at a rate for which there is CPU enough; `full`: all lines are there at the start, and CPU is short.
+// Ten pipelines of ten namespaces on one agent: nine light ones and one with an expensive program, with and without the latter.
+// `paced`: lines come at a rate for which there is enough CPU; `full`: all lines exist at the start, and CPU is short.
 
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

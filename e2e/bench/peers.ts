@@ -56,7 +56,7 @@ const fromEnvironment: Readonly<Record<string, { variable: string; start: (binar
   },
 }
 
-/** The file with what stands between at-signs replaced by what is so in this run. */
+/** The file, with each name between at-signs replaced by its value in this run. */
 function filled(name: string, where: LoadPlace): string {
   const { hostname, port } = new URL(where.receiver)
   const token = join(where.folder, 'token')

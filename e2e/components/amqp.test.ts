@@ -106,7 +106,8 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
     expect(arrivals.missing(), agent.output()).toEqual([])
     expect(await agent.stop(), agent.output()).toBe(0)
     expect(await left(queue)).toBe(0)
-    // Doubled is what was delivered and not yet acknowledged at the second kill: no more than the broker had given out.
+    // Duplicates are events that were delivered but not yet acknowledged at the second kill: at most those that the broker had given
+    // out.
     console.log(`amqp: ${arrivals.doubled} of ${count} messages were delivered twice`)
     expect(arrivals.doubled).toBeLessThanOrEqual(prefetch)
   })

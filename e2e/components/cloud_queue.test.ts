@@ -129,8 +129,8 @@ describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}
     expect(arrivals.missing(), agent.output()).toEqual([])
     await until('the last deletions', 30_000, async () => (await left(client, queue)) === 0)
     expect(await agent.stop(), agent.output()).toBe(0)
-    // Doubled is what was delivered and not deleted yet at the kill, and what stayed longer with the agent than it is hidden,
-    // while the sink failed: what the buffers of the pipeline hold at most.
+    // Duplicates are events that were delivered but not deleted yet at the kill, and those that the agent kept longer than the queue
+    // hides them while the sink failed: at most the content of the pipeline's buffers.
     console.log(`cloud_queue: ${arrivals.doubled} of ${count} messages were delivered twice`)
     expect(arrivals.doubled).toBeLessThan(5000)
     await client.send(new DeleteQueueCommand({ QueueUrl: queue }))

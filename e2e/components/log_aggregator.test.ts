@@ -1,5 +1,5 @@
-// The log_aggregator sink against a real Loki, through the agent's command: what the store gives back is compared whole.
-// Each test has a tenant of its own, and names it in a label too, for a Loki that knows no tenants.
+// The log_aggregator sink against a real Loki, through the agent's command: the store's answer is compared in full. Each test has its
+// own tenant, and names it in a label too, for a Loki without tenants.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -25,7 +25,7 @@ const instant = (offset: number, fraction = '') => ({
 })
 const lines = (events: readonly object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join('')
 
-/** Events come in on standard input as JSON; `timestamp` is made an instant, and what the source adds is taken away. */
+/** Events come in on standard input as JSON. The test turns `timestamp` into an instant and removes the source's fields. */
 function pipeline(sink: { tenant_id?: string; labels: Record<string, string>; [option: string]: unknown }) {
   const labels = sink.tenant_id === undefined ? sink.labels : { ...sink.labels, run: sink.tenant_id }
   return {

@@ -1,5 +1,5 @@
-// The message_broker sink against a real Pulsar, through the agent's command; what was published is read back by the broker's
-// own client. Each test has topics of its own.
+// The message_broker sink against a real Pulsar, through the agent's command. The broker's client reads the published messages back.
+// Each test has its own topics.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer } from 'node:http'
@@ -45,7 +45,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
       .filter((message) => message.topic === `persistent://public/default/${topic}`)
       .map(({ value }) => value.toString('utf8'))
 
-  /** A namespace of its own; one that is there from an earlier run will do. */
+  /** A separate namespace; one from an earlier run will do. */
   const newNamespace = (name: string) =>
     administer(server, 'PUT', `/namespaces/public/${name}`).catch((error: Error) => {
       if (!error.message.includes('409')) throw error

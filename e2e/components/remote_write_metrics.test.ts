@@ -1,5 +1,5 @@
-// The remote_write_metrics sink against a real Prometheus, through the agent's command: what the store gives back is compared
-// whole. Each test has a namespace of its own.
+// The remote_write_metrics sink against a real Prometheus, through the agent's command: the store's answer is compared in full. Each
+// test has its own namespace.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -19,7 +19,7 @@ const because = (missing: string | undefined) => (missing === undefined ? '' : `
 const lines = (events: readonly object[]) => events.map((event) => `${JSON.stringify(event)}\n`).join('')
 const at = '2026-01-02T03:04:05.678901234Z'
 
-/** Events come in on standard input as JSON; `timestamp` is made an instant, and what the source adds is taken away. */
+/** Events come in on standard input as JSON. The test turns `timestamp` into an instant and removes the source's fields. */
 function pipeline(sink: object, program = '') {
   return {
     sources: { in: { type: 'stdin', decoding: { codec: 'json' } } },

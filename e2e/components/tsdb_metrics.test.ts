@@ -1,5 +1,5 @@
-// The tsdb_metrics sink against a real InfluxDB of the first generation, through the agent's command: what the store gives back
-// is compared whole. Each test has a database of its own.
+// The tsdb_metrics sink against a real InfluxDB of the first generation, through the agent's command: the store's answer is compared in
+// full. Each test has its own database.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

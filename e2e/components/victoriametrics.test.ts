@@ -1,6 +1,6 @@
-// The sinks of metrics against VictoriaMetrics, which decodes remote write, lines of both generations of time-series databases,
-// events of observability platform D, and the metric intake of monitoring service A. Metrics of every type go through the agent's command, and what the store has
-// is compared whole. Each test has a label of its own.
+// The metric sinks against VictoriaMetrics, which decodes remote write, lines of both generations of time-series databases, events of
+// observability platform D, and the metric intake of monitoring service A. Metrics of every type go through the agent's command, and
+// the store's content is compared in full. Each test has its own label.
 
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -247,8 +247,8 @@ interface Envelope extends AsyncDisposable {
 }
 
 /**
- * The store decodes events of platform D as the agents of that platform send them: within an envelope. This puts it around the
- * bytes that a sink has sent, which stay as they are: what is compressed in parts is one when it is decompressed.
+ * The store decodes events of platform D as the agents of that platform send them: inside an envelope. This adds the envelope around
+ * the bytes of a sink without changing them: parts that were compressed separately decompress to one text.
  */
 async function inEnvelope(target: string): Promise<Envelope> {
   const keys: string[] = []

@@ -59,7 +59,7 @@ test('a power cut costs what was not synced, and the next start counts it exactl
   await victim.signal('SIGKILL')
   destination.release()
   const synced = syncedId(victim.buffer('out'))
-  // The sync may have come in between; then there is nothing to lose.
+  // The sync may have happened in between; then nothing can be lost.
   execFileSync('truncate', [
     '-s',
     String(syncedOffset(victim.buffer('out'))),

@@ -1,13 +1,13 @@
-// `npx node --conditions=source e2e/faults/kills.ts [--kills N] [--seed N]`: kills an agent under load at random moments, every
-// other time with a power cut to follow: of what was not yet synced a random part is then missing, torn or overwritten. Three ways
-// through one agent:
+// `npx node --conditions=source e2e/faults/kills.ts [--kills N] [--seed N]`: kills an agent under load at random moments. Every other
+// kill comes with a power cut: a random part of the bytes that were not synced is then missing, torn or overwritten. Three ways through
+// one agent:
 //
 // - `file`: a file through a disk buffer. Nothing may be lost.
 // - `memory`: a file through a memory buffer, whose positions follow delivery. Nothing may be lost.
-// - `stdin`: standard input, which cannot be asked to send again, through a disk buffer. Lost lines must have been written in
+// - `stdin`: standard input, which cannot send again, through a disk buffer. Lost lines must have been written in
 //   the 500 ms before a kill.
 //
-// The destination fails, hangs and is slow in turn. At the end all that is left is delivered, and the lines are compared.
+// The destination in turn fails, hangs and is slow. At the end the agent delivers the rest, and the lines are compared.
 
 import {
   appendFileSync,
@@ -31,7 +31,7 @@ import { eventually, impatientSink, onDisk, Victim } from './victim.ts'
 
 const linesPerSecond = 4000
 const padding = 'x'.repeat(240)
-/** What the promise allows, and what a machine adds to it whose disk and processor are others' for a while. */
+/** The promised time, and the time that a machine adds while others use its disk and processor. */
 const windowMs = 500
 const slackMs = 4000
 /** How late an agent may be to read what was written to it, on such a machine. */
@@ -242,7 +242,7 @@ function lossesOf(victim: Victim): Promise<number> {
   return victim.metric('buffer_discarded_events_total', 'intentional="false"')
 }
 
-/** Does to a buffer what a loss of power may do: whatever was not synced is there, gone, torn or something else. */
+/** Damages a buffer as a loss of power may: bytes that were not synced are intact, gone, torn or different. */
 function cutPower(folder: string, chance: Random): void {
   if (!existsSync(join(folder, 'buffer.db'))) return
   const [segment, offset] = [syncedSegment(folder), syncedOffset(folder)]

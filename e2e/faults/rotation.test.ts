@@ -42,8 +42,8 @@ class Writer {
   readonly running: Promise<void>
 
   /**
-   * @param plainFiles rotated files that are not yet compressed; what was compressed while the agent was not there is not read,
-   *   and how far one that is killed again and again gets is up to the machine, so none is compressed there
+   * @param plainFiles rotated files that are not yet compressed. Nothing reads a file that was compressed while the agent was away,
+   *   and the progress of an agent that is killed repeatedly depends on the machine, so no file is compressed there
    */
   constructor(path: string, rotateEveryMs: number, plainFiles: number) {
     this.#plainFiles = plainFiles

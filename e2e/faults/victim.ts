@@ -16,7 +16,7 @@ export class Victim implements AsyncDisposable {
   #child: ChildProcess | undefined
   #exited: Promise<number | null> = Promise.resolve(null)
   #port = 0
-  /** What the run in force, or the last one, has logged. */
+  /** The log of the current or the last run. */
   log = ''
   /** Environment of the runs to come. */
   env: NodeJS.ProcessEnv = {}

@@ -1,5 +1,5 @@
-// Workloads of Agents, and above all the volumes of an aggregator, on a real API server with its StatefulSet and Job controllers. There is no kubelet: what pods come to
-// is said here. That an agent empties its buffers is tested in agent/src/bundle/drain.process.test.ts.
+// Workloads of Agents, above all the volumes of an aggregator, on a real API server with its StatefulSet and Job controllers. There is
+// no kubelet, so the test sets the status of pods. agent/src/bundle/drain.process.test.ts tests that an agent empties its buffers.
 
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -35,7 +35,7 @@ interface Live {
   readonly status?: { readonly conditions?: readonly ConditionLike[]; readonly unsupportedNodes?: number }
 }
 
-/** What is looked at, by the way to it. */
+/** The observed objects, by their paths. */
 const groups = {
   agents: 'apis/penstock.dev/v1alpha1',
   deployments: 'apis/apps/v1',
@@ -399,12 +399,12 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     replicas.delete(first)
     await happens('two')
 
-    // Another takes over, and goes on with all else that it runs.
+    // Another agent takes over, and also continues its other work.
     const before = new Map(await Promise.all([...replicas].map(async (one) => [one, await talked(one)] as const)))
     const second = await eventually(leader)
     await eventually(async () => expect(await scraped(second)).toBeGreaterThan(0))
     expect(second.log).toContain('"previous":"silent"')
-    // What happened while nobody led, and what the first may not have handed on.
+    // Events from the time without a leader, and those that the first may not have passed on.
     await eventually(async () => expect(await collected(second)).toBe(2))
     expect(await holder()).toBe(second.pod)
     expect(await talked(second)).toBeGreaterThan(before.get(second) as number)

@@ -358,7 +358,7 @@ Its logs are read.
       }, 300_000)
 
       const as = (name: string) => ['--operator-url', secondUrl, '--token', tokens.get(name) ?? '']
-      /** A command that goes on; ended by what is waited for. */
+      /** A command that does not end by itself; ended when the awaited output appears. */
       function follow(...args: string[]) {
         const { command, args: main, env } = programOf('operator')
         const child: ChildProcess = spawn(command, [...main, ...args], {
@@ -555,7 +555,7 @@ Its logs are read.
       })
 
       test('both go through the API server, for whom the one port of the operator is opened', async () => {
-        // What stands at the operator's Service: a pod with an address of this machine, and TLS as the operator speaks it.
+        // The endpoint of the operator's Service: a pod with an address of this machine, and the operator's TLS.
         const certificates = resources.use(await makeCertificates())
         const { key, crt } = await certificates.issue('operator')
         const tls = { key: await certificates.read(key), cert: await certificates.read(crt) }

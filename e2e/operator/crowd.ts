@@ -1,5 +1,5 @@
-// Many agents that only report: a pod and a token for each, and heartbeats that say what the
-// manifest for their node says, as an agent that loads at once would.
+// Many agents that only report: a pod and a token for each, and heartbeats with the manifest's content for their node, as from an agent
+// that loads at once.
 
 import { bucketOf, type Manifest } from '@penstock/agent/bundle'
 import { inGroups } from '../command.ts'

@@ -1,5 +1,5 @@
-// From `kubectl apply` to what arrives: a real control plane, the operator as a process, and real agents for the pods of the
-// DaemonSet, whose volumes are shown as a kubelet shows them.
+// From `kubectl apply` to delivered events: a real control plane, the operator as a process, and real agents for the pods of the
+// DaemonSet, with volumes as a kubelet mounts them.
 
 import { createHash, randomBytes } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
@@ -477,7 +477,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await cluster.apply(agent({ configDelivery: 'Stream' }))
       await streamed()
       expect(pids()).toEqual(before)
-      // From here on what is mounted stays as it is.
+      // From here on the mounted files stay unchanged.
       fleet.frozen = true
       await cluster.apply(
         { ...secret, stringData: { password: 'streamed-one' } },
@@ -557,7 +557,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await eventually(() => expect(first.output.slice(length)).toContain('delivery=Mounted'))
       await arrive('/streamed/web')
       operator = start()
-      // What its predecessor has said of the Agent stands until it has heard of the agents itself.
+      // Its predecessor's status of the Agent remains until the agents have reported.
       await eventually(
         async () => expect(await operator.get('/metrics')).toMatch(/^penstock_streams_waiting 3$/m),
         120_000,

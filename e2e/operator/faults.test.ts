@@ -21,7 +21,7 @@ import {
 const missing = missingForCluster(0)
 const seed = 20261121
 
-/** Specs that Pipelines change between, each with what is said of it. */
+/** Specs that Pipelines change between, each with its expected status. */
 const specs = [
   { source: '.a = 1', says: 'True Valid' },
   { source: '.a = 2', says: 'True Valid' },
@@ -92,7 +92,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     for (const [name, version] of changed) applied.set(name, version)
   }
 
-  /** Waits until each Pipeline says what its spec deserves. */
+  /** Waits until each Pipeline has the status of its spec. */
   async function settled(): Promise<void> {
     await until('every Pipeline to say what its spec deserves', 90_000, async () => {
       const found = await pipelines()
@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     })
   }
 
-  /** What is said of the Pipelines, without what differs from run to run. */
+  /** The status of the Pipelines, without parts that differ between runs. */
   async function state(namespace: string) {
     const found = await pipelines(namespace)
     return found
@@ -137,7 +137,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await until('the calm run to be done', 60_000, async () =>
       (await state('calm')).every(([, [accepted]]) => accepted !== undefined && accepted !== 'Unknown Pending'),
     )
-    // A version that was accepted goes on beside a newer one that is not; that is no part of a status.
+    // An accepted version continues to run beside a newer rejected one; a status does not include that.
     expect(await state('shop')).toEqual(await state('calm'))
     await operator.stop()
   })
@@ -157,7 +157,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await other.leading()
     await settled()
 
-    // One that is asked to end gives its Lease up: the next need not wait until it is over.
+    // An operator that ends on request gives up its Lease, so the next need not wait until it expires.
     const third = start([])
     await third.logged('Another process leads.')
     expect(await other.stop()).toBe(0)
@@ -200,7 +200,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await settled()
     await operator.idle()
     const before = await pipelines()
-    // The revision that agents get changes with the set of Pipelines; what is said about the others does not.
+    // The agents' revision changes with the set of Pipelines; the status of the other Pipelines does not.
     const said = (list: readonly PipelineLike[]) =>
       list
         .filter(({ metadata }) => !['goes', 'turns'].includes(metadata.name))
@@ -220,7 +220,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await operator.idle()
     expect(operator.log).toContain('The watched version is gone; listing again.')
     expect(said(await pipelines())).toEqual(said(before))
-    // A Pipeline of the deleted one's name is a new one: nothing of the old is left.
+    // A Pipeline with the deleted one's name is new: nothing of the old one remains.
     await apply(pipeline('goes', 3))
     applied.set('goes', 3)
     await settled()

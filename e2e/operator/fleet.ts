@@ -396,7 +396,7 @@ export async function makeNodes(api: Api, count: number, os = 'linux'): Promise<
   }
 }
 
-/** Says that the nodes are alive; without it their pods are taken for lost after a minute. */
+/** Keeps the nodes alive; otherwise their pods count as lost after a minute. */
 export async function renewLeases(api: Api, count: number): Promise<void> {
   for (let start = 0; start < count; start += 20) {
     await Promise.all(

@@ -1,5 +1,5 @@
-// Pipelines on a real API server, with the real operator: what it says of them, for whom, and what it leaves alone. The numbers are
-// those of the acceptance tests of the operator's design.
+// Pipelines on a real API server, with the real operator: their status, its readers, and the objects that the operator never changes.
+// The numbers are those of the acceptance tests in the operator's design.
 
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -291,7 +291,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await says('first', 'Accepted', 'True Valid', 'small')
     await cluster.kubectl(['-n', 'small', 'delete', 'pl', 'first'])
     await says('second', 'Accepted', 'True Valid', 'small')
-    // What runs goes on for a time when the policy has come to forbid it, and is then stopped.
+    // A running Pipeline continues for a while after the policy forbids it, and then stops.
     await cluster.apply(small({ allowedSinks: ['console'], gracePeriod: '3s' }))
     const forbidden = await says('second', 'Accepted', 'False ForbiddenOption', 'small')
     expect(conditionOf(forbidden, 'Accepted')?.message).toMatch(
@@ -381,7 +381,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     }
     await until('its account in the binding', 30_000, isBound)
     expect(await operator.stop()).toBe(0)
-    // Nobody sees it go: what belongs to no namespace is found when an operator starts again.
+    // No operator sees the deletion: an operator that starts finds objects without an owner.
     await cluster.kubectl(['-n', system, 'delete', 'plagent', 'goes'])
     operator = resources.use(OperatorProcess.start({ kubeconfig: cluster.kubeconfig }))
     await operator.leading()
@@ -642,7 +642,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
         const roles = { ...program(`.message = encode_json(${fields})`), ...sink('http', config) }
         await apply(pipeline('roles', roles, namespace))
       }
-      // One namespace has not let it in yet: it says what is missing, and how to grant it, and works in the other.
+      // One namespace does not admit it yet: the operator reports the missing rights and how to grant them, and works in the other.
       const flags = ['--http-address', '0.0.0.0:0', '--metrics-token-secret', 'penstock-metrics']
       await installed(values, { without: 'unseen', heartbeats: port, args: flags })
       const [complaint] = operator.log.split('\n').filter((line) => line.includes('Rights are missing'))

@@ -1,5 +1,5 @@
-// Two replicas of the operator: agents may report to either, the leader alone keeps what they say, and when it is gone the other
-// goes on from what stands in the cluster.
+// Two replicas of the operator: agents may report to either. Only the leader keeps reports. When it is gone, the other continues from
+// the state of the cluster.
 
 import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'

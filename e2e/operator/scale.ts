@@ -1,10 +1,10 @@
 // All figures of the operator at one size, by one command:
 //
-//   npm run scale -- --pipelines 5000 --namespaces 500 --agents 1000 --churn 10 --for 600
+//    npm run scale -- --pipelines 5000 --namespaces 500 --agents 1000 --churn 10 --for 600
 //
-// A real API server; two replicas of the operator as their image runs them; agents that report by the real protocol, each with a pod, a
-// node and a token of its own. Pipelines are applied, then some change every second; in the middle the leader is killed. A watch shows when
-// the operator has accepted a change, so the times are those of a user who waits for the condition.
+// It uses a real API server, two replicas of the operator as their image runs them, and agents that report by the real protocol, each
+// with a pod, a node and a token. It applies Pipelines, then changes some every second, and kills the leader in the middle. A watch
+// shows when the operator has accepted a change, so the times are those of a user who waits for the condition.
 
 import { readFileSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
@@ -106,7 +106,7 @@ class Stopwatch {
     this.times.push({ at, tookMs: performance.now() - at })
   }
 
-  /** The API server ends a watch whose reader is slow, so each begins with what is there. */
+  /** The API server ends a watch whose reader is slow, so each watch begins with the existing objects. */
   async follow(api: Api, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const list = await api.get<{ metadata: { resourceVersion: string }; items: readonly PipelineLike[] }>(all)

@@ -1,5 +1,5 @@
-// `helm uninstall` where no image can be pulled, and where the operator is gone: it ends at once, and Kubernetes removes the rest. There
-// are no nodes, so no pod ever starts; the operator that made the objects runs beside the cluster.
+// `helm uninstall` where no image can be pulled, and where the operator is gone: it ends at once, and Kubernetes removes the rest.
+// There are no nodes, so no pod ever starts; the operator that created the objects runs beside the cluster.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'

@@ -1,8 +1,9 @@
-// Where the real servers of the tests come from. A test never knows: `service` answers by the first of
+// The origin of the real servers of the tests. Tests do not depend on it: `service` answers by the first of
+//
 //   1. PENSTOCK_TEST_<NAME>_URL: an address in the environment; nothing is started;
-//   2. service.sh, when what it needs is there;
-//   3. a Docker container, when Docker answers;
-//   4. nothing: the test is skipped, and its name says why. PENSTOCK_TEST_REQUIRE=loki,... makes that a failure.
+//   2. service.sh, if its requirements are met;
+//   3. a Docker container, if Docker answers;
+//   4. nothing: the test is skipped, and its name gives the reason. PENSTOCK_TEST_REQUIRE=loki,... makes that a failure.
 
 import { spawnSync } from 'node:child_process'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
@@ -112,7 +113,7 @@ export interface Service {
   start(): Promise<RunningService>
 }
 
-/** Finds out where a server would come from; starts nothing yet. */
+/** Finds the origin of a server; starts nothing yet. */
 export function service(name: ServiceName): Service {
   const recipe: Recipe = recipes[name]
   const address = process.env[recipe.variable]
