@@ -24,7 +24,7 @@ export interface SinkBuffer {
   readonly bytes: number
   /** The limit, in the unit in which the buffer counts. */
   readonly limit: { readonly events?: number; readonly bytes?: number }
-  /** Takes other limits for what comes from now on; only durable buffers do. */
+  /** Sets other limits for later events; only durable buffers support it. */
   reconfigure?(options: DiskBufferOptions): void
   /** Writes the events that must survive, and closes files. Events in a memory buffer are lost. */
   close(): Promise<void>

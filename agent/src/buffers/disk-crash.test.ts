@@ -22,7 +22,7 @@ async function turn(): Promise<void> {
   for (let turns = 0; turns < 3; turns++) await immediate()
 }
 
-/** Writes take some turns; gives what waits for all of them. */
+/** Writes take some turns; returns a function that waits for all of them. */
 function slowly(chance: Random): () => Promise<void> {
   let underWay = 0
   disk.writes = async (go) => {
@@ -65,7 +65,7 @@ async function end(run: BufferRun): Promise<void> {
   await run.end()
 }
 
-/** Lets so much time pass that a sync, a retry and a writing of the ledger are due, and what they do come to an end. */
+/** Advances time until a sync, a retry and a write of the ledger are due, and waits until they end. */
 async function pass(until: () => boolean): Promise<void> {
   const began = Date.now()
   while (!until()) {
@@ -104,7 +104,7 @@ class History {
     this.slow = slow
   }
 
-  /** The run in force was killed: nobody hears of it any more, and what was on its way to the disk is gone, or may be. */
+  /** The current run was killed: its callbacks are ignored, and bytes on their way to the disk may be lost. */
   isKilled(): void {
     this.#run++
     const unknown = this.written.indexOf(Number.POSITIVE_INFINITY)
@@ -144,7 +144,7 @@ class History {
   }
 }
 
-/** Opens what a crash has left, and compares what comes out with what went in. */
+/** Opens the buffer after a crash, and compares its output with the input. */
 async function examine(history: History, step: number, power: Random | undefined, what: string): Promise<void> {
   disk.writes = writeAtOnce
   const live = disk.folder
@@ -394,7 +394,7 @@ test('what is written while a sync fails for the last time is not called safe be
   for (const failed of [1, 2]) {
     await put()
     await pass(() => run.value('buffer_errors_total') === failed)
-    await deliver() // else nothing more is taken in
+    await deliver() // otherwise the buffer takes in no more events
   }
   await put()
   await pass(() => fail !== undefined)

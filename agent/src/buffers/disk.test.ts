@@ -65,7 +65,7 @@ function batch(size: number, heard?: (status: BatchStatus) => void, text = ''): 
   return numbered(first, size, heard, text)
 }
 
-/** Writes batches so that each is a record of its own. */
+/** Writes batches so that each becomes one record. */
 async function fill(run: Run, batches: number, size = 10, text = ''): Promise<void> {
   for (let index = 0; index < batches; index++) await run.put(batch(size, undefined, text))
 }

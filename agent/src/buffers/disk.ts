@@ -68,7 +68,7 @@ export class DiskBuffer implements SinkBuffer {
   #closing: Promise<void> | undefined
   #closed = false
 
-  /** Opens the folder, which is made if there is none, and finds out what is in it. */
+  /** Opens the folder, creates it if it is missing, and reads its content. */
   static open(options: DiskBufferOptions, context: DiskBufferContext): DiskBuffer {
     const { folder, files } = context
     try {

@@ -83,7 +83,7 @@ export class MemoryBuffer implements SinkBuffer {
     return batch
   }
 
-  /** Lets in as much as there is room for; gives what is left over. */
+  /** Takes in as many events as fit; returns the rest. */
   #admit(batch: Batch): Batch | undefined {
     let rest = batch
     for (;;) {

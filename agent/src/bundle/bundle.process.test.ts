@@ -243,7 +243,7 @@ test('pipelines of two namespaces read their own pods over one connection, and t
   const watches = api.requests.filter((path) => path.includes('watch=') && path.includes('/pods'))
   expect(watches).toHaveLength(1)
 
-  // A pod that comes later, and one whose labels are changed so that it is selected no more.
+  // A pod that comes later, and one whose changed labels no longer match.
   api.set('pods', pod('shop', 'late', { app: 'web' }))
   log('shop', 'late', 'late one')
   await eventually(() => expect(read('web-only')).toEqual(['web one', 'late one']))
@@ -503,7 +503,7 @@ test('namespaced pipelines reach no address of the node, and what their programs
     expect(message).toContain('rule T7')
     expect(reason).toBe('ConnectFailed')
   }
-  // What the platform offers may be anywhere, also beside a list of hosts that its tenants may name.
+  // Destinations that the platform offers may be anywhere, also outside the hosts that its tenants may name.
   project(
     bundleDir,
     bundleFiles({

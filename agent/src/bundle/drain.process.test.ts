@@ -104,7 +104,7 @@ async function leaveEvents(endpoint: string, refused: () => number) {
   write(numbers(0, 200))
   await using _ = start(bundle(endpoint)) // killed at the end: a graceful stop would go on trying
   await eventually(() => expect(refused()).toBeGreaterThan(0))
-  // What the sink has got need not be written yet: until it is, it is the file's to give it again.
+  // The sink need not have written all that it got: until then the file must deliver it again.
   await eventually(() => expect(inspectBuffer(bufferFolder(join(folder, 'data'), 'shop/a/out')).lag_events).toBe(200))
 }
 

@@ -205,8 +205,8 @@ export class Election implements Leadership {
   }
 
   /**
-   * Whether nobody has the claim, or its holder was silent for as long as it lasts, as far as we saw. A Lease that is missing, or was
-   * made anew, was not given up: somebody may still have what it said before.
+   * Whether the Lease has no holder, or its holder was silent for its whole duration as far as this agent saw. A missing or recreated
+   * Lease was not given up: an agent may still hold the earlier one.
    */
   #isFree(lease: Lease | undefined, before: number): boolean {
     const { clock, identity, leaseMs } = this.#options

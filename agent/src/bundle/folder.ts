@@ -29,7 +29,9 @@ export interface Loaded {
   readonly mark?: string | undefined
   readonly bundle: Bundle
   readonly secrets: Secrets
-  /** Pipelines with a value that the manifest lists and the folder of values does not show yet, each with what it waits for. */
+  /**
+   * Pipelines that wait for a value that the manifest lists and the folder of values does not contain yet, each with the missing value.
+   */
   readonly late?: ReadonlyMap<string, string> | undefined
 }
 

@@ -1,6 +1,6 @@
-// What an operator writes for its agents: a manifest that names revisions, a bundle of pipelines for each revision, and secret
-// values beside it. Bundles are versioned by `schema`; unknown members are ignored, so that an older agent can read a newer one. Options of a
-// configuration are no such members: an agent that ignored them would run something else.
+// The files that an operator writes for its agents: a manifest that names revisions, a bundle of pipelines for each revision, and
+// secret values. `schema` versions the bundles. An agent ignores unknown members, so an older agent can read a newer bundle. Options of
+// a configuration are no such members: an agent that ignored them would run something else.
 
 import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
@@ -85,8 +85,8 @@ export const holdMs = 25_000
 export const maxBusy = 5000
 
 /**
- * The first line of an answer, which is compressed as a whole. The bundle is the second line; without one, what the agent has goes on
- * under another revision.
+ * The first line of an answer; the whole answer is compressed. The bundle is the second line. Without a second line, the agent's
+ * content continues under another revision.
  */
 export interface StreamHead {
   readonly schema: number

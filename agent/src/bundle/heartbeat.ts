@@ -271,7 +271,7 @@ export class Heartbeat {
     }
   }
 
-  /** What each pipeline did since the agent has started; without those that did nothing. */
+  /** The figures of each pipeline since the agent started, without idle pipelines. */
   figures(): Readonly<Record<string, PipelineReport>> {
     return this.#reports(countsIn(this.#options.metrics), new Map())
   }
@@ -370,7 +370,7 @@ export class Heartbeat {
     const known = this.#lastErrors.get(id)
     const at = String(timestamp)
     if (record['intentional'] !== undefined) {
-      // That events were dropped follows from what was complained of before, which says why. Without that, it has a reason of its own.
+      // An earlier complaint explains dropped events. Without one, dropping is its own reason.
       if (known?.isReported === false) return
       const reason = typeof record['reason'] === 'string' ? record['reason'] : message
       const cause = known?.error ?? { reason: 'Error', message: String(reason).slice(0, 512) }

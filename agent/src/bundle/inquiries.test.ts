@@ -1,4 +1,4 @@
-// What an agent does when somebody looks, and that it ends with that: against an operator that is a server on loopback.
+// The agent's work while an observer watches, and its end with the observer: against an operator that is a loopback server.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,6 +1,6 @@
-// What somebody who looks at a Pipeline asks of this agent, by way of the operator: a sample of its events, or its figures. A request
-// is held at the operator until there is something to ask, because agents dial out only; each answer then goes there in short turns,
-// until the operator says that nobody looks any more. Nothing is done while nobody looks.
+// Requests of observers of a Pipeline, through the operator: a sample of its events, or its figures. Agents only dial out, so the
+// operator holds a request of the agent until an observer wants something. The agent then sends each answer in short turns until the
+// operator reports that the observer has gone. It does no work without an observer.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Tap } from '../api/tap.ts'
@@ -79,7 +79,7 @@ export interface InquiryOptions extends OperatorAddress {
 const requestMs = 10_000
 /** After a failure; the operator may be on its way to another node. */
 const retryMs = { least: 5_000, most: 30_000 }
-/** An operator that holds as many requests as it can: what is asked is learned by asking again. */
+/** The operator holds as many requests as it can, so the agent polls. */
 const crowdedMs = 60_000
 /** An operator that knows no inquiries. */
 const unknownMs = 600_000

@@ -135,7 +135,7 @@ test('of many that are there, those that something needs keep none of the others
     for (const { id } of found) asked.add(id)
   }
   expect([...asked].sort()).toEqual(ids.toSorted())
-  // It is called gone in each of its turns, and nothing is said of it in those of others.
+  // The operator calls it gone in each of its turns, and says nothing about it in the turns of others.
   for (let turn = 0; turn < 6; turn++) beat(gone, leftoverGraceMs - 1)
   expect(existsSync(bufferFolder(dataDir, sinkId))).toBe(true)
   for (let turn = 0; turn < 6; turn++) beat(gone, leftoverGraceMs)

@@ -1,6 +1,7 @@
-// What lies on the disk for what does not run here any more: buffers of sinks and positions of pipelines that were taken out. That
-// something is not in the bundle says little: it may be suspended, be tried without, or come back. So the operator is asked, which
-// knows what there is; what it calls gone again and again for a while is removed, and what was undelivered is counted as lost.
+// Remains on the disk of components that no longer run here: buffers of sinks and positions of removed pipelines. Their absence from
+// the bundle proves little: a pipeline may be suspended, left out in a trial, or return. So the agent asks the operator, which knows
+// all pipelines. If the operator repeatedly calls one gone for a while, the agent removes its files and counts undelivered events as
+// lost.
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -62,7 +63,7 @@ export class Leftovers {
     // A pipeline may have returned while the request was under way.
     const present = this.#present()
     for (const key of [...this.#goneSince.keys()]) {
-      // Those whose turn it was not stay what they were called last.
+      // Those whose turn it was not keep their last state.
       if (!present.has(key) || (asked.has(key) && !isGone.has(key))) this.#goneSince.delete(key)
     }
     for (const [key, leftover] of asked) {

@@ -258,7 +258,7 @@ export class BundleMode {
     return this.#hub
   }
 
-  /** Agents of many nodes may start together; what a later bundle brings to one that runs waits for nothing. */
+  /** Agents of many nodes may start together. A running agent applies a later bundle at once. */
   #startDelayMs(): number {
     if (this.runner.state.revision !== undefined) return 0
     const delayMs = Math.round(Math.random() * startSpreadIn(this.#flags.bundle))

@@ -76,7 +76,7 @@ export type LoadedPart =
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
 /**
- * @param secrets those of the pipeline, by `secretsOf`
+ * @param secrets the secrets of the pipeline, by `secretsOf`
  * @param denied addresses that no component of a restricted pipeline may connect to, besides those that the bundle names
  */
 export function loadPart(
@@ -168,7 +168,7 @@ function unquoted(problem: Problem, part: Part, sources: Table): Problem {
 
 const stepsOf = (path: string): string[] => path.split(/[.[\]"]+/).filter((step) => step !== '')
 
-/** Puts secret values where they belong. Text that stands beside them is never looked at. */
+/** Puts secret values in their places. It never scans the text around them. */
 function resolve(value: unknown, secrets: Secrets): unknown {
   return withSecrets(value, (key) => secrets.value(key)?.toString('utf8'))
 }

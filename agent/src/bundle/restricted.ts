@@ -1,5 +1,5 @@
-// What a secret must not hold in the pipeline of a tenant. The operator has judged the options as they were written, but not the
-// values of secrets, which it puts in place only here: a secret could name a file of the agent, or be a program.
+// Values that a secret must not have in the pipeline of a tenant. The operator has judged the options as written, but not the values of
+// secrets, which are inserted only here: a secret could name a file of the agent, or be a program.
 
 import type { Registry } from '../component.ts'
 import { optionsOf } from '../config/component-options.ts'

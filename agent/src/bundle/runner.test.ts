@@ -1,5 +1,5 @@
-// The runner in this process, over pod logs in a folder and an API server on loopback. Some components exist in these tests only:
-// a transform whose work is counted on the clock of the test, and a sink that keeps what it gets and may hang.
+// The runner in this process, over pod logs in a folder and a loopback API server. Some components exist in these tests only: a
+// transform whose work the test's clock counts, and a sink that keeps its events and may hang.
 
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -33,7 +33,7 @@ vi.mock('node:fs', async (original) => {
   return { ...real, readSync }
 })
 
-/** What sinks have got, by id of the pipeline, and what is held back. */
+/** The events that sinks got, by id of the pipeline, and those that are held back. */
 const got = new Map<string, string[]>()
 const hanging = new Set<string>()
 const held: Batch[] = []
@@ -682,7 +682,7 @@ test('the kubelet provides pods, new ones as soon as their logs exist, without r
   await eventually(() => expect(got.get('late/p')).toEqual(['late two']))
   pods[0] = podObject('shop', { app: 'renamed' })
   podLog('late', 'three')
-  mkdirSync(join(logs, 'shop_new_uid-new', 'app'), { recursive: true }) // of a pod that nobody knows: it is asked for
+  mkdirSync(join(logs, 'shop_new_uid-new', 'app'), { recursive: true }) // of an unknown pod: the agent asks for it
   await eventually(() => {
     podLog('shop', 'again')
     expect(got.get('shop/p')?.at(-1)).toBe('renamed again')

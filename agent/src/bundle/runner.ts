@@ -203,7 +203,7 @@ export class BundleRunner {
     return this.#lines.get(pipeline) ?? []
   }
 
-  /** Loads the current bundle, or else the one that was loaded last before a restart, and follows the folders from then on. */
+  /** Loads the current bundle, or the last one loaded before a restart, and then follows the folders. */
   async start(topology: Topology): Promise<void> {
     this.#topology = topology
     const { bundleDir, secretsDir } = this.#options
@@ -310,7 +310,7 @@ export class BundleRunner {
     return look(bundleDir, secretsDir, node, version)
   }
 
-  /** @param late pipelines that stay as they are for now, and why: until they have come too, the revision is not in force */
+  /** @param late pipelines that stay unchanged for now, with the reason: the revision is not in force until they are loaded, too */
   async #apply(loaded: Loaded, late: ReadonlyMap<string, string> = new Map()): Promise<void> {
     const { logger, metrics } = this.#options
     const before = this.#reason

@@ -12,7 +12,7 @@ export interface SecretPlace {
 
 type Path = readonly (string | number)[]
 
-/** A place has exactly one member of its own, and it is text. Anything else that holds the marker is plain data. */
+/** A place has exactly one member, which is text. Anything else with the marker is plain data. */
 export function isSecretPlace(value: unknown): value is SecretPlace {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const names = Object.keys(value)

@@ -1,5 +1,5 @@
-// The agent beside the containers of a pod: it reads files of one volume, and what has been written there is delivered before it
-// ends. Pipelines are written without knowledge of pods; admission sets the paths of the files by flags.
+// The agent beside the containers of a pod: it reads files of one volume, and delivers everything written there before it ends.
+// Pipelines know nothing of pods; admission sets the paths of the files by flags.
 
 import { normalize } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'

@@ -1,6 +1,6 @@
-// The bundle as the operator gives it: a request is held there until something is newer than what this agent has. It is a whole
-// revision, or the part of one that concerns this node, and it counts only when every byte of it is what its digests say. The last
-// received bundle stays in use while the operator is away; after a long absence, the mounted folders are followed instead.
+// The bundle as the operator serves it: the operator holds a request until something is newer than this agent's content. The answer is
+// a whole revision, or the part of it for this node. The agent accepts it only if every byte matches its digests. The last bundle stays
+// in use while the operator is away; after a long absence, the agent follows the mounted folders instead.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'

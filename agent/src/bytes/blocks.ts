@@ -1,5 +1,5 @@
-// Copies of chunks whose lines wait. A copy for which there is no old block is memory outside the heap: V8 collects garbage when there is
-// much of it, however little there is in the heap.
+// Copies of chunks whose lines wait. A copy without a reusable block is memory outside the heap: V8 collects garbage when there is much
+// of it, however small the heap is.
 
 /** Bytes of a block. */
 const blockBytes = 64 * 1024

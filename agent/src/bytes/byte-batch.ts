@@ -1,5 +1,6 @@
-// A batch of log events that are bytes still: lines, and what programs have made of them. Objects are made only for components that ask for
-// the events; the JSON of the events needs none. Some events may be objects among the others: those whose text the kernel does not take.
+// A batch of log events that are still bytes: lines, and the changes that programs have made to them. Objects are created only for
+// components that read the events; the JSON of the events needs none. Some events of a batch may be objects: those with text that the
+// kernel does not take.
 
 import { type Holders, type LogBatch, shareBetween } from '../event/batch.ts'
 import type { Body } from '../event/body.ts'
@@ -255,10 +256,10 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   }
 
   /**
-   * The events after a program. The batch itself is not to be used any more.
-   * @param one runs the program on an event that is an object, of which the batch is the only owner, and adds what becomes of it
-   * @param ended records how the program ends for an event; false: `one` is to run it
-   * @returns undefined if the program does not fit; then nothing has happened
+   * The events after a program. The batch itself must not be used again.
+   * @param one runs the program on an event that is an object and belongs to the batch alone, and adds the result
+   * @param ended records how the program ends for an event; false: `one` must run it
+   * @returns undefined if the program does not fit; then nothing has changed
    */
   through(
     edits: ByteEdits,
@@ -326,7 +327,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return columns
   }
 
-  /** What becomes of the events one by one: lines that stay lines, and objects for which the program runs. */
+  /** The results of single events: lines that stay lines, and objects on which the program runs. */
   #through(fates: Uint8Array, objects: LogEvent[], one: (event: LogEvent, kept: LogEvent[]) => void): Int32Array {
     const items: number[] = []
     for (let index = 0; index < this.count; index++) {
@@ -404,9 +405,9 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   }
 
   /**
-   * By event, the line of the first one that is alike, or -1 for objects; undefined if there is none, or if nothing is known.
+   * For each event, the line of the first equal event, or -1 for objects; undefined if there is none, or if it is unknown.
    * @param fields of the root
-   * @param second the field of those whose times are alike within a second
+   * @param second the field whose times count as equal within a second
    */
   groups(fields: readonly string[], second?: string): Int32Array | undefined {
     if (this.#events !== undefined) return undefined
@@ -419,7 +420,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return groups
   }
 
-  /** What of lines makes their events alike, beside columns; undefined if no two are. */
+  /** The parts of lines that make their events equal, besides columns; undefined if no two are equal. */
   #likenessOf(fields: readonly string[], second: string | undefined): LineLikeness | undefined {
     const { parsing, spreads, hasOrigin } = this.form
     const names: string[] = []

@@ -1,5 +1,5 @@
-// Lines of a container runtime that stay bytes, and where they come from. While a source hands them on, their bytes are those of the chunk
-// that it has read; a component that keeps a part of them longer makes the source keep a copy.
+// Lines of a container runtime that stay bytes, and their origin. While a source passes them on, their bytes are those of the chunk
+// that it has read. A component that keeps some of them longer makes the source keep a copy.
 
 import { joinedKey } from '../event/joined-key.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
@@ -38,7 +38,7 @@ export class LineOrigin {
     return this.fields.some((field) => field.name === name)
   }
 
-  /** What of a line a field is; undefined if it is the same in all lines, or if there is none. */
+  /** The part of a line that is a field; undefined if it is the same in all lines, or if there is none. */
   partOf(name: string): LinePart | undefined {
     for (const field of this.fields) if (field.name === name) return 'part' in field ? field.part : undefined
     return undefined
@@ -321,7 +321,7 @@ export class ByteLines {
     this.#holders++
   }
 
-  /** One holder less. When there is none, nobody may ask for the lines again. */
+  /** Removes one holder. Without holders, nothing may read the lines again. */
   release(): void {
     if (--this.#holders > 0) return
     const bytes = this.#bytes
@@ -332,7 +332,7 @@ export class ByteLines {
   }
 
   #isKept = false
-  /** Lines that are none of those that the kernel may take, by their bytes. */
+  /** Lines that the kernel must not take, judged by their bytes. */
   #excluded: readonly number[] = []
 
   /** Leaves out lines whose bytes are not text: the kernel relies on that. */
@@ -346,7 +346,7 @@ export class ByteLines {
     for (const line of this.#excluded) kernel.flags[line] = (kernel.flags[line] as number) | isUnusual
   }
 
-  /** Called when the bytes that the lines lie in are used for something else: what is still needed is copied. */
+  /** Called before the memory of the lines is reused: bytes that are still needed are copied. */
   keep(): void {
     const bytes = this.#bytes
     if (bytes === undefined || this.#isKept) return
@@ -382,7 +382,7 @@ function hasPlaces(kernel: Kernel, count: number): boolean {
   return false
 }
 
-/** Puts members into the form in which they are written, by way of their values: long floats, and objects whose names are not sorted. */
+/** Writes members in their final form, through their values: long floats, and objects with unsorted names. */
 function putIntoForm(kernel: Kernel, count: number): void {
   const { members, memory, flags, recodes } = kernel
   const isOdd = kernel.at('isOdd')

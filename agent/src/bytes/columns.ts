@@ -6,7 +6,7 @@ import type { Value } from '../event/value.ts'
 import { writeJson } from '../formats/json.ts'
 import type { Kernel } from './kernel.ts'
 
-/** What a line has in place of the number of a value: no such field, or the one that there would be without the column. */
+/** The entry of a line without a value number: no such field, or the field that exists without the column. */
 export const noValue = -1
 export const untouched = -2
 

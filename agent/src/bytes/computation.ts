@@ -1,5 +1,4 @@
-// Runs the parts of a program that depend on few fields, once for lines whose values of those fields are the same, and notes what they
-// have made of other fields.
+// Runs the parts of a program that depend on few fields, once for all lines with equal values of those fields, and records the results.
 
 import type { EventMetadata } from '../event/log.ts'
 import { getField, setField, type Value, type ValueObject } from '../event/value.ts'
@@ -24,7 +23,7 @@ interface Found {
 /** In the place of a value that a unit does not read. */
 const unread: ValueObject = Object.freeze({})
 
-/** There is no room for what a unit has computed, or it is nested too deep: who runs the program for the event sees to it. */
+/** A unit's results do not fit, or are nested too deep: the caller then runs the program for the event. */
 const needsRun = Symbol('needsRun')
 
 export class Computation {
@@ -77,7 +76,7 @@ export class Computation {
   #runUnit(unit: ByteUnit, columns: readonly NewColumn[], fates: Uint8Array, ended: (end: object) => boolean): void {
     const found = this.#found
     const groups = found.groups(unit.reads)
-    // By group, the line of the first event for which the program goes on, plus one; and how it has ended for the others.
+    // For each group, the line of the first event for which the program continues, plus one; and how it ended for the others.
     const lines = new Int32Array(this.#lineCount)
     const known = new Map<number, object | typeof needsRun>()
     for (let index = 0; index < found.count; index++) {

@@ -1,5 +1,5 @@
-// What programs have made of the events of a batch whose fields nobody has asked for: the members of the message in place of the event,
-// beside its fields or under one of them, and fields of the root that are then set, moved, removed or computed.
+// The changes by programs to events whose fields nothing has read: the members of the message in place of the event, beside its fields
+// or under one of them, and fields of the root that are then set, moved, removed or computed.
 
 import { joinedKey } from '../event/joined-key.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
@@ -29,8 +29,8 @@ export interface ByteUnit {
   /** Fields of the root that it may change. */
   readonly writes: readonly string[]
   /**
-   * Runs it on the fields that it reads. Those that it only writes have any value.
-   * @returns how the program ends; undefined if it goes on
+   * Runs it on the fields that it reads. Those that it only writes may have any value.
+   * @returns how the program ends; undefined if it continues
    */
   run(fields: ValueObject, metadata: EventMetadata): object | undefined
   /** The fields after the last run. */
@@ -42,7 +42,9 @@ export interface ByteEdits {
   readonly parsing: ByteParsing | undefined
   /** By field. No unit reads or writes it, and it moves none that a unit writes. */
   readonly edits: ReadonlyMap<string, ByteEdit>
-  /** In their order; no two write the same field, or what another one reads. The program goes on where none of them ends it. */
+  /**
+   * In their order; no two write the same field, or a field that another one reads. The program continues unless one of them ends it.
+   */
   readonly units: readonly ByteUnit[]
   /** What the units look at: the same program when it has only parsed the text; itself, if that is all that it does. */
   readonly bare: ByteEdits
@@ -56,7 +58,7 @@ export type Member =
   /** What a column of the batch says; where it leaves the field, what is `under` it, or the field of the message or the source. */
   | { readonly is: 'computed'; readonly column: number; readonly under: ByteEdit | undefined }
 
-/** Where the values of a new column come from: a unit, over those of an older column; or an older column, with null where it has no value. */
+/** The source of a new column's values: a unit, over those of an older column; or an older column, with null for missing values. */
 export type ColumnSource =
   | { readonly unit: number; readonly field: string; readonly over: number | undefined }
   | { readonly copied: number }

@@ -60,7 +60,7 @@ test.each([
   const { asLines: none, ...objects } = await sent(options, false)
   expect(bytes).toEqual(objects)
   expect(bytes.outputs['']?.length).toBeGreaterThan(5)
-  // The lines for which it goes on stay lines.
+  // The lines for which it continues stay lines.
   expect(asLines).toBe(bytes.outputs['']?.filter((json) => json.includes('"level":"changed"')).length)
   expect(none).toBe(0)
 })

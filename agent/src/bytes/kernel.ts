@@ -29,7 +29,7 @@ interface Content {
   isRead: boolean
   /** Whose names they are. */
   keys: object | undefined
-  /** Whose plan it is, and for which order of names. */
+  /** The owner of the plan, and its order of names. */
   plan: object | undefined
   planVersion: number
   /** Whose columns they are. */

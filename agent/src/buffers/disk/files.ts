@@ -1,5 +1,5 @@
-// The file operations of a disk buffer, so that a test can fail any of them, hold it back, or record it. They are named as in
-// `node:fs`. Those that return a promise run on the thread pool: a slow disk delays nothing else.
+// The file operations of a disk buffer, named as in `node:fs`. A test can fail, delay or record each of them. Those that return a
+// promise run on the thread pool, so a slow disk delays nothing else.
 
 import {
   closeSync,

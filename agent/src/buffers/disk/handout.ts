@@ -211,7 +211,7 @@ export class Handout {
     const missing = firstId - this.#expectedId
     if (missing <= 0) return
     let known = 0
-    // The record in front of which a gap was found may be damaged itself: the next one stands behind both.
+    // The record before a gap may itself be damaged: the next one is behind both.
     for (const [behind, events] of this.#gaps) {
       if (behind > firstId) continue
       known += events

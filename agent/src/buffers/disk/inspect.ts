@@ -18,9 +18,9 @@ export interface InspectedSegment {
   /** Of the first and the last event; absent if it holds none. */
   readonly first_id?: number
   readonly last_id?: number
-  /** Records whose events are not as they were written. */
+  /** Records whose events differ from those written. */
   readonly damaged_records: number
-  /** Bytes that are no records: damaged headers, a torn end, or what is left of an earlier use of the file. */
+  /** Bytes that are no records: damaged headers, a torn end, or the remains of an earlier use of the file. */
   readonly other_bytes: number
 }
 
@@ -46,7 +46,7 @@ export function inspectBuffer(path: string, files: DiskFiles = diskFiles): Inspe
   const ledger = readLedger(files, path)
   const state = typeof ledger === 'string' ? undefined : ledger
   const segments: Writable<InspectedSegment>[] = []
-  /** What is not there, from one id to another, and in which segment it was to be. */
+  /** The missing ids, from one to another, and the segment that should contain them. */
   const gaps: { from: number; to: number }[] = []
   const damages: { segment: number; from: number; to: number }[] = []
   let lag = 0
@@ -90,7 +90,7 @@ export function inspectBuffer(path: string, files: DiskFiles = diskFiles): Inspe
   if (state !== undefined && expected !== undefined && state.nextId > expected) {
     gaps.push({ from: expected, to: state.nextId })
   }
-  // While an agent goes on, what it has begun since, and what it is done with meanwhile, may look like anything.
+  // While an agent runs, the records that it has just begun or finished may look damaged.
   const after = inUse ? readLedger(files, path) : undefined
   const doneId = typeof after === 'object' ? after.readId : 0
   const begunId = inUse ? (state?.nextId ?? 0) : Number.POSITIVE_INFINITY

@@ -1,6 +1,6 @@
-// The ledger says how far a buffer was written and synced, and how far its events are done. Two slots are written in turn, each
-// with a number and a checksum, so that a torn write leaves the one before. It may lag behind the segments, never be ahead of
-// what it stands for: a position is written only when what lies before it is no longer needed.
+// The ledger records how far a buffer is written and synced, and how far its events are done. Writes alternate between two slots with a
+// number and a checksum, so a torn write leaves the other slot intact. The ledger may lag behind the segments but never run ahead: a
+// position is written only when everything before it is no longer needed.
 
 import { crc32c } from '../../formats/crc32c.ts'
 import { type DiskFiles, diskFiles } from './files.ts'
@@ -31,7 +31,7 @@ export interface LedgerState {
   readonly syncedId: number
   /** Id that the next event gets. */
   readonly nextId: number
-  /** A sync of what lies behind `synced` has failed: the kernel takes it for written, and says nothing of it at the next. */
+  /** A sync of the bytes after `synced` has failed: the kernel considers them written, and reports nothing at the next sync. */
   readonly unsafe: boolean
 }
 

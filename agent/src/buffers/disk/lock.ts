@@ -30,7 +30,7 @@ export function lockFolder(path: string, patienceMs = 1000): Disposable {
   return { [Symbol.dispose]: () => held.close() }
 }
 
-/** SQLite would make the file readable for all. One that is there is not opened: closing it would give up a lock of this process. */
+/** SQLite would make the file readable for all. An existing file is not opened: closing it would release a lock of this process. */
 function makePrivate(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))

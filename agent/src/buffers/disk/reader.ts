@@ -124,7 +124,7 @@ export class SegmentReader {
     }
   }
 
-  /** Takes the segment in which reading goes on. */
+  /** Takes the next segment to read. */
   #enter(): Segment | undefined {
     const segment = this.#store.segments.find(({ sequence }) => sequence >= this.#startSegment)
     if (segment === undefined) return undefined
@@ -139,7 +139,7 @@ export class SegmentReader {
     const file = this.#file
     const ahead = this.#ahead
     if (ahead !== undefined) {
-      // What is still being read into must not be used for anything else.
+      // Nothing else may use the buffer while a read into it is in progress.
       this.#ahead = undefined
       this.#other = Buffer.allocUnsafeSlow(2 * pieceBytes)
       void ahead.length.then(() => this.#files.closeSync(ahead.file))
@@ -178,7 +178,7 @@ export class SegmentReader {
     })
   }
 
-  /** Reads on, so that at least `needed` bytes from the offset on are there, or else goes to the next segment. */
+  /** Reads until at least `needed` bytes after the offset are in memory, or else moves to the next segment. */
   async #fill(segment: Segment, needed: number): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {

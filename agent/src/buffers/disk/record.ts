@@ -1,6 +1,6 @@
-// A record is what is written at once: up to 256 KiB of packed events behind a header. The header has a checksum of its own, so
-// that a flipped bit in the events costs these events and nothing that follows, and so that records can be found again behind
-// a damaged stretch. Records begin at multiples of eight bytes.
+// A record is the unit of writing: up to 256 KiB of packed events after a header. The header has a separate checksum, so a flipped bit
+// in the events costs only these events, and a reader finds the next record after a damaged stretch. Records begin at multiples of
+// eight bytes.
 
 import { crc32c } from '../../formats/crc32c.ts'
 
@@ -22,7 +22,7 @@ export type RecordKind = 'log' | 'metric'
 
 export interface RecordHeader {
   readonly kind: RecordKind
-  /** Sequence number of the segment: what is left over in a segment that is used again has another. */
+  /** Sequence number of the segment: remains of an earlier use of its file have another number. */
   readonly segment: number
   /** Number of the first event; ids go up by one for each event. */
   readonly firstId: number

@@ -29,7 +29,7 @@ export interface Place {
 export interface StoreState {
   readonly files: DiskFiles
   readonly folder: string
-  /** What is there, oldest first; the last one goes on to be written if its `end` is known. */
+  /** The existing segments, oldest first; writing continues in the last one if its `end` is known. */
   readonly segments: Segment[]
   readonly nextId: number
   /** Sequence number of the next new segment. */
@@ -212,7 +212,7 @@ export class SegmentStore {
     return segment
   }
 
-  /** Opens the spare file before it gets its new name: what fails leaves everything as it was. */
+  /** Opens the spare file before it renames it, so a failure changes nothing. */
   #openSpare(path: string): number {
     const spare = join(this.#folder, spareName)
     const file = this.files.openSync(spare, 'r+')
@@ -225,7 +225,7 @@ export class SegmentStore {
     }
   }
 
-  /** Ends the newest segment: what is left over behind its records goes, and the file is closed after the next sync. */
+  /** Ends the newest segment: truncates the remains after its records, and closes the file after the next sync. */
   #seal(): void {
     const { newest } = this
     const file = this.#file
@@ -236,7 +236,7 @@ export class SegmentStore {
         this.#used -= newest.size - newest.end
         newest.size = newest.end
       } catch {
-        // A disk that does not take this either: what is left over has another sequence number, and readers pass over it.
+        // A disk that refuses this, too: the remains have another sequence number, and readers skip them.
       }
     }
     this.#dirty.set(file, true)
@@ -277,8 +277,8 @@ export class SegmentStore {
   }
 
   /**
-   * Writes what lies behind a position once more, in its place: after a sync that failed the kernel takes it for written, and
-   * the next sync would say nothing of it. False if the disk does not give it back as it was.
+   * Writes the bytes after a position again, in place. After a failed sync the kernel considers them written, and the next sync would
+   * report nothing. False if the disk does not return them unchanged.
    */
   writeAgain(from: Position): boolean {
     let whole = true

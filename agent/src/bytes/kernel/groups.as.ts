@@ -1,4 +1,4 @@
-// Finds lines whose members of one name have the same value, so that the value is made for one of them only.
+// Finds lines with equal members of one name, so the value is created for one of them only.
 
 import { isEqual } from './keys.as'
 import {

@@ -1,12 +1,13 @@
-// The kernel of the lane for bytes, in AssemblyScript: reads lines of a container runtime and the JSON objects in them, and writes them
-// again with other members, without a value in between. `npm run generate` compiles it to `kernel-code.ts`.
+// The kernel of the byte lane, in AssemblyScript: it reads lines of a container runtime and the JSON objects in them, and writes them
+// with other members, without intermediate values. `npm run generate` compiles it to `kernel-code.ts`.
 //
-// It keeps nothing between calls: its memory has one place for each thing below, and a caller brings lines, names and a plan, and
-// takes away what was written. All places have a fixed size. It writes nothing beyond them, and a line that does not fit is left to others.
-// Every line is followed by a byte below 0x20, which ends every loop over its bytes, and all places by as many bytes as one load reads.
+// It keeps no state between calls: its memory has one place for each item below. A caller stores lines, names and a plan there, and
+// reads the output. All places have a fixed size. The kernel writes nothing beyond them, and leaves lines that do not fit to the
+// caller. A byte below 0x20 follows every line and ends every loop over its bytes, and as many bytes as one load reads follow every
+// place.
 //
-// It takes over only what is exactly as the writer of JSON of `formats/json.ts` would write it. All else is put into that form (escapes of
-// strings here, numbers and nested values by the caller), or the line is left to others.
+// The kernel copies only text in exactly the form that the JSON writer of `formats/json.ts` gives it. Other text is converted to that
+// form (escapes of strings here, numbers and nested values by the caller), or the line is left to the caller.
 
 export { group, join } from './groups.as'
 export * from './json.as'

@@ -1,4 +1,4 @@
-// Reads the objects in messages. A value that stands as it is written is taken over by its place.
+// Reads the objects in messages. A value in its final form is copied from its place.
 
 import { compareNames, keyAt, lengthOf, noRoom } from './keys.as'
 import {
@@ -25,7 +25,7 @@ import { isShortEscape, nextSpecial, specialsIn, unitsOf, writeCharacter } from 
 /** Deepest value that is read here. */
 const maxDepth: i32 = 64
 
-/** Of the string, the number or the value read last: its estimated size, and whether it stands as it is written. */
+/** Of the last string, number or value read: its estimated size, and whether it is in its final form. */
 let size: i32 = 0
 let isPlain: bool = false
 /** Where a string stands that was put into the form in which it is written; 0 if it stands in the input. */

@@ -242,7 +242,7 @@ export class Packer {
     this.collect(text)
   }
 
-  /** What stands for a long text, at a place for which there is room; gives where it ends. */
+  /** Writes a short form of a long text at a place with enough room; returns its end. */
   longText(at: number, length: number): number {
     this.values[at] = tag.text
     this.at = at + 1

@@ -32,7 +32,7 @@ export function shapePacker(shape: Shape): ShapePacker {
   return packer
 }
 
-/** Objects of a shape in a record after which a member that was never the same is taken for one that never is, */
+/** After this many objects of a shape in a record, a member that has differed each time counts as one that always differs, */
 const oftenEnough = 16
 /** and is not compared in this many records: comparing long texts costs more than packing them. */
 const recordsUnlike = 15

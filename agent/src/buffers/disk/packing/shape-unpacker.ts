@@ -18,7 +18,7 @@ export interface ShapeUnpacker {
   unpack: UnpackMembers
 }
 
-/** Shapes of the same names: objects whose members were made in another order are another shape, with last values of its own. */
+/** Shapes with the same names: objects whose members have another order are another shape, with other last values. */
 interface Namesakes {
   readonly shapes: ShapeUnpacker[]
   /** How many of them a record has defined, and which it was. */

@@ -1,5 +1,5 @@
-// The tags of packed values: one byte says what follows. FORMAT.md describes where they stand; a change of them needs another
-// `recordFormat`.
+// The tags of packed values: one byte that gives the type of the value after it. FORMAT.md describes their positions; a change of them
+// requires another `recordFormat`.
 
 export const tag = {
   absent: 0,
