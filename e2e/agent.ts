@@ -11,7 +11,7 @@ import { programOf } from './program.ts'
 
 export type AgentConfig = Record<string, unknown>
 
-/** Writes a configuration, with a data folder of its own, below a temporary folder that goes away with the holder. */
+/** Writes a configuration with its data folder below a temporary folder, which is removed with the holder. */
 async function agentFolder(
   config: AgentConfig,
 ): Promise<AsyncDisposable & { readonly folder: string; readonly file: string }> {

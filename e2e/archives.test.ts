@@ -1,5 +1,5 @@
-// The files of a release for people, made from this checkout: an archive that brings its own Node works in an empty folder, where
-// there is none; and package managers get what is there.
+// The files of a release for people, made from this checkout: an archive with its own Node works in an empty folder without Node, and
+// package managers get these files.
 
 import { createHash } from 'node:crypto'
 import { readFileSync, symlinkSync } from 'node:fs'
@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
     home = join(folder, 'home')
     await mkdir(join(home, 'tools'), { recursive: true })
     await command('tar', ['-xzf', join(out, `${name}.tar.gz`), '-C', home])
-    // What a start needs besides itself, and nothing else: no Node.
+    // The requirements of a start besides itself, and no more: no Node.
     for (const tool of ['sh', 'readlink', 'dirname'])
       symlinkSync((await command('sh', ['-c', `command -v ${tool}`])).trim(), join(home, 'tools', tool))
     env = { PATH: join(home, 'tools'), HOME: home, NODE_OPTIONS: undefined }
