@@ -27,7 +27,7 @@ const own: Readonly<Record<string, readonly string[]>> = {
     'cli/repl.ts',
     'config/read.ts',
   ],
-  'the package, or the system': ['cli/memory.ts', 'formats/user-agent.ts', 'http/cpu-limit.ts', 'version.ts'],
+  'the package, or the system': ['cli/memory.ts', 'formats/user-agent.ts', 'delivery/cpu-limit.ts', 'version.ts'],
   'rules of tailing, which opens what they match': [
     'tailing/confinement.ts',
     'tailing/fingerprint.ts',

@@ -7,7 +7,9 @@ import type { Encoder, StreamEncoder } from '../codecs/encoding/encoder.ts'
 import type { Sink, SinkContext, SinkEnvelope } from '../component.ts'
 import { AdaptiveConcurrency } from '../delivery/adaptive-concurrency.ts'
 import { type AnyEvent, Batcher, type RequestWriter } from '../delivery/batcher.ts'
+import { compileCompression } from '../delivery/compression.ts'
 import { type ConcurrencyLimit, fixedConcurrency } from '../delivery/concurrency.ts'
+import { cpuLimit } from '../delivery/cpu-limit.ts'
 import { type Attempt, type Call, Delivery, withTimeout } from '../delivery/delivery.ts'
 import { Endpoints } from '../delivery/endpoints.ts'
 import { LineTarget } from '../delivery/line-target.ts'
@@ -33,8 +35,6 @@ import {
   reasonText,
   transportFields,
 } from './client.ts'
-import { compileCompression } from './compression.ts'
-import { cpuLimit } from './cpu-limit.ts'
 
 /** Options that the shared part reads; a sink passes its own. */
 export interface HttpSinkOptions {

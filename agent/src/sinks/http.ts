@@ -4,10 +4,10 @@
 import { compileEncoder, compileStreamEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSink, type OptionProblem } from '../component.ts'
+import { compressionProblems } from '../delivery/compression.ts'
 import { framed } from '../delivery/request.ts'
 import { LogEvent } from '../event/log.ts'
 import { authProblems } from '../http/auth.ts'
-import { compressionProblems } from '../http/compression.ts'
 import { encodeEach, encodeEachLine, httpSink, templateFailed } from '../http/sink.ts'
 import {
   batch,

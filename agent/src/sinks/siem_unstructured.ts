@@ -3,6 +3,7 @@
 import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type Sink, type SinkContext } from '../component.ts'
 import type { AnyEvent } from '../delivery/batcher.ts'
+import { compressionProblems } from '../delivery/compression.ts'
 import type { Attempt } from '../delivery/delivery.ts'
 import { type Assemble, framed } from '../delivery/request.ts'
 import { errorText, PenstockError } from '../errors.ts'
@@ -13,7 +14,6 @@ import { Timestamp } from '../event/timestamp.ts'
 import { AccessTokens, readServiceAccount } from '../google/access-token.ts'
 import { classifyResponse, responseFailure, retryAfterMs } from '../http/classify.ts'
 import { HttpClient, type HttpResponse } from '../http/client.ts'
-import { compressionProblems } from '../http/compression.ts'
 import { identityFor, noIdentity } from '../http/identity.ts'
 import {
   encoderFailed,

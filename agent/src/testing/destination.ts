@@ -12,7 +12,7 @@ import {
 import { createServer as createTlsServer, type ServerOptions } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync, inflateSync, zstdDecompressSync } from 'node:zlib'
-import { loadSnappy } from '../http/compression.ts'
+import { loadSnappy } from '../delivery/compression.ts'
 
 /**
  * A status, or more: headers, body, a function of the request, or a fault: `reset` closes the connection in the middle of the

@@ -1,8 +1,8 @@
 // How payloads are compressed, and the numbers by which the protocol knows it.
 
+import { compileCompression } from '../../delivery/compression.ts'
 import type { Codec } from '../../delivery/request.ts'
 import { compressBlock, decompressBlock } from '../../formats/lz4.ts'
-import { compileCompression } from '../../http/compression.ts'
 
 export const brokerCompressions = ['none', 'lz4', 'snappy', 'zlib', 'zstd'] as const
 export type BrokerCompression = (typeof brokerCompressions)[number]

@@ -15,10 +15,10 @@ import {
   zstdDecompressSync,
 } from 'node:zlib'
 import type { OptionProblem } from '../component.ts'
-import type { Codec } from '../delivery/request.ts'
 import { fastGzip, maxFastGzip } from '../formats/deflate.ts'
 import type { CompressionName, CompressionOption } from '../schema/groups.ts'
 import { cpuLimit } from './cpu-limit.ts'
+import type { Codec } from './request.ts'
 
 export interface Compression extends Codec {
   readonly algorithm: CompressionName
