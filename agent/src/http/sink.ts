@@ -5,13 +5,14 @@ import { BoundedMap, ownText } from '../bounded-map.ts'
 import { systemClock } from '../clock.ts'
 import type { Encoder, StreamEncoder } from '../codecs/encoding/encoder.ts'
 import type { Sink, SinkContext, SinkEnvelope } from '../component.ts'
-import { AdaptiveConcurrency } from '../delivery/adaptive-concurrency.ts'
 import { type AnyEvent, Batcher, type RequestWriter } from '../delivery/batcher.ts'
 import { compileCompression } from '../delivery/compression.ts'
-import { type ConcurrencyLimit, fixedConcurrency } from '../delivery/concurrency.ts'
+import type { ConcurrencyLimit } from '../delivery/concurrency.ts'
 import { cpuLimit } from '../delivery/cpu-limit.ts'
 import { type Attempt, type Call, Delivery, withTimeout } from '../delivery/delivery.ts'
 import { Endpoints } from '../delivery/endpoints.ts'
+import { encoderFailed } from '../delivery/failed-events.ts'
+import { limitsOf } from '../delivery/limits.ts'
 import { LineTarget } from '../delivery/line-target.ts'
 import { RateLimit } from '../delivery/rate-limit.ts'
 import { type Assemble, type Codec, type OpenRequest, type Request, sealRequest } from '../delivery/request.ts'
@@ -20,10 +21,9 @@ import type { Batch } from '../event/batch.ts'
 import type { BodyPool } from '../event/body.ts'
 import { joinedKey } from '../event/joined-key.ts'
 import { compileProxy } from '../net/proxy.ts'
+import { withoutSecret } from '../net/redact.ts'
 import { compileTls } from '../net/tls.ts'
 import type { BatchOptions, CompressionOption, RequestOptions, TlsOptions } from '../schema/groups.ts'
-import { fact } from '../telemetry/facts.ts'
-import { maxJoinedLength, type Template } from '../template.ts'
 import { authorization, type StaticAuth } from './auth.ts'
 import { classifyResponse } from './classify.ts'
 import {
@@ -113,40 +113,6 @@ export interface AskingSink extends Sink {
 
 export function httpSink(context: SinkContext, options: HttpSinkOptions, spec: HttpSinkSpec): AskingSink {
   return new HttpSink(context, options, spec)
-}
-
-/** Why a template gives no text. */
-const missingFields = 'A template refers to fields that the event does not have'
-export const tooLongText = `The fields that a template refers to have more than ${maxJoinedLength} characters together`
-
-/** Counts an event for which a template gives no text. */
-export function templateFailed(
-  context: SinkContext,
-  option: string,
-  template: Template,
-  event: AnyEvent,
-  discarded: boolean,
-): void {
-  const missing = template.missing(event)
-  const problem = missing.length > 0 ? missingFields : tooLongText
-  context.events.error({
-    type: 'template_failed',
-    stage: 'processing',
-    message: discarded ? `${problem}; the event is discarded.` : `${problem}.`,
-    fields: { field: fact(option), missing: missing.map(fact) },
-  })
-  if (discarded) context.events.discarded(1, false, 'A template could not be rendered.')
-}
-
-/** Counts an event that the encoder cannot write. */
-export function encoderFailed(context: SinkContext, problem: string): void {
-  context.events.error({
-    type: 'encoder_failed',
-    stage: 'processing',
-    message: 'An event could not be encoded; it is discarded.',
-    fields: { problem },
-  })
-  context.events.discarded(1, false, 'The event could not be encoded.')
 }
 
 /** `encode` for events that are written one after the other, with a separator between them. */
@@ -541,42 +507,10 @@ function secretsOf(headers: Readonly<Record<string, string>>, given: Readonly<Re
   return secrets
 }
 
-/** The text with asterisks in place of a secret. */
-export function withoutSecret(text: string, secret: string): string {
-  return secret === '' ? text : text.replaceAll(secret, '***')
-}
-
 /** 2xx: well; a server's error or none at all: not well; anything else says nothing about the endpoint. */
 function healthOf(attempt: Attempt): 'healthy' | 'unhealthy' | 'unknown' {
   if (attempt.outcome === 'delivered' || attempt.outcome === 'partial') return 'healthy'
   const status = attempt.failure.fields?.['status']
   if (typeof status !== 'number') return 'unhealthy'
   return status >= 500 ? 'unhealthy' : 'unknown'
-}
-
-/** Makes the concurrency limit that the options ask for. */
-export function limitsOf(
-  request: Pick<RequestOptions, 'adaptive_concurrency' | 'concurrency'>,
-  context: SinkContext,
-): () => ConcurrencyLimit {
-  const { concurrency } = request
-  if (concurrency === 'none') return () => fixedConcurrency(1)
-  if (typeof concurrency === 'number') return () => fixedConcurrency(concurrency)
-  const { events } = context
-  return () => {
-    events.gauge('adaptive_concurrency_limit', request.adaptive_concurrency.initial_concurrency)
-    return new AdaptiveConcurrency(request.adaptive_concurrency, {
-      inFlight: (requests) => events.observe('adaptive_concurrency_in_flight', requests),
-      observedRtt: (ms) => events.observe('adaptive_concurrency_observed_rtt', ms / 1000),
-      judged(state) {
-        events.gauge('adaptive_concurrency_limit', state.limit)
-        events.observe('adaptive_concurrency_past_rtt_mean', state.pastMeanMs / 1000)
-        events.observe('adaptive_concurrency_reached_limit', state.reachedLimit ? 1 : 0)
-        events.observe('adaptive_concurrency_back_pressure', state.backPressure ? 1 : 0)
-        if (state.averageMs !== undefined) {
-          events.observe('adaptive_concurrency_averaged_rtt', state.averageMs / 1000)
-        }
-      },
-    })
-  }
 }

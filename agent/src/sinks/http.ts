@@ -5,10 +5,11 @@ import { compileEncoder, compileStreamEncoder, encodingProblems, linesReason } f
 import { framingProblems } from '../codecs/framing/encode.ts'
 import { defineSink, type OptionProblem } from '../component.ts'
 import { compressionProblems } from '../delivery/compression.ts'
+import { templateFailed } from '../delivery/failed-events.ts'
 import { framed } from '../delivery/request.ts'
 import { LogEvent } from '../event/log.ts'
 import { authProblems } from '../http/auth.ts'
-import { encodeEach, encodeEachLine, httpSink, templateFailed } from '../http/sink.ts'
+import { encodeEach, encodeEachLine, httpSink } from '../http/sink.ts'
 import {
   batch,
   compression,

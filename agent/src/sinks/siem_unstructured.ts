@@ -5,6 +5,7 @@ import { defineSink, type OptionProblem, type Sink, type SinkContext } from '../
 import type { AnyEvent } from '../delivery/batcher.ts'
 import { compressionProblems } from '../delivery/compression.ts'
 import type { Attempt } from '../delivery/delivery.ts'
+import { encoderFailed, templateFailed } from '../delivery/failed-events.ts'
 import { type Assemble, framed } from '../delivery/request.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { Body } from '../event/body.ts'
@@ -15,15 +16,7 @@ import { AccessTokens, readServiceAccount } from '../google/access-token.ts'
 import { classifyResponse, responseFailure, retryAfterMs } from '../http/classify.ts'
 import { HttpClient, type HttpResponse } from '../http/client.ts'
 import { identityFor, noIdentity } from '../http/identity.ts'
-import {
-  encoderFailed,
-  type HttpSinkSpec,
-  httpSink,
-  joinPath,
-  type Sign,
-  templateFailed,
-  unhealthy,
-} from '../http/sink.ts'
+import { type HttpSinkSpec, httpSink, joinPath, type Sign, unhealthy } from '../http/sink.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls } from '../net/tls.ts'
 import { batch, compression, encoding, request, type TlsOptions, textCodecs, tls } from '../schema/groups.ts'

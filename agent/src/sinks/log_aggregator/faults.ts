@@ -2,8 +2,8 @@
 // counted, and reported once for each run of events.
 
 import type { SinkContext } from '../../component.ts'
+import { tooLongText } from '../../delivery/failed-events.ts'
 import type { LogEvent } from '../../event/log.ts'
-import { tooLongText } from '../../http/sink.ts'
 import { fact } from '../../telemetry/facts.ts'
 import { warnedOnce } from '../../telemetry/warned-once.ts'
 import type { Template } from '../../template.ts'

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { errorText, failureOf, PenstockError } from '../../errors.ts'
 import { readGivenTextLater } from '../../given-file.ts'
 import type { HttpClient, HttpResponse } from '../../http/client.ts'
-import { withoutSecret } from '../../http/sink.ts'
+import { withoutSecret } from '../../net/redact.ts'
 import { isInline } from '../../schema/meaning.ts'
 
 export interface Credentials {

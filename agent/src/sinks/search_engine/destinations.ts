@@ -3,12 +3,12 @@
 
 import { valueText } from '../../codecs/value-text.ts'
 import type { SinkContext } from '../../component.ts'
+import { templateFailed } from '../../delivery/failed-events.ts'
 import { LogEvent } from '../../event/log.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { getField, isObject, setField, type Value, type ValueObject } from '../../event/value.ts'
 import { zoneOrUtc } from '../../formats/timezone.ts'
 import type { BulkAction } from '../../http/bulk.ts'
-import { templateFailed } from '../../http/sink.ts'
 import { fact } from '../../telemetry/facts.ts'
 import { commonLikeness, compileTemplate, type Likeness, type Template } from '../../template.ts'
 

@@ -1,0 +1,33 @@
+// The concurrency limit of a sink by its options, with its metrics.
+
+import type { SinkContext } from '../component.ts'
+import type { RequestOptions } from '../schema/groups.ts'
+import { AdaptiveConcurrency } from './adaptive-concurrency.ts'
+import { type ConcurrencyLimit, fixedConcurrency } from './concurrency.ts'
+
+/** Makes the concurrency limit that the options ask for. */
+export function limitsOf(
+  request: Pick<RequestOptions, 'adaptive_concurrency' | 'concurrency'>,
+  context: SinkContext,
+): () => ConcurrencyLimit {
+  const { concurrency } = request
+  if (concurrency === 'none') return () => fixedConcurrency(1)
+  if (typeof concurrency === 'number') return () => fixedConcurrency(concurrency)
+  const { events } = context
+  return () => {
+    events.gauge('adaptive_concurrency_limit', request.adaptive_concurrency.initial_concurrency)
+    return new AdaptiveConcurrency(request.adaptive_concurrency, {
+      inFlight: (requests) => events.observe('adaptive_concurrency_in_flight', requests),
+      observedRtt: (ms) => events.observe('adaptive_concurrency_observed_rtt', ms / 1000),
+      judged(state) {
+        events.gauge('adaptive_concurrency_limit', state.limit)
+        events.observe('adaptive_concurrency_past_rtt_mean', state.pastMeanMs / 1000)
+        events.observe('adaptive_concurrency_reached_limit', state.reachedLimit ? 1 : 0)
+        events.observe('adaptive_concurrency_back_pressure', state.backPressure ? 1 : 0)
+        if (state.averageMs !== undefined) {
+          events.observe('adaptive_concurrency_averaged_rtt', state.averageMs / 1000)
+        }
+      },
+    })
+  }
+}
