@@ -301,7 +301,7 @@ if (import.meta.main) {
       'Kills an agent under load, with power cuts, and compares what went in with what came out. Exit code 1 if lines are missing.',
     flags: {
       kills: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many (200).' },
-      seed: { type: 'string', number: 'whole', value: 'N', help: 'Of what happens; another each time if not given.' },
+      seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the faults; a random one by default.' },
     },
     async run({ flags: { kills = 200, seed = Date.now() % 1_000_000 } }) {
       console.log(`seed ${seed}`)

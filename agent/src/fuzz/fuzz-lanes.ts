@@ -10,7 +10,7 @@ await runScript({
     'Random programs on hostile lines, as bytes and as objects, until the time is up or they differ (exit code 1).',
   flags: {
     seconds: { type: 'string', number: 'any', value: 'N', help: 'How long (30).' },
-    seed: { type: 'string', number: 'whole', value: 'N', help: 'Of the first case; another each time if not given.' },
+    seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the first case; a random one by default.' },
     cases: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many cases at most.' },
   },
   async run({ flags: { seed = Date.now() % 1_000_000_000, seconds = 30, cases = Number.POSITIVE_INFINITY } }) {

@@ -42,7 +42,7 @@ await runScript({
       type: 'string',
       number: 'whole',
       value: 'N',
-      help: 'Of the first program; another each time if not given.',
+      help: 'Seed of the first program; a random one by default.',
     },
     cases: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many programs at most.' },
   },

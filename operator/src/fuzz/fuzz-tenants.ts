@@ -72,7 +72,7 @@ await runScript({
     'Generated Pipelines of a hostile tenant through compile and render, until all are done or one shows a problem (exit code 1).',
   flags: {
     cases: { type: 'string', number: 'whole', minimum: 1, value: 'N', help: 'How many Pipelines (20000).' },
-    seed: { type: 'string', number: 'whole', value: 'N', help: 'Of the first one; another each time if not given.' },
+    seed: { type: 'string', number: 'whole', value: 'N', help: 'Seed of the first case; a random one by default.' },
     'go-on': { type: 'boolean', help: 'Go on after a problem, and list all.' },
   },
   run: ({ flags: { seed = Date.now() % 1_000_000_000, cases = 20_000, 'go-on': goOn } }) => run(seed, cases, goOn),

@@ -43,7 +43,7 @@ export const encodePercent = defineFunction({
       required: false,
       default: 'NON_ALPHANUMERIC',
       enum: Object.keys(sets),
-      description: 'Which characters to encode.',
+      description: 'The characters to encode.',
     },
   ],
   returns: kinds.string,

@@ -23,7 +23,7 @@ export const parseGroks = defineFunction({
       required: false,
       default: {},
       static: true,
-      description: 'Names for patterns, which patterns may refer to.',
+      description: 'Named patterns, for use in `patterns` and in each other.',
     },
     {
       name: 'alias_sources',

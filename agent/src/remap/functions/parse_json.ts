@@ -20,7 +20,7 @@ export const parseJsonFunction = defineFunction({
       name: 'max_depth',
       kind: kinds.integer,
       required: false,
-      description: 'Depth from 1 to 128 below which values are kept as JSON text.',
+      description: 'Depth from 1 to 128; values below it are kept as JSON text.',
     },
     {
       name: 'lossy',

@@ -36,7 +36,7 @@ export const parseUserAgent = defineFunction({
       required: false,
       default: 'fast',
       enum: ['fast', 'reliable', 'enriched'],
-      description: 'Which data sets are asked.',
+      description: 'The data sets to use.',
     },
   ],
   returns: (call): Kind => (call.constant('mode') === 'enriched' ? enrichedKind : plainKind),

@@ -12,8 +12,8 @@ export const slice = defineFunction({
   description: 'A negative position counts from the end. An `end` behind the end is the end.',
   parameters: [
     { name: 'value', kind: kinds.string.or(kinds.array), bytes: true, description: 'The string or array.' },
-    { name: 'start', kind: kinds.integer, description: 'Where the part begins.' },
-    { name: 'end', kind: kinds.integer, required: false, description: 'Where it ends, itself not included.' },
+    { name: 'start', kind: kinds.integer, description: 'Position of the first item or byte.' },
+    { name: 'end', kind: kinds.integer, required: false, description: 'Position after the last item or byte.' },
   ],
   returns: (call) => {
     const kind = call.kind('value')

@@ -8,10 +8,10 @@ export const unflatten = defineFunction({
   name: 'unflatten',
   category: 'Enumerate',
   summary: 'Makes nested objects of the names of fields, which it splits at a separator.',
-  description: 'Where a name is both that of a value and the beginning of others, the value is dropped.',
+  description: 'If a name has a value and is also the beginning of other names, the value is dropped.',
   parameters: [
     { name: 'value', kind: kinds.object, description: 'The object.' },
-    { name: 'separator', kind: kinds.string, required: false, default: '.', description: 'Where names are split.' },
+    { name: 'separator', kind: kinds.string, required: false, default: '.', description: 'The text at which names are split.' },
     {
       name: 'recursive',
       kind: kinds.boolean,
