@@ -1,12 +1,16 @@
 import { sep } from 'node:path'
 import { expect, test } from 'vitest'
 import { agentTable } from './testing/agent-rooms.ts'
-import { importsIn, importViolations, roomOf } from './testing/rooms.ts'
+import { developmentViolations, importsIn, importViolations, roomOf } from './testing/rooms.ts'
 
 const source = import.meta.dirname
 
 test('a room of the agent imports from the floors above it and from no other', () => {
   expect(importViolations(source, agentTable)).toEqual([])
+})
+
+test('a room that does not ship imports no such room from a floor below its own', () => {
+  expect(developmentViolations(source)).toEqual([])
 })
 
 test('every folder and file of the agent has a place in the table, and every place is a folder or a file', () => {

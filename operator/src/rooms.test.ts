@@ -1,6 +1,12 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { developmentRooms, importsIn, importViolations, roomOf } from '@penstock/agent/testing/rooms'
+import {
+  developmentRooms,
+  developmentViolations,
+  importsIn,
+  importViolations,
+  roomOf,
+} from '@penstock/agent/testing/rooms'
 import { expect, test } from 'vitest'
 import { operatorTable, packageRooms } from './testing/rooms.ts'
 
@@ -9,6 +15,10 @@ const agentSource = join(source, '../../agent/src')
 
 test('a room of the operator imports from the floors above it and from no other', () => {
   expect(importViolations(source, operatorTable, packageRooms)).toEqual([])
+})
+
+test('a room of the operator that does not ship imports no such room from a floor below its own', () => {
+  expect(developmentViolations(source)).toEqual([])
 })
 
 test('every folder and file of the operator has a place in the table, and every place is a folder or a file', () => {

@@ -30,8 +30,10 @@ export function tableOf(floors: Floors, seenByAll: readonly string[] = []): Room
   return table
 }
 
-/** Rooms of either workspace that do not ship: they import whatever they need, and no room that ships imports them. */
-export const developmentRooms: readonly string[] = ['testing', 'tools', 'bench', 'fuzz', 'conformance']
+/** Rooms of either workspace that do not ship. They may import every room that ships, and no room that ships imports them. */
+const developmentFloors: Floors = [['testing'], ['tools'], ['bench', 'fuzz', 'conformance']]
+
+export const developmentRooms: readonly string[] = developmentFloors.flat()
 
 /** Static and dynamic imports, of types too. */
 const importPattern = /(?:\bfrom|\bimport)\s*\(?\s*'([^']+)'/g
@@ -72,6 +74,24 @@ export function importViolations(
       if (!isPackage) return roomOf(imports) !== from && table[from]?.includes(roomOf(imports)) !== true
       const restricted = Object.keys(packages).find((name) => imports === name || imports.startsWith(`${name}/`))
       return restricted !== undefined && packages[restricted]?.includes(from) !== true
+    })
+    .map(({ file, imports }) => `${file} imports ${imports}`)
+}
+
+/** The package by which another workspace imports the agent's development rooms, such as `@penstock/agent/testing/clock`. */
+const agentPackage = '@penstock/agent/'
+
+/** Imports of development rooms that run upwards, as `file imports what`. Rooms of the same name in both workspaces are on one floor. */
+export function developmentViolations(folder: string): string[] {
+  const table = tableOf(developmentFloors)
+  return importsIn(folder, [])
+    .filter(({ file, imports, isPackage }) => {
+      const from = roomOf(file)
+      if (isPackage && !imports.startsWith(agentPackage)) return false
+      const to = roomOf(isPackage ? imports.slice(agentPackage.length) : imports)
+      return (
+        developmentRooms.includes(from) && developmentRooms.includes(to) && from !== to && !table[from]?.includes(to)
+      )
     })
     .map(({ file, imports }) => `${file} imports ${imports}`)
 }

@@ -4,7 +4,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { adaptivePlots } from '../bench/adaptive-plot.ts'
 import { describedComponents, referencePages } from '../cli/pages.ts'
 import { globalOptions } from '../config/globals.ts'
 import { testOptions } from '../config/unit-test-shape.ts'
@@ -13,6 +12,7 @@ import { configurationSchema } from '../schema/json-schema.ts'
 import { indexPage } from '../schema/reference.ts'
 import { roomsPage } from '../testing/agent-rooms.ts'
 import { withDerived } from '../testing/rooms.ts'
+import { adaptivePlots } from './adaptive-plot.ts'
 import { kernelModule } from './kernel.ts'
 
 const folder = join(import.meta.dirname, '../../reference')

@@ -1,7 +1,7 @@
 // The figures of the simulations of adaptive concurrency as a page of the reference with plots. Plain SVG, the same bytes each time.
 
 import type { Page } from '../schema/reference.ts'
-import { destinations, type Second, simulate } from './adaptive-simulation.ts'
+import { destinations, type Second, simulate } from '../testing/adaptive-simulation.ts'
 
 const width = 720
 const height = 240

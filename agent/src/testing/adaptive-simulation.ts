@@ -1,5 +1,5 @@
-// Adaptive concurrency against invented destinations, on a clock that is turned by hand: the same figures each time. Tests hold
-// them to what is promised; the reference shows them as plots.
+// Simulates adaptive concurrency against invented destinations. A fake clock makes the figures the same each time. Tests compare
+// them with the limits that the reference promises, and the reference shows them as plots.
 
 import { pause } from '../clock.ts'
 import { AdaptiveConcurrency, type AdaptiveOptions } from '../delivery/adaptive-concurrency.ts'
@@ -7,8 +7,8 @@ import { type Attempt, Delivery } from '../delivery/delivery.ts'
 import { RateLimit } from '../delivery/rate-limit.ts'
 import { loggingEvents } from '../telemetry/component-events.ts'
 import { silentLogger } from '../telemetry/logger.ts'
-import { FakeClock } from '../testing/clock.ts'
-import { fakeRequest } from '../testing/requests.ts'
+import { FakeClock } from './clock.ts'
+import { fakeRequest } from './requests.ts'
 
 export const defaultAdaptive: AdaptiveOptions = {
   initial_concurrency: 1,
