@@ -1,12 +1,12 @@
-// A cache whose keys come from data: bounded in bytes and in entries, whatever the data are.
-// Entries are in two generations. New and recently used entries are in the young one; when it holds half of what is allowed, it
-// becomes the old one, and the old one is dropped. A hit among the young costs one look-up and nothing else.
+// A cache with keys from data: its bytes and entries are bounded for any data. Entries are in two generations. New and recently used
+// entries are in the young one. When it reaches half of the limit, it becomes the old one, and the earlier old one is dropped. A hit in
+// the young generation costs one look-up only.
 
 export interface CacheLimits<V> {
   readonly maxEntries: number
   /** Of keys and values together, as estimated. */
   readonly maxBytes: number
-  /** Bytes that a value keeps alive, beside those of its key. It must give the same for a value each time. */
+  /** Bytes that a value keeps alive, without those of its key. It must always return the same for a value. */
   readonly sizeOf?: (value: V) => number
 }
 
@@ -104,8 +104,8 @@ function noBytes(): number {
 }
 
 /**
- * The same text with memory of its own, for what a value keeps. A piece that was cut from a text keeps all of that text alive: ten
- * characters in a cache can hold a line of a megabyte. Keys need it not: the engine gives those of a map memory of their own.
+ * The same text in separate memory, for values that keep it. A piece that was cut from a text keeps the whole text alive: ten
+ * characters in a cache can hold a line of a megabyte. Keys do not need it: the engine copies the keys of a map.
  */
 export function ownText(text: string): string {
   // Joined, the characters are copied into a new text, of which this is a piece.

@@ -1,6 +1,6 @@
-// Everything that lives long and can grow has a bound, and here is which. A Map or Set that begins empty at the top of a module, in
-// a class, or in what builds a component or compiles a function, is on this list with the reason why data cannot make it grow
-// without end; a cache whose keys come from data is a BoundedMap, which needs no line here.
+// Everything long-lived that can grow has a bound, listed here. The list contains each Map or Set that begins empty at the top of a
+// module, in a class, or in code that builds a component or compiles a function, with the reason why data cannot make it grow without
+// end. A cache with keys from data is a BoundedMap, which needs no entry.
 
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -32,7 +32,7 @@ export interface Globals {
   readonly proxy: ProxyOptions
   /** What remap programs may do. */
   readonly remap?: { readonly network: boolean; readonly byte_lane?: boolean }
-  /** What programs may reach and use up, by whose they are: everything if not given. */
+  /** The limits and reach of programs, by their owner: unlimited if not given. */
   readonly programs?: ProgramRules | undefined
   /** Enrichment tables for programs; absent where there are none, and where a configuration is only checked. */
   readonly tables?: Tables | undefined
@@ -116,7 +116,7 @@ export interface SourceContext extends Context {
   readonly turns?: Turns | undefined
 }
 
-/** What a source that always has more to do asks for before it goes on. */
+/** A source that always has more work awaits this before it continues. */
 export interface Turns {
   /** Resolves when it may work for about a millisecond. */
   next(): Promise<void>
@@ -222,8 +222,8 @@ export interface SinkContext extends Context {
 }
 
 /**
- * Which sink takes the place of another. A sink whose options change, as when a Secret is rotated, is built anew; requests of the old
- * one that wait for another attempt are then sent with the credentials of the new one. The sender of a sink enters itself.
+ * Which sink replaces another. A sink whose options change, for example when a Secret is rotated, is built again. Requests of the old
+ * one that wait for another attempt then use the credentials of the new one. The sender of a sink registers itself.
  */
 export class Succession {
   readonly senders: object[] = []
@@ -293,8 +293,8 @@ interface Declaration<O extends Options> {
   readonly deprecated?: string
   readonly options: O
   /**
-   * The agent itself, where the component reaches that beside what its options name: its standard streams, metrics or logs. Files and
-   * addresses are known by the options.
+   * The agent itself, if the component reaches it beyond its options: its standard streams, metrics or logs. The options show files and
+   * addresses.
    */
   readonly reaches?: 'agent'
   /** What only one component may have: `tcp 0.0.0.0:80`, `dir /var/x`. Two that claim the same are refused. */
@@ -345,7 +345,7 @@ export interface SinkDeclaration<O extends Options = Options> extends Declaratio
 
 export type AnyDeclaration = SourceDeclaration | TransformDeclaration | SinkDeclaration
 
-/** Options of every sink, beside its own: what the topology does for it. `inputs` and `type` are the graph's. */
+/** Options of every sink besides its own, which the topology implements. `inputs` and `type` belong to the graph. */
 export const sinkEnvelope = {
   acknowledgements: acknowledgements(),
   buffer: buffer(),

@@ -70,7 +70,7 @@ export function readGivenFile(file: GivenFile): Buffer {
     file,
     attempt(file, () => statSync(file.path)),
   )
-  // Between the two looks the path may have come to name something else.
+  // Between the two checks the path may have come to name another file.
   const descriptor = attempt(file, () => openSync(file.path, constants.O_RDONLY | constants.O_NONBLOCK))
   try {
     refuseUnlessRegular(
@@ -94,7 +94,7 @@ export function readGivenText(file: GivenFile): string {
   return readGivenFile(file).toString('utf8')
 }
 
-// Looked up at each call, so that tests see what is opened.
+// Looked up at each call, so tests see which files are opened.
 const statLater = (path: string) => promisify(stat)(path)
 const openLater = (path: string, flags: number) => promisify(open)(path, flags)
 const fstatLater = promisify(fstat)

@@ -1,5 +1,5 @@
-// `/v1/tap`: a sample of the events that pass, as JSON lines while the reader is connected. At most `limit` events in an
-// interval, chosen by reservoir sampling, so that each had the same chance. Events missed here are missed nowhere else.
+// `/v1/tap`: a sample of the passing events, as JSON lines while the reader is connected. Reservoir sampling chooses at most `limit`
+// events in an interval, so each has the same chance. An event that this sample misses still reaches its sinks.
 
 import type { ServerResponse } from 'node:http'
 import { compileEncoder } from '../codecs/encoding/encoder.ts'
@@ -284,7 +284,7 @@ export function globTest(pattern: string): (text: string) => boolean {
   return (text) => compiled.test(text)
 }
 
-/** Writes one line; `event` is its last member, so that a reader can cut it out as it is. */
+/** Writes one line; `event` is its last member, so a reader can cut it out unchanged. */
 function eventWriter(): (kept: Kept) => string {
   const encoder = compileEncoder({ only_fields: undefined, except_fields: undefined, timestamp_format: 'rfc3339' })
   const body = new Body(4096)

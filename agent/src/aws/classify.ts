@@ -5,7 +5,7 @@ import { retryAfterMs } from '../http/classify.ts'
 import type { HttpResponse } from '../http/client.ts'
 
 const passing = /RequestTimeout|RequestExpired|ThrottlingException/
-/** What services say of temporary credentials that have ended; some say it in words alone. */
+/** Answers of services about expired temporary credentials; some give only a text. */
 const ended =
   /ExpiredToken|InvalidClientTokenId|UnrecognizedClientException|security token included in the request is (?:expired|invalid)/
 

@@ -1,5 +1,5 @@
-// Where credentials for AWS come from: the options, else the environment, a profile, a web identity, the container, the instance.
-// They are looked up again, in the same places, before they end.
+// Credentials for AWS come from the options, else the environment, a profile, a web identity, the container, or the instance. They are
+// looked up again in the same places before they expire.
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'

@@ -9,7 +9,7 @@ import type { Environment } from '../http/identity.ts'
 
 export type Profile = Readonly<Record<string, string>>
 
-/** A variable under its neutral name, else under the one that platforms inject. */
+/** A variable under its neutral name, else under the name that platforms inject. */
 export function cloudVariable(env: Environment, name: string): string | undefined {
   const value = env[`CLOUD_${name}`] ?? env[`AWS_${name}`]
   return value === '' ? undefined : value

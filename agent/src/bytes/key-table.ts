@@ -4,7 +4,7 @@
 import { compareKeys } from '../event/value.ts'
 import type { Kernel } from './kernel.ts'
 
-/** Events are numbered, and names have the number of the last one that had them: before the numbers come round, they begin anew. */
+/** Events have numbers, and a name keeps the number of the last event with it. Before the numbers overflow, all names start again. */
 const lastStamp = 2 ** 31
 
 /** Where the kernel has what belongs to an entry; see `kernel.as.ts`. */

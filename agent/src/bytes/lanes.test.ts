@@ -31,7 +31,7 @@ const chains: readonly (readonly string[])[] = [
   ],
   ['s = parse_json(.message) ?? {}\nif !is_null(s) { . = merge(., object(s) ?? {}) }\nif exists(.a) { abort }'],
   ['., err = parse_json(.message)\nif err != null { abort }\ndel(.a)'],
-  // Conditions of few values, of many, of what the source knows, and of which some fail.
+  // Conditions on few values, on many, on fields of the source, and conditions that fail.
   [merge, 'filter: .level != "debug" && !exists(.a)', '.b = 1'],
   ['filter: .stream == "stderr" || contains(string!(.message), "a")', parse],
   [parse, 'filter: int!(.v) > 5', '.x = 1'],

@@ -1,5 +1,5 @@
-// What the kernel needs to know to write events of one origin in one form, beside the lines: members that do not come from the message,
-// as their JSON, and names whose members are set or removed.
+// The kernel's instructions for writing events of one origin in one form, besides the lines: members that do not come from the message,
+// as JSON, and names of members to set or remove.
 
 import { memberSize } from '../event/size.ts'
 import type { Value } from '../event/value.ts'
@@ -9,7 +9,7 @@ import type { ByteEdit, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
 
-/** What each line has of its own. */
+/** The parts that differ for each line. */
 export type LinePart = 'message' | 'stream' | 'time'
 
 /** A field of the events that a source makes. */
@@ -36,7 +36,7 @@ export class Plan {
   readonly #keys: KeyTable
   readonly #fields: readonly OriginField[]
   readonly #entries: Entry[] = []
-  /** What the kernel knows of edited members of messages, by key. */
+  /** The kernel's data about edited members of messages, by key. */
   readonly #edited: (readonly [key: number, edit: number])[] = []
   /** The only members of messages that are written; undefined: all. */
   readonly #only: readonly number[] | undefined
@@ -156,7 +156,7 @@ export class Plan {
   /** Brings the plan into the kernel, which has the names, and the columns that it refers to. */
   enter(kernel: Kernel, columns: readonly Column[]): void {
     const { content } = kernel
-    // What stands in the places of others is not ours.
+    // The places of other plans do not belong to this one.
     if (columns.length !== this.form.columnCount) throw new Error('A plan was used with the columns of another.')
     const isEntered = content.plan === this && content.planVersion === this.#keys.version
     if (isEntered && (columns.length === 0 || content.columns === columns)) return
@@ -229,5 +229,5 @@ interface Conditions {
 
 const kinds = { message: 'kindMessage', stream: 'kindStream', time: 'kindTime' } as const
 
-/** What a part adds to the estimated size of an event, beside its name; the units of a message come to it. */
+/** The estimated size of a part in an event, without its name; units of a message are added. */
 const sizes: Readonly<Record<LinePart, number>> = { message: 6, stream: 12, time: 30 }

@@ -1,5 +1,5 @@
-// Lines that outlast the agent. A line is stored with what its event still has of it, in the form of a line, and beside all of them, once,
-// what else their events consist of. Read back, they are lines as those of a source, so no objects are made on either way.
+// Lines that outlast the agent. A line is stored with the remaining parts of its event, in the form of a line; data that all events
+// share are stored once. Read back, they are lines as from a source, so neither direction creates objects.
 
 import { isAscii } from 'node:buffer'
 import { type LogBatch, logBatch } from '../event/batch.ts'
@@ -58,7 +58,7 @@ export function canStore(batch: ByteBatch): boolean {
   return isSimple(batch.form) || isJson(batch)
 }
 
-/** Whether the JSON of an event says what its values are: it would be read as text where they are times. */
+/** Whether the JSON of an event shows the types of its values: times would be read back as text. */
 function isJson({ lines: { origin }, form, columns }: ByteBatch): boolean {
   const { hasOrigin, members } = form
   for (const { name, ...field } of hasOrigin ? origin.fields : []) {
@@ -116,7 +116,7 @@ function messageName(origin: LineOrigin): string | undefined {
   return origin.fields.find((field) => 'part' in field && field.part === 'message')?.name
 }
 
-/** The lines as they are, or only what stands before their messages. */
+/** The whole lines, or only the part before their messages. */
 function copyLines(
   lines: ByteLines,
   first: number,
@@ -139,7 +139,7 @@ function copyLines(
   return count
 }
 
-/** What stands before the messages, and as messages the events of a form. */
+/** The text before the messages, and the events of a form as messages. */
 function writeLines(
   lines: ByteLines,
   form: Form,

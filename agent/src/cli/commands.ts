@@ -11,7 +11,7 @@ export interface Command {
 
 interface CommandModule {
   run(argv: readonly string[]): Promise<number>
-  /** Its flags, under one name or the other; an alias has none of its own. */
+  /** Its flags, under one name or the other; an alias has no flags. */
   readonly flags?: Flags
   readonly flagTable?: Flags
 }

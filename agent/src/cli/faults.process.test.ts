@@ -1,4 +1,4 @@
-// What goes wrong around a command is said in a sentence; a stack is for `--debug`.
+// Errors around a command are reported in a sentence; `--debug` adds a stack.
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'

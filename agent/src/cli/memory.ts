@@ -30,10 +30,10 @@ function collectAll(): void {
 const dontNeed = 4
 
 /**
- * Gives back what Node itself cannot: pages of the program, and what lies free between blocks of `malloc`.
- * With each page of a program that is touched, Linux maps up to 15 that are near and in its cache, so that most of them are resident for
- * nothing. They stay in the page cache, and a page that is used again is mapped again without reading it from the disk.
- * Needs `node:ffi`, which is experimental, so an agent that is started without the flag for it keeps these pages.
+ * Releases memory that Node itself cannot: pages of the program, and free memory between blocks of `malloc`. With each page of a
+ * program that is touched, Linux maps up to 15 neighbours from its cache, so most of them are resident in vain. They stay in the page
+ * cache, and a page that is used again is mapped again without reading the disk. Needs `node:ffi`, which is experimental: an agent that
+ * starts without the flag for it keeps these pages.
  */
 function giveBackPages(logger: Logger): void {
   if (process.platform !== 'linux' || !process.execArgv.includes('--experimental-ffi')) return

@@ -1,4 +1,4 @@
-// Each command with arguments and files that hold what a terminal obeys: none of it comes out as it is.
+// Each command with arguments and files that contain control characters of terminals: none of them reaches the output.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

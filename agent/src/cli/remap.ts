@@ -119,7 +119,7 @@ function linesOf(input: Readable): Interface {
   return createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })
 }
 
-/** The event of a line: an object; anything else stands under `message`. */
+/** The event of a line: an object; any other value becomes its `message`. */
 function eventOf(line: string): ValueObject {
   const value = parseJson(line)
   if (isFailedJson(value)) return { message: line }

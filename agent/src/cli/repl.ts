@@ -126,7 +126,7 @@ function readHistory(): string[] {
   try {
     return readFileSync(historyFile(), 'utf8').split('\n').filter(Boolean).slice(-maxHistory).reverse()
   } catch {
-    return [] // there is none yet
+    return [] // none exists yet
   }
 }
 
@@ -247,7 +247,7 @@ class Session {
   }
 }
 
-/** A path that is not complete: its root, which is the event, its metadata or a variable, what it goes through, and its last name. */
+/** An incomplete path: its root (the event, its metadata or a variable), the segments in between, and its last name. */
 const pathAtEnd =
   /((?<![@\w"\])}])[.%]|(?<![@\w"\])}.%])[A-Za-z_]\w*\.)((?:[@\w]+\.|"(?:[^"\\]|\\.)*"\.)*)([@\w]*|"[^"]*)$/
 

@@ -1,4 +1,4 @@
-// Each flag of `run` has an effect, or is refused: those of a bundle without one, those of a configuration beside one.
+// Each flag of `run` has an effect, or is refused: those for a bundle without a bundle, those for a configuration beside one.
 
 import { expect, expectTypeOf, test } from 'vitest'
 import type { BundleFlags } from '../bundle/mode.ts'

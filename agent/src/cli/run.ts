@@ -181,7 +181,7 @@ class Agent {
 
   #onReload = () => {}
 
-  /** Listens to signals and to what nobody caught. Gives back what ends it. */
+  /** Listens to signals and uncaught errors. Returns the one that ends the process. */
   #listen(stop: (signal: string) => void): () => void {
     let asked = false
     const onStop = (signal: string) => {
@@ -253,7 +253,7 @@ class Agent {
     this.#unwatch = watchFiles(topology.config.files, { method, pollSecs }, () => this.#requestReload(topology))
   }
 
-  /** One reload at a time, and one that waits: it will read what is newest then. */
+  /** One reload at a time, and one that waits and then reads the newest files. */
   #requestReload(topology: Topology): void {
     if (this.#reloadWaits) return
     this.#reloadWaits = true
@@ -298,7 +298,7 @@ class Agent {
     }
   }
 
-  /** What is worked out when somebody asks. */
+  /** Values that are computed on request. */
   #countProcess(): void {
     const startedAt = performance.now()
     const metrics = this.#metrics

@@ -1,5 +1,5 @@
-// `top`: a live table of what the components of a running agent do. On a terminal it is redrawn in place, no wider than that, and
-// takes keys; else each look is printed below the one before, whole.
+// `top`: a live table of the components of a running agent. On a terminal the table is redrawn in place, fits its width and takes keys;
+// elsewhere each look is printed in full below the one before.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { globTest } from '../api/tap.ts'

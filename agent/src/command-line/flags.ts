@@ -26,7 +26,7 @@ export interface Flag {
   readonly minimum?: number
   /** The flag without which this one has no effect, so that it is refused. */
   readonly needs?: string
-  /** The flag beside which this one has no effect, so that it is refused. */
+  /** The flag beside which this one has no effect and is refused. */
   readonly replacedBy?: string
 }
 
@@ -143,7 +143,7 @@ function nearestFlag(shown: string, table: Flags): string | undefined {
   )
 }
 
-/** Nobody should believe that a flag has an effect that it cannot have beside the others. */
+/** A flag that has no effect beside the others is an error, because users would rely on it. */
 function refuseUseless(table: Flags, values: Readonly<Record<string, unknown>>, fromLine: ReadonlySet<string>): void {
   const isGiven = (name: string) => isValue(values[name])
   for (const [name, { needs, replacedBy, env }] of Object.entries(table)) {

@@ -10,13 +10,13 @@ import type { Flags } from './flags.ts'
 export interface FirstWords {
   /** Errors have a stack. */
   readonly isDebug: boolean
-  /** What is asked of the program itself. */
+  /** Requests to the program itself. */
   readonly asks: 'help' | 'version' | undefined
   /** The words without `--debug`. */
   readonly words: readonly string[]
 }
 
-/** Reads what is meant for the program and not for a command. */
+/** Reads the words for the program that belong to no command. */
 export function firstWords(argv: readonly string[]): FirstWords {
   const words = argv.filter((word) => word !== '--debug')
   const [first] = words

@@ -1,5 +1,5 @@
-// From what was read to a `Config`: settings and components checked, the graph resolved, all problems collected.
-// Pure: it opens nothing and knows no clock, so the same function serves the agent, the operator and the commands.
+// Parsed configuration to a `Config`: checks settings and components, resolves the graph, and collects all problems. Pure: it opens
+// nothing and reads no clock, so the same function serves the agent, the operator and the commands.
 
 import type {
   AnyDeclaration,

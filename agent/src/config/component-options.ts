@@ -53,7 +53,7 @@ interface Members {
 
 const membersByDeclaration = new WeakMap<AnyDeclaration, Members>()
 
-/** Options of a component with those that its kind adds; one object for each declaration, so that it is compiled once. */
+/** Options of a component, including those that its kind adds; one object for each declaration, so it compiles once. */
 export function optionsOf(declaration: AnyDeclaration): Members {
   let known = membersByDeclaration.get(declaration)
   if (known === undefined) {

@@ -87,7 +87,7 @@ export const globalOptions = {
 
 export type GlobalOptions = Parsed<typeof globalOptions>
 
-/** For each option, what decides in its place where an operator runs the agent: a bundle contains none of them. */
+/** For each option, the replacement under an operator: a bundle contains none of these options. */
 export const underOperator: Readonly<Record<keyof typeof globalOptions, string>> = {
   data_dir: 'The flag `--data-dir` names the directory; `spec.node.dataDir` of the Agent sets it.',
   timezone: 'The variable `TZ` of the agent names the zone. Components have an option of their own.',

@@ -1,6 +1,6 @@
-// Environment variables in configuration text: `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME:?error}`, `$$` for a dollar.
-// It works on the text before it is parsed, so in comments and keys too; a value with a line end is refused, so that a
-// variable cannot add options of its own.
+// Environment variables in configuration text: `$NAME`, `${NAME}`, `${NAME:-default}`, `${NAME:?error}`, `$$` for a dollar. They are
+// replaced before the text is parsed, so in comments and keys too. A value with a line end is refused, so a variable cannot add
+// options.
 
 import { hostname } from 'node:os'
 

@@ -62,7 +62,7 @@ function readersReason(
   return reader && `${reader.id} needs objects`
 }
 
-/** Transforms stand in their order, after what they read. */
+/** Transforms in their order, after their inputs. */
 function inputsReason(component: Component, lanes: ReadonlyMap<string, Lane>): string | undefined {
   if (!('inputs' in component)) return undefined
   const inputs = component.inputs.map(ownerOf)

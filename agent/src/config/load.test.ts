@@ -1,4 +1,4 @@
-// From files to a configuration or to problems as users see them. Expected texts stand beside the files in testdata.
+// From files to a configuration or to problems as users see them. Expected texts are beside the files in testdata.
 
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'

@@ -19,7 +19,7 @@ export interface Raw {
   readonly tests: Located[]
 }
 
-/** What a text holds: a whole configuration, or one component or test that a file of its own stands for. */
+/** Content of a text: a whole configuration, or one component or test in a separate file. */
 export interface Part {
   readonly located: Located
   readonly holds: 'all' | { readonly kind: 'sources' | 'transforms' | 'sinks' | 'tests'; readonly id: string }

@@ -1,5 +1,5 @@
-// Where things of a configuration come from: every value knows the file and the path in it, so that a problem found in the
-// merged configuration still names the line that the user wrote.
+// The origin of values of a configuration: every value knows its file and its path there, so a problem of the merged configuration
+// still names the line that the user wrote.
 
 import type { Problem } from '../schema/problems.ts'
 import { pathOf } from '../schema/walk.ts'
@@ -63,7 +63,7 @@ function memberValue(value: unknown, segment: string | number): unknown {
   return (value as Record<string | number, unknown>)[segment]
 }
 
-/** What is known of a problem beside its place. */
+/** Facts about a problem besides its place. */
 export interface Finding {
   readonly message: string
   readonly help?: string | undefined

@@ -31,7 +31,7 @@ export interface ReadOptions {
 export interface ReadResult {
   readonly parts: readonly Part[]
   readonly problems: Problem[]
-  /** What was read, to be watched: files, and directories whose files count. */
+  /** The files that were read, and directories whose files count, for watching. */
   readonly files: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-// Places: every value of a document is found where it stands in the text. Values say their own path, so nothing is counted.
+// Places: every value of a document is found at its position in the text. Values state their own path, so the test counts nothing.
 
 import { expect, test } from 'vitest'
 import { positionAt } from './place.ts'
@@ -89,7 +89,7 @@ test.each(documents)('$format, $name', ({ format, text }) => {
   let found = 0
   for (const { path, text: value } of texts(parsed.document.value)) {
     const span = parsed.document.locate(path)
-    // What a merged table gives stands where that table is written, under its own path.
+    // The place of a merged table's value is where that table is written, under its own path.
     if (value !== path.join('/') && value !== 'b/c') continue
     found++
     expect(text.slice(span.value, span.value + 4 + JSON.stringify(value).length)).toContain(

@@ -1,5 +1,5 @@
-// Text of a configuration file to plain values, in YAML, JSON or TOML, with the place of every key and value.
-// The three have the same structure: what one says the others can say, and the values come out alike.
+// Text of a configuration file to plain values, in YAML, JSON or TOML, with the place of every key and value. The three have the same
+// structure, and equal texts give equal values.
 
 import { extname } from 'node:path'
 import { isAlias, isMap, isPair, isScalar, isSeq, type Node, type Pair, Scalar, type YAMLMap } from 'yaml'
@@ -28,7 +28,7 @@ export interface SyntaxProblem {
 export interface Document {
   /** The value; undefined for an empty file. */
   readonly value: unknown
-  /** Where the value at a path stands; where there is none, its nearest parent. */
+  /** Place of the value at a path, or of its nearest parent. */
   locate(path: Segments): Span
 }
 
@@ -36,7 +36,7 @@ export type ParseResult =
   | { readonly ok: true; readonly document: Document }
   | { readonly ok: false; readonly problems: readonly SyntaxProblem[] }
 
-/** The format that a file's extension stands for; `toml` for those that are not known. */
+/** The format of a file's extension; `toml` for unknown ones. */
 export function formatOf(file: string): Format {
   return knownFormat(file) ?? 'toml'
 }

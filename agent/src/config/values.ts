@@ -113,7 +113,7 @@ function encodingFindings(encoding: Record<string, unknown>, segments: Segments,
   })
 }
 
-/** Codecs and methods whose options stand in a table of their name. */
+/** Codecs and methods whose options are in a table of their name. */
 const choices: ReadonlySet<string> = new Set([...screenCodecs, ...decodingCodecs, ...framingMethods])
 
 /** Tables of options for a codec or method that is not the chosen one: given, they do nothing. */

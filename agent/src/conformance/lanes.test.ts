@@ -1,4 +1,5 @@
-// The recorded cases of the language, as programs on the lines of a pod: those that leave lines bytes give what they give for objects.
+// The recorded cases of the language, as programs on the lines of a pod: programs that leave lines bytes have the same results as for
+// objects.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
-// Runs the recorded cases of the wire: builds the sink of each case by the registry, lets it talk to a recorder on loopback and
-// compares what arrived with what was recorded. Format and rules of comparison: the README beside the cases.
-// Requests are compared as groups: those of one address, with the same recorded headers and the same envelope, are one list.
+// Runs the recorded cases of the wire: builds the sink of each case through the registry, connects it to a recorder on loopback, and
+// compares the received requests with the recorded ones. The README beside the cases describes format and rules of comparison. Requests
+// are compared as groups: those with one address, the same recorded headers and the same envelope are one list.
 
 import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'

@@ -1,5 +1,5 @@
-// Tables of what is known of IP addresses, in databases of the MMDB format: as they are (`mmdb`), or the fields that users of
-// `geoip` know, whatever the kind of database. The library is loaded with the first such table.
+// Tables about IP addresses, in databases of the MMDB format: all fields (`mmdb`), or the fields that users of `geoip` know, whatever
+// the kind of database. The library loads with the first such table.
 
 import { createRequire } from 'node:module'
 import type * as mmdb from 'mmdb-lib'

@@ -1,11 +1,11 @@
-// An event that a program has changed, but whose fields nobody has asked for yet. Where only its size and its JSON are wanted, which is
-// the rule, both come from the text that the program would parse, and no object is made.
+// An event that a program has changed, but whose fields nothing has read yet. Usually only its size and its JSON are needed. Both come
+// from the text that the program would parse, so no object is created.
 
 import type { Body } from './body.ts'
 import { type EventMetadata, LogEvent } from './log.ts'
 import type { Value, ValueObject } from './value.ts'
 
-/** What becomes of events whose fields are made later, or never. It holds nothing of a single event, but knows it by its key. */
+/** The handling of events whose fields are created later, or never. It keeps no state of a single event, but identifies it by a key. */
 export interface Deferral<K = unknown> {
   /** Makes the fields. */
   make(key: K, metadata: EventMetadata): ValueObject

@@ -25,7 +25,7 @@ export class Finalizer {
     this.#shares += shares
   }
 
-  /** Gives shares back with the outcome of what they stood for. */
+  /** Returns shares with their outcome. */
   release(shares: number, status: EventStatus): void {
     const worst = rank[status]
     if (worst > this.#worst) this.#worst = worst

@@ -1,5 +1,5 @@
-// Several texts as one, for keys by which events are grouped. The length of each stands before it: whatever events hold, other texts give
-// another key, and no text can stand for two.
+// Several texts as one key for grouping events. The length precedes each text, so different texts always give different keys, whatever
+// events contain.
 
 /** Stands for a text that there is not. */
 const absent = '-'

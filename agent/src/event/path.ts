@@ -168,7 +168,7 @@ export function removePath(root: ValueObject, segments: readonly PathSegment[], 
   return removed
 }
 
-/** A copy of `target` without what is at `segments[from…]`; undefined if `compact` and nothing is left. */
+/** A copy of `target` without the value at `segments[from…]`; undefined if `compact` and the copy is empty. */
 export function without(
   target: Value,
   segments: readonly PathSegment[],

@@ -46,7 +46,7 @@ export class Shape {
     this.#family = family
   }
 
-  /** The shape of an object of this shape to which a key is added; this one if it has the key; null if there is none. */
+  /** The shape of such an object with an additional key; this shape if it has the key; null if there is none. */
   with(name: string): Shape | null {
     if (name !== this.#lastAdded) {
       this.#lastAdded = name
@@ -122,7 +122,7 @@ let sourceBytes = 0
 /** Keys as bytes, shared by the sequences that have them. */
 let keyTexts = new Map<string, Uint8Array>()
 
-/** What is in use, for those who watch it. */
+/** Current usage, for metrics. */
 export function shapeUsage(): Readonly<Record<'treeBytes' | 'shapes' | 'sourceBytes', number>> {
   return { treeBytes, shapes, sourceBytes }
 }

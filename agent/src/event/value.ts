@@ -10,7 +10,7 @@
 
 import type { Timestamp } from './timestamp.ts'
 
-/** A float whose value is integral, kept apart from the integer of the same value. */
+/** A float with an integral value, distinct from the integer of that value. */
 export class Float {
   readonly value: number
 
@@ -212,7 +212,7 @@ export function compareKeys(left: string, right: string): number {
   return left.length - right.length
 }
 
-/** A string value from bytes: text where they are valid UTF-8, else the bytes as they are. */
+/** A string value from bytes: text if they are valid UTF-8, otherwise the bytes. */
 export function stringFromBytes(bytes: Buffer): string | Bytes {
   const text = bytes.toString('utf8')
   // U+FFFD in the text means that either the input held one or something was replaced.

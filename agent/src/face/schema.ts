@@ -1,5 +1,5 @@
-// Declarations as data: walking through options, what they mean for tenants, and the rules for programs. Light: every kind of
-// resource needs it, and none of the components.
+// Declarations as data: walking through options, their meaning for tenants, and the rules for programs. Light: every kind of resource
+// needs it, without the components.
 
 export type { AnyDeclaration, ComponentKind, LogPosition } from '../component.ts'
 export {

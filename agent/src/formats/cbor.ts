@@ -9,7 +9,7 @@ const maxDepth = 128
 
 class InvalidCbor extends Error {}
 
-/** The first value of the data, as the reference reads it: what follows it is not looked at. A failure says what is wrong. */
+/** The first value of the data, as the reference reads it; bytes after it are ignored. A failure gives the reason. */
 export function parseCbor(data: Buffer): { readonly value: Value } | { readonly problem: string } {
   const reader = new Reader(data)
   try {
@@ -80,7 +80,7 @@ class Reader {
         return fields
       }
       case 6:
-        // Tags say what a value means; the value stays what it is.
+        // Tags give a meaning to a value without changing it.
         this.#argument(info)
         return this.#item(depth + 1)
       default:

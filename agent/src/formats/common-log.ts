@@ -25,7 +25,7 @@ const common = String.raw`^\s*(?:-|(?<host>[^\n]*?))\s+(?:-|(?<identity>[^\n]*?)
 const defaultCommon = String.raw`^(?:-|(?<host>\S+)) (?:-|(?<identity>\S+)) (?:-|(?<user>\S+)) \[(?!-\])(?<timestamp>[^\][]+)\] "(?<message>(?<method>\w+) (?<path>[^"\s\\][^"\s]*) (?<protocol>[^"\s]+))" (?:-|(?<status>\d+)) (?:-|(?<size>\d+))`
 
 const commonLines = [new RegExp(`${defaultCommon}$`), bounded(new RegExp(`${common}\\s*$`, 'u'))]
-// What stands after the agent is not looked at; an agent that begins with `-` is none.
+// Text after the agent is ignored; an agent that begins with `-` counts as missing.
 const combinedLines = [
   new RegExp(String.raw`${defaultCommon} "(?<referrer>-|(?![-\s])[^"]*)" "(?:-|(?<agent>[^-\s"][^"]*|))"`),
   bounded(

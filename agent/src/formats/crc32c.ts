@@ -1,16 +1,14 @@
-// CRC-32C (Castagnoli) over large buffers, in WebAssembly. A checksum is a remainder, and adding a multiple of the polynomial
-// leaves it as it is. One multiple has four terms only, so that bytes become zero when they are added to three others further
-// on: of any length eight kilobytes are left, after one pass that adds sixteen bytes at once (Russell's Chorba, arXiv 2412.16398,
-// with a multiple of this polynomial).
+// CRC-32C (Castagnoli) over large buffers, in WebAssembly. A checksum is a remainder, so adding a multiple of the polynomial does not
+// change it. One multiple has only four terms: adding bytes to three others further on makes them zero. One pass that adds sixteen
+// bytes at once reduces any length to eight kilobytes (Russell's Chorba, arXiv 2412.16398, with a multiple of this polynomial).
 //
-// The rest, or a short input, is cut into sixteen stretches that lie behind each other, and a step takes the next byte
-// of each: the four bytes of a register are looked up in tables of sixteen entries by its halves, which one instruction does for
-// all sixteen registers. In the end the registers are put together. The module is assembled here, instruction by instruction, so
-// that nothing opaque is shipped.
+// The rest, or a short input, is cut into sixteen consecutive stretches, and a step takes the next byte of each. The halves of a
+// register's four bytes index tables of sixteen entries; one instruction does this for all sixteen registers. At the end the registers
+// are combined. The module is assembled here, instruction by instruction, so nothing opaque is shipped.
 //
-// It is written by hand because two formats fix this polynomial, records of disk buffers and messages of Pulsar, and Node offers
-// only CRC-32, whose polynomial is another. Measured on Node 26 on x86-64, with the buffer in the cache: 256 KiB take 19 µs here
-// and 58 µs in `zlib.crc32`.
+// It is written by hand because two formats require this polynomial, records of disk buffers and messages of Pulsar, and Node offers
+// only CRC-32 with another polynomial. Measured on Node 26 on x86-64, with the buffer in the cache: 256 KiB take 19 µs here and 58 µs
+// in `zlib.crc32`.
 
 import { instantiate } from './assembly.ts'
 
@@ -63,8 +61,8 @@ function tables(): Uint32Array {
 }
 
 /**
- * What is looked up by halves of a byte: for each byte of a register, what the low half of an index brings and what the high half
- * does, in this order; then what cuts out a low half.
+ * Tables by halves of a byte: for each byte of a register, the values of the low half of an index and of its high half, in this order;
+ * then the mask for a low half.
  */
 function vectors(table: Uint32Array): Uint8Array {
   const all = new Uint8Array(vectorCount * 16).fill(15)
@@ -247,14 +245,14 @@ function blockByBlock(): { locals: Code; body: Code } {
  */
 function afterAPass(): { locals: Code; body: Code } {
   const [register, start, at, tail, end, to] = [0, 1, 2, 3, 4, 5]
-  // Positions are those of the furthest term, so that no offset is negative.
+  // Positions are relative to the furthest term, so no offset is negative.
   const added = (offset: number) =>
     distances.flatMap((distance) => [...get(at), ...vectorLoad(offset + furthest - distance), ...vectorXor])
   const round = count(roundBytes / 16).flatMap((k) => [
     ...[...get(at), ...get(at), ...vectorLoad(k * 16 + furthest)],
     ...[...added(k * 16), ...vectorStore(k * 16 + furthest)],
   ])
-  // To the tail is added what has become of the bytes before it, and nothing of itself.
+  // The tail receives the folded bytes before it, and nothing of itself.
   const tailRound = [...[...get(to), ...get(to), ...vectorLoad(tailAt)], ...[...added(0), ...vectorStore(tailAt)]]
   const body = [
     ...toBytes(register, start),

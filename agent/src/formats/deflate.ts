@@ -1,9 +1,8 @@
-// gzip (RFC 1952) whose deflate is our own, for text of which much comes again. It takes 0.6 to 0.7 of the CPU of zlib's level 1, and what
-// it makes is as short (figures: e2e/bench/README.md). The zlib format would need Adler-32 too, which Node does not offer, and stays the
-// library's.
+// gzip (RFC 1952) with our own deflate, for repetitive text. It takes 0.6 to 0.7 of the CPU of zlib's level 1, and its output is as
+// short (figures: e2e/bench/README.md). The zlib format also needs Adler-32, which Node does not offer, so the library handles it.
 //
-// The kernel (deflate/, AssemblyScript compiled by `npm run generate`) has a memory of 384 KiB that never grows: text of any length goes
-// through it in parts.
+// The kernel (deflate/, AssemblyScript compiled by `npm run generate`) has a memory of 384 KiB that never grows: text of any length
+// passes through it in parts.
 
 import { crc32 } from 'node:zlib'
 import { instantiate } from './assembly.ts'

@@ -1,9 +1,9 @@
-// Messages of the domain name system (RFC 1035), read; and questions, written. Names end in a dot; data of records have the form
-// of zone files. Reading is bounded by the message: a name that points at itself ends in a failure.
+// Reads messages of the domain name system (RFC 1035), and writes questions. Names end in a dot; data of records have the form of zone
+// files. The message bounds the reading: a name that points at itself ends in a failure.
 //
-// Why not dns-packet: it joins the labels of a name without escapes, so that a dot within a label reads as a separator. It leaves the
-// data of LOC, CERT, NSEC3PARAM, CSYNC, SVCB, HTTPS, TSIG and others as bytes, cut out of the message that their compressed names
-// point into. The reader of these would remain here, with a second reader beside it.
+// Why not dns-packet: it joins the labels of a name without escapes, so a dot within a label reads as a separator. It leaves the data
+// of LOC, CERT, NSEC3PARAM, CSYNC, SVCB, HTTPS, TSIG and others as bytes, cut out of the message that their compressed names point
+// into. We would still need our reader for those, beside a second one.
 
 import { setField, type Value, type ValueObject } from '../event/value.ts'
 import { ipText } from './ip.ts'
@@ -459,7 +459,7 @@ const extendedErrors = [
   'Invalid Data',
 ] as const
 
-/** The option record as fields. Options that say what went wrong (RFC 8914) stand apart as `ede`. */
+/** The option record as fields. Extended errors (RFC 8914) are separate, as `ede`. */
 export function extensionFields(extension: NonNullable<DnsMessage['extension']>): ValueObject {
   const errors: Value[] = []
   const options: Value[] = []

@@ -135,7 +135,7 @@ function zoneName(bytes: Buffer): string {
   return parseDnsMessage(Buffer.concat([head, bytes, Buffer.alloc(4)])).questions[0]?.name ?? '.'
 }
 
-/** A DNS message as fields; one that cannot be read stays Base64, and the reason stands beside it. */
+/** A DNS message as fields; an unreadable one stays Base64, with the reason. */
 function messageFields(data: Buffer, fields: ValueObject, named: (name: string) => string): ValueObject {
   let message: DnsMessage
   try {

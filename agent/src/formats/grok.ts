@@ -56,7 +56,7 @@ export function grokEffort(): GrokEffort {
   return { left: maxEffort }
 }
 
-/** A pattern of the classic dialect: it matches anywhere, every value is text, a field is named as it stands there. */
+/** A pattern of the classic dialect: it matches anywhere, every value is text, and fields keep their literal names. */
 export function compileGrok(pattern: string): Grok | BadGrok {
   return compiled(() => {
     if (pattern === '') throw new InvalidGrok('the pattern is empty')
@@ -128,7 +128,7 @@ interface Reference {
   readonly args?: string | undefined
   readonly path?: string | undefined
   readonly filter?: string | undefined
-  /** What the name stands for here, in place of the library. */
+  /** The local definition of the name, in place of the library's. */
   readonly definition?: string | undefined
 }
 
@@ -154,7 +154,7 @@ class Expansion {
     return compileBounded(source, 'v')
   }
 
-  /** The pattern in Ruby's dialect, with what its names stand for. */
+  /** The pattern in Ruby's dialect, with its names expanded. */
   #expand(pattern: string, within: readonly string[]): string {
     if (within.length > 64) throw new InvalidGrok(`the pattern ${within[0]} is nested too deep`)
     // Names that each refer to others twice double with each level, before anything of them is compiled.

@@ -1,9 +1,8 @@
-// JSON as bytes, straight into the body of a request. For objects whose sequence of keys is hot, generated code writes the
-// members in the order of encoders, keys as constants, strings and whole numbers byte by byte; for all others one loop does the
-// same with keys that are kept as bytes, or sorted for the occasion. Rare values are written by the plain writer of text. That
-// costs no more than the platform's own writer, knows the order of keys and our boxes, and does not mind strings that are views of
-// a longer one, for which the platform's writer takes twice the time. Objects that many events share, such as the metadata of a
-// container, keep their bytes.
+// JSON as bytes, straight into the body of a request. For objects with a frequent sequence of keys, generated code writes the members
+// in the order of encoders: keys as constants, strings and whole numbers byte by byte. For all others one loop does the same, with
+// cached or freshly sorted keys. The plain text writer handles rare values. The cost is that of the platform's writer, which does not
+// know the order of keys or our boxes, and takes twice the time for strings that are views of a longer one. Objects that many events
+// share, such as the metadata of a container, keep their bytes.
 
 import { isUtf8 } from 'node:buffer'
 import type { Body } from '../event/body.ts'
@@ -24,7 +23,7 @@ type Bytes = Buffer & { utf8Write(text: string, at: number): number }
  */
 type ObjectWriter = (object: ValueObject, bytes: Bytes, at: number) => number
 
-/** 1 for what does not stand for itself in a JSON string of UTF-8: quotes, backslashes, controls, all that is not ASCII. */
+/** 1 for characters that a JSON string of UTF-8 cannot contain directly: quotes, backslashes, controls, and all beyond ASCII. */
 const special = new Uint8Array(65_536).map((_, code) => (code < 32 || code === 34 || code === 92 || code > 127 ? 1 : 0))
 /** Longer strings are copied by the platform, and looked through after that. */
 const longString = 40
@@ -221,7 +220,7 @@ function writeLong(value: string, bytes: Bytes, at: number): number {
   if (end > bytes.length) return end
   // A JSON object within a string has quotes: to look for them after a copy would be for nothing.
   if (value.charCodeAt(0) === 0x7b) return writeText(JSON.stringify(value), bytes, at)
-  // As many bytes as characters: all is ASCII, or the buffer is too short for what is not, which comes to light below.
+  // As many bytes as characters: all is ASCII, or the buffer is too short, which the check below finds.
   bytes[at] = 0x22
   if (bytes.utf8Write(value, at + 1) !== value.length) return writeText(JSON.stringify(value), bytes, at)
   for (let index = at + 1; index < end - 1; index++) {

@@ -1,6 +1,6 @@
-// Writes the JSON of an event whose members come from a JSON text, without the values in between. The text is read once for its
-// validity and its estimated size, and once more when it is written: nothing is kept for an event. A member that stands in the text as
-// encoders write it is copied; any other goes through its value, alone. Texts that the reader does not take are left to `parseJson`.
+// Writes the JSON of an event whose members come from a JSON text, without intermediate values. The text is read once to validate it
+// and estimate its size, and again when it is written: nothing is kept for an event. A member already in the encoders' form is copied;
+// any other goes through its value alone. `parseJson` handles texts that this reader refuses.
 
 import type { Body } from '../event/body.ts'
 import { memberSize } from '../event/size.ts'
@@ -186,7 +186,7 @@ export class JsonSplicer {
     }
   }
 
-  /** Adds the fields that stand beside the text, where it has no member of that name; gives their size. */
+  /** Adds the fields beside the text, unless it has a member of that name; returns their size. */
   #addFields(before: ValueObject): number {
     let size = 0
     let index = 0
@@ -451,7 +451,7 @@ function afterWord(from: number, first: number): number {
   return -1
 }
 
-/** The end of an object or array, whose value says whether it is one; negative if there is none, or if it is too deep. */
+/** The end of an object or array, whose validity its value shows; negative if there is none, or if it is too deep. */
 function afterNested(from: number): number {
   let depth = 0
   let at = from

@@ -1,6 +1,5 @@
-// Delimited key-value text (`a=1 b="two words"`), of which logfmt is one form.
-// Reading never converts: every value is text, a key that stands alone is true, a repeated key makes an array of
-// what stands for it.
+// Delimited key-value text (`a=1 b="two words"`), of which logfmt is one form. Reading never converts: every value is text, a key
+// without a value is true, and a repeated key makes an array of its values.
 
 import { Timestamp } from '../event/timestamp.ts'
 import {
@@ -57,7 +56,7 @@ interface Reader {
   readonly text: string
   readonly form: KeyValueReading
   readonly fields: ValueObject
-  /** Where the next delimiter of key and value stands, so that it is looked for once; behind the text if there is none. */
+  /** Position of the next delimiter of key and value, found once; the end of the text if there is none. */
   delimiter: number
 }
 
@@ -101,7 +100,7 @@ function parseField(reader: Reader, from: number): number {
     const delimiter = nextDelimiter(reader, start)
     const found = text.indexOf(form.fieldDelimiter, start)
     const end = found < 0 ? text.length : found
-    // Blanks may stand between a key and its delimiter; else the field ends where the first of the two delimiters stands.
+    // Blanks may separate a key and its delimiter; otherwise the field ends at the first of the two delimiters.
     const belongs = !form.standaloneKeys || end >= delimiter || trimmed(text.slice(end, delimiter)) === ''
     if (belongs && delimiter > start && delimiter < text.length) {
       key = trimmed(text.slice(start, delimiter))

@@ -57,7 +57,7 @@ export function decompressBlock(block: Uint8Array, most: number): Buffer | undef
   return end < 0 ? undefined : out.subarray(0, end)
 }
 
-/** Room for what the data can give: a byte stands for 255 at most. */
+/** Room for the maximal output: a byte expands to 255 at most. */
 function outputOf(data: Uint8Array, most: number): Buffer {
   return Buffer.alloc(Math.min(most, data.length * 255 + 64))
 }

@@ -1,5 +1,5 @@
-// An event as one short line for people: `12:41:03.250 INFO  web-x2x7p request served method=GET status=200`. The time of day is
-// in UTC. A line holds no line end and nothing that a terminal obeys, but for colours of ours.
+// An event as one short line for people: `12:41:03.250 INFO  web-x2x7p request served method=GET status=200`. The time of day is in
+// UTC. A line contains no line end and no control codes, except our colours.
 
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { printable } from '../printable.ts'
@@ -54,7 +54,7 @@ const levelStyles: Readonly<Record<string, Style>> = {
   PANIC: 'red',
 }
 
-/** A line in the making: it counts the columns that are left, and ends where there are none. */
+/** An unfinished line: it counts the remaining columns, and ends when there are none. */
 class Line {
   #text = ''
   #left: number
@@ -124,12 +124,12 @@ export function prettyMetric(text: string, time: string | undefined, screen: Scr
   return line.toString()
 }
 
-/** The description of a pod, whose field has a name of its own after a rename: `orchestrator`, or `kubernetes` as in other agents. */
+/** The description of a pod, under the name that the options give it: `orchestrator`, or `kubernetes` as in other agents. */
 function podIn(field: Value | undefined): ValueObject | undefined {
   return field !== undefined && isObject(field) && typeof field['pod_name'] === 'string' ? field : undefined
 }
 
-/** Where an event comes from: its pod, else its host; and the names that need not be repeated. */
+/** The origin of an event: its pod, else its host; and the names that need no repetition. */
 function originOf(fields: ValueObject): { shown: string | undefined; known: ReadonlySet<string> } {
   const names: string[] = []
   for (const field of Object.values(fields)) {

@@ -63,7 +63,7 @@ export function encodeLabel(label: string): string | undefined {
   return result
 }
 
-/** The label of what stands behind `xn--`; undefined if it is none. */
+/** The label of the text after `xn--`; undefined if it is invalid. */
 export function decodeLabel(text: string): string | undefined {
   if (text.length > longestDecoded) return undefined
   const delimiter = text.lastIndexOf('-')

@@ -88,7 +88,7 @@ class Analysis {
       for (let symbol = 0; symbol < symbols; symbol++) if (a[symbol] === 1 && b[symbol] === 1) return true
       return false
     }
-    // What a loop does to those that follow it: whether it reads a text in one way only, and which exits may be tried again and again.
+    // The effect of a loop on later ones: whether it reads a text in one way only, and which exits may be tried repeatedly.
     interface Exits {
       readonly single: boolean
       readonly once: readonly number[]

@@ -72,7 +72,8 @@ const bytesOfCharacter = 100
 const bytesOfSet = 5000
 const bytesOfInstruction = 60
 
-// Patterns can come from data. A tree takes some hundred bytes for each character of its pattern, and what it expands to is a part of it.
+// Patterns can come from data. A tree takes some hundred bytes for each character of its pattern, and the expanded program adds to
+// that.
 const plans = new BoundedMap<Plan | 'none'>({
   maxEntries: 1000,
   maxBytes: 16 << 20,

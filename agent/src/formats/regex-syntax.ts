@@ -1,5 +1,5 @@
-// The tree of a regular expression in JavaScript's syntax, as far as one pass over the text can match it. Back-references have no tree.
-// A set is always one character of the text; its members are asked of the engine itself, so that all agree on classes.
+// The tree of a regular expression in JavaScript's syntax, for patterns that one pass over the text can match. Back-references have no
+// tree. A set is always one character of the text; the engine itself decides its members, so both agree on classes.
 
 export type RegexNode =
   | { readonly kind: 'set'; readonly set: CharacterSet }

@@ -25,7 +25,7 @@ export function parseRubyHash(text: string): ValueObject | undefined {
     at += token.length
     return true
   }
-  /** A name or a quoted text; the text as it stands, with its backslashes. */
+  /** A name or a quoted text, with its backslashes. */
   const quotedOr = (other: RegExp | undefined): string | undefined => {
     const quote = text[at]
     if (quote !== '"' && quote !== "'") return other === undefined ? undefined : take(other)?.[0]

@@ -237,7 +237,7 @@ class Parser {
     })
   }
 
-  /** A test of what a field holds, as a test of the object; false where there is none. */
+  /** Turns a test of a field's value into a test of the object; false without one. */
   #ofTarget(field: string | undefined, test: (target: Target) => (value: Value) => boolean): Matcher {
     const matchers = targets(field).map((target): Matcher => {
       const path = target.kind === 'tag' ? 'tags' : target.name

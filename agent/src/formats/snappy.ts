@@ -117,7 +117,7 @@ function writeCopy(offset: number, count: number, out: Buffer, start: number): n
 
 /** The data of a block; undefined if it is not valid or has more bytes than allowed. */
 export function snappyUncompress(block: Buffer, most: number): Buffer | undefined {
-  // No three bytes stand for more than 64. The library makes room for what a block says, whatever is in it.
+  // Three bytes expand to 64 at most. The library allocates the size that a block states, whatever it contains.
   if (block.length === 0 || snappyLength(block) > 22 * block.length) return undefined
   try {
     const { buffer, byteOffset, byteLength } = snappy().uncompress(block, most)

@@ -117,7 +117,7 @@ class DatabaseZone implements Zone {
   }
 }
 
-// Each of these locales spells the abbreviations of its own part of the world and writes `GMT+1` for all others.
+// Each of these locales spells the abbreviations of its part of the world and writes `GMT+1` for all others.
 const locales = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ', 'en-CA']
 
 // Abbreviations that no locale has, by hours ahead of UTC; and zones that have none in the database although a locale has one.

@@ -1,9 +1,9 @@
-// XML documents to values. Elements become fields, repeated ones arrays, attributes fields with a prefix; an element that holds
-// nothing but text becomes that text. Prefixes of namespaces are dropped. Entities that a document declares are not expanded.
+// XML documents to values. Elements become fields, repeated ones arrays, attributes fields with a prefix; an element with only text
+// becomes that text. Prefixes of namespaces are dropped. Entities that a document declares are not expanded.
 //
 // Why not fast-xml-parser: it reads `<a>1</b>` and documents with two roots or with control characters, which are not well-formed; its
 // validator accepts the last two. It expands the entities of a document, joins the texts around an element to one, and leaves `&#65;`
-// as it stands unless all entities of HTML are read.
+// unchanged unless it reads all HTML entities.
 
 import { float, getField, setField, type Value, type ValueObject } from '../event/value.ts'
 import { parseDecimal, parseInteger } from './number.ts'
@@ -52,7 +52,7 @@ class Reader {
     return this.#at === this.#text.length ? fields : undefined
   }
 
-  /** Skips what may stand around the root: blanks, comments, instructions. A document type is refused. */
+  /** Skips text that may surround the root: blanks, comments, instructions. A document type is refused. */
   #misc(): boolean {
     for (;;) {
       while (/\s|\ufeff/.test(this.#text[this.#at] ?? '')) this.#at++

@@ -119,7 +119,7 @@ interface Extent {
   readonly depth: number
 }
 
-/** Looks for keys that come twice, for aliases that stand for a part around them, and for what aliases make too large. */
+/** Finds repeated keys, aliases of a part that contains them, and values that aliases make too large. */
 class Walk {
   readonly problems: YamlProblem[] = []
   /** The size that aliases make, where it is too large; the library may say more about it. */

@@ -25,7 +25,7 @@ function wellFormed(value: Value): Value {
   return typeof value === 'string' ? value.toWellFormed() : value
 }
 
-/** The value of the one document of a text; a failure says what is wrong. */
+/** The value of a text's only document; a failure gives the reason. */
 export function parseYaml(written: string): { readonly value: Value } | { readonly problem: string } {
   // A carriage return alone ends a line, too, which the library does not know.
   const text = written.replaceAll(/\r\n?/g, '\n')

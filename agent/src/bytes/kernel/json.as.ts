@@ -28,7 +28,7 @@ const maxDepth: i32 = 64
 /** Of the last string, number or value read: its estimated size, and whether it is in its final form. */
 let size: i32 = 0
 let isPlain: bool = false
-/** Where a string stands that was put into the form in which it is written; 0 if it stands in the input. */
+/** The place of a string that was converted to its final form; 0 if it is in the input. */
 let recodedAt: i32 = 0
 let recodeCount: i32 = 0
 
@@ -202,7 +202,7 @@ function afterString(from: i32): i32 {
 
 /** Puts a string with other escapes into the form in which it is written; false if it is not taken. Sets `size` and `recodedAt`. */
 function recodeString(from: i32, end: i32): bool {
-  // What is written is never longer than what stands there.
+  // The output is never longer than the text in that place.
   if (recodedLength + (end - from) > maxInput) return false
   const begin = recoded + recodedLength
   let to = begin
@@ -290,7 +290,7 @@ function afterNumber(from: i32): i32 {
   size = whole === 1 ? 1 : whole <= 3 ? 3 : whole <= 6 ? 6 : 12
   let plain = !(isNegative && startsWithZero) && whole !== 16
   if (whole > 16) {
-    // Integers that are kept as they are; those of 19 digits only where they surely fit into 64 bits.
+    // Integers that keep their digits; those of 19 digits only if they surely fit into 64 bits.
     size = 19
     if (whole > 19 || (whole === 19 && load<u8>(first) === 0x39)) plain = false
   }
@@ -335,7 +335,7 @@ function afterNested(from: i32, depth: i32): i32 {
       if (load<u8>(at) !== 0x22) return notPlain(at)
       const end = afterString(at)
       if (end < 0) return -1
-      // Names in the order in which they are written; one that means something elsewhere is left to the caller.
+      // Names in output order; a name with a special meaning is left to the caller.
       if (!isPlain || load<u8>(end) !== 0x3a || (lastName !== 0 && !isBefore(lastName, lastEnd, at, end)))
         return notPlain(at)
       if (end - at === 11 && load<u16>(at + 1) === 0x5f5f) return notPlain(at)
@@ -364,7 +364,7 @@ function notPlain(at: i32): i32 {
   return at
 }
 
-/** Whether a name, with its quotes, comes before another one. Both have no escapes but short ones, whose order is not that of their text. */
+/** Whether a name, with its quotes, precedes another one. Both have only short escapes, whose order differs from that of their text. */
 function isBefore(left: i32, leftEnd: i32, right: i32, rightEnd: i32): bool {
   const length = min(leftEnd - left, rightEnd - right) - 1
   for (let index = 1; index < length; index++) {

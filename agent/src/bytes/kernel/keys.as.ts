@@ -41,8 +41,8 @@ export function isEqual(left: i32, right: i32, length: i32): bool {
 }
 
 /**
- * The key of the name whose opening quote is here, which is added if it is new: `noRoom` if there is no room for it, -1 if it is not a
- * plain one.
+ * The key of the name whose opening quote is here; a new name is added. `noRoom` if there is no room for it, -1 if it is not a plain
+ * name.
  */
 export function findKey(from: i32): i32 {
   const first = from + 1

@@ -27,7 +27,7 @@ export const ends: i32 = starts + maxLines * 4
 export const messages: i32 = ends + maxLines * 4
 /** Bits: see below. */
 export const flags: i32 = messages + maxLines * 4
-/** Digits of the fraction of a second, as they stand and as they are written. */
+/** Digits of the fraction of a second, in the input and in the output. */
 export const digits: i32 = flags + maxLines * 4
 /** The members of the object in the message: the first, and how many. */
 export const firsts: i32 = digits + maxLines * 4
@@ -69,7 +69,7 @@ export const input: i32 = order + maxLineMembers * 4 + room
 /** Strings and values that were put into the form in which they are written. */
 export const recoded: i32 = input + maxInput + room
 export const output: i32 = recoded + maxInput + room
-/** By eight bits: where sixteen bytes come from. It is made once, and is nobody's. */
+/** For each combination of eight bits, the source of sixteen bytes. It is computed once and never changes. */
 export const shuffles: i32 = output + maxOutput + room
 export const memoryEnd: i32 = shuffles + 4096 + room
 
@@ -94,7 +94,7 @@ export const kindObject: i32 = 6
 /** Added to a kind: the member counts only where the message does not have a certain one. */
 export const weak: i32 = 16
 
-// What a line has in a column instead of the number of a value: no member, or the one that there would be without the column.
+// The entry of a line in a column without a value number: no member, or the member that exists without the column.
 export const noValue: i32 = -1
 export const untouched: i32 = -2
 

@@ -152,7 +152,7 @@ function isLeftByColumn(key: i32, line: i32): bool {
   return edit >= byColumn && inColumn(edit - byColumn, line) === untouched
 }
 
-/** The number of a value in a column, or what stands instead. */
+/** The number of a value in a column, or the entry in its place. */
 function inColumn(column: i32, line: i32): i32 {
   return load<i32>(columns + (column * maxLines + line) * 4)
 }
@@ -179,10 +179,10 @@ function isWritten(entry: i32, line: i32, mode: i32): bool {
   return column < 0 || inColumn(column, line) === untouched
 }
 
-/** Whether what is written is to stand in a JSON string. */
+/** Whether the output is inside a JSON string. */
 let isQuoted: bool = false
 
-/** The members whose order stands in `order`: how many, and the first; -1: none. */
+/** The members whose order is in `order`: their number, and the first; -1: none. */
 let sortedCount: i32 = -1
 let sortedFirst: i32 = 0
 
@@ -223,9 +223,9 @@ function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outside
 }
 
 /**
- * Writes the events of the lines in `selected` from `first` on as entries, until `output` is full: `,["<nanoseconds since 1970>",<a string
- * that holds the JSON>` and so many bytes of `tail`. Their times are those of `timeMs` and `timeNs` at the same places, and have 19 digits.
- * Gives how many it wrote; where each ends stands in `writtenEnds`.
+ * Writes the events of the lines in `selected` from `first` on as entries, until `output` is full: `,["<nanoseconds since 1970>",<a
+ * string that holds the JSON>` and this many bytes of `tail`. Their times are those of `timeMs` and `timeNs` at the same places, and
+ * have 19 digits. Returns the number of entries; `writtenEnds` has their ends.
  */
 export function writeEntries(first: i32, count: i32, outsideCount: i32, mode: i32, tailLength: i32): i32 {
   const limit = output + maxOutput - tailLength
@@ -264,7 +264,7 @@ function writeDigits(to: i32, value: u32, count: i32): void {
   }
 }
 
-/** What the members that do not come from the message may take at most, but for copies of it. Begins a call that writes. */
+/** The maximal size of the members that do not come from the message, without copies of it. Begins a call that writes. */
 function bytesOutside(outsideCount: i32, mode: i32): i32 {
   sortedCount = -1
   lookAtPlan(outsideCount, mode)
@@ -447,7 +447,7 @@ function writeName(at: i32, entry: i32): i32 {
   return copy(at, entry + 16, <i32>load<u16>(entry) + 4)
 }
 
-/** Copies by whole loads: what stands behind both places is written later, or room. */
+/** Copies whole loads: the bytes after both places are overwritten later, or are free. */
 function copy(to: i32, from: i32, length: i32): i32 {
   if (length > 256) memory.copy(to, from, length)
   else for (let at: i32 = 0; at < length; at += 16) v128.store(to + at, v128.load(from + at))
@@ -491,7 +491,7 @@ function writePart(entry: i32, at: i32, line: i32, kind: i32): i32 {
   }
 }
 
-/** Writes JSON as it stands, or as it stands in a JSON string. */
+/** Writes JSON directly, or escaped inside a JSON string. */
 function writeValue(at: i32, from: i32, length: i32): i32 {
   return isQuoted ? quoteValue(at, from, length) : copy(at, from, length)
 }

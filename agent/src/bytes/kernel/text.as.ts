@@ -1,4 +1,4 @@
-// Text as bytes of UTF-8, and as it stands in JSON.
+// Text as bytes of UTF-8, and escaped for JSON.
 
 import { shuffles } from './layout.as'
 
@@ -53,8 +53,8 @@ function fillShuffles(): void {
 fillShuffles()
 
 /**
- * Writes text as it stands in a JSON string. Bytes behind the end of what is written are overwritten. The text may stand behind its
- * place, 64 bytes further than it becomes longer.
+ * Writes text escaped for a JSON string. It overwrites bytes after the end of its output. The text may be after its place, by 64 bytes
+ * more than the output is longer.
  */
 export function escapeText(to: i32, from: i32, end: i32): i32 {
   let out = to
@@ -106,7 +106,7 @@ export function isShortEscape(letter: u8): bool {
   )
 }
 
-/** Writes a character as it stands in a JSON string; gives its end. */
+/** Writes a character escaped for a JSON string; returns its end. */
 export function writeCharacter(to: i32, code: i32): i32 {
   if (code < 0x20) return writeControl(to, code)
   if (code === 0x22 || code === 0x5c) {

@@ -1,9 +1,11 @@
 // Bytes to events, for every source. Exports:
+//
 //  - `compileDecoder(decoding, framing, globals, { stream })`: a `Decoder`. Sources of streams call `push` and at last `end`;
-//    sources of messages call `message`, or `parts` where messages come from afar. One decoder belongs to one stream.
+//    sources of messages call `message`, or `parts` for messages from remote senders. One decoder belongs to one stream.
 //  - `eventBatches(events, finalizer)`: the events as batches, in order, of one type each.
-// A frame that cannot be decoded is a text in `failures`, and the stream goes on.
-// Events carry what the codec found (json, gelf and syslog add the time where there is none); the rest is the source's.
+//
+// A frame that cannot be decoded adds a text to `failures`, and the stream continues. Events contain the codec's fields (json, gelf and
+// syslog add a missing time); the source adds the rest.
 
 import { isUtf8 } from 'node:buffer'
 import { type Batch, type EventType, logBatch, metricBatch } from '../../event/batch.ts'

@@ -96,7 +96,7 @@ function valueFrom(form: ValueObject): MetricValue | string {
   return 'a metric must have one of `counter`, `gauge`, `set`, `distribution`, `aggregated_histogram`, `aggregated_summary`'
 }
 
-/** Pairs of numbers of an array of objects; the first number may stand under one of several names. */
+/** Pairs of numbers of an array of objects; the first number may have one of several names. */
 function pairsFrom(items: Value | undefined, first: readonly string[], second: string): [number, number][] | undefined {
   if (!Array.isArray(items)) return undefined
   const pairs: [number, number][] = []

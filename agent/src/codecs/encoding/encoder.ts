@@ -1,12 +1,14 @@
-// Events to bytes, for every sink. What is exported here:
-//  - `compileEncoder(encoding, messageKey?)`: an `Encoder`, whose `encode(event, body)` writes one event without any framing.
-//    Takes the `encoding` option of a sink with codecs, or the smaller one without (`transformer()`), which then means `json`.
+// Events to bytes, for every sink. Exports:
+//
+//  - `compileEncoder(encoding, messageKey?)`: an `Encoder`, whose `encode(event, body)` writes one event without framing.
+//    It takes the `encoding` option of a sink with codecs, or the smaller one without (`transformer()`), which means `json`.
 //  - `compileStreamEncoder(encoding, framing, messageKey?, screen?)`: a `StreamEncoder`, whose `encode` also closes the frame
 //    (newline, length, …; the codec's default framing if `framing` is undefined). For files, sockets, consoles, http bodies.
-//  - `encodingProblems(encoding)`: what a schema cannot say about the option, for `check` of a declaration. Its like for
-//    `framing` is `framingProblems` of framing/encode.ts.
-// `encode` returns the text of a problem, or undefined when all went well; after a problem the body is as it was before.
-// The bytes of an event go straight into the body. Only `compile…` throws (PenstockError).
+//  - `encodingProblems(encoding)`: problems of the option that a schema cannot express, for `check` of a declaration.
+//    `framingProblems` of framing/encode.ts does the same for `framing`.
+//
+// `encode` returns the text of a problem, or undefined; after a problem the body is unchanged. The bytes of an event go straight into
+// the body. Only `compile…` throws (PenstockError).
 
 import type { FieldSelection } from '../../bytes/form.ts'
 import type { Body } from '../../event/body.ts'

@@ -1,6 +1,6 @@
-// Frames out of a stream of bytes, whatever the pieces in which it arrives. A frame that is too long is reported and skipped,
-// however long it says it is, and reading goes on at the next one. No more than one frame within its limit is ever kept.
-// Frames are views of the reader's memory: valid until the next piece is pushed.
+// Frames out of a stream of bytes, in whatever pieces it arrives. A frame that is too long is reported and skipped, whatever length it
+// states, and reading continues with the next one. Memory never holds more than one frame within its limit. Frames are views of the
+// reader's memory: valid until the next push.
 
 import { defaultFrameLength, type FramingMethod, type FramingOptions } from '../../schema/groups.ts'
 import { delimiterByte } from './encode.ts'
@@ -47,7 +47,7 @@ export class FrameReader {
     } else if (done === view.length) {
       this.#length = 0
     } else if (done > 0) {
-      // The frames handed out still are views of this memory: what is left moves to a fresh one.
+      // The returned frames are still views of this memory, so the rest moves to new memory.
       const rest = view.subarray(done)
       this.#memory = nothing
       this.#length = 0

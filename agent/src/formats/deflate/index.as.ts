@@ -1,5 +1,5 @@
-// Deflate (RFC 1951), fast for text that repeats itself: each place is compared with the last one where the same six bytes stood, and
-// with no other. A block is read twice, once to find what comes again and once to write it by a Huffman code of its own.
+// Deflate (RFC 1951), fast for repetitive text: it compares each place only with the last place of the same six bytes. It reads a block
+// twice, once to find repetitions and once to write it with the block's Huffman code.
 
 /** Bytes that one call takes at most. */
 export const maxInput: i32 = 0x10000
@@ -64,7 +64,7 @@ export function begin(): void {
   bits = 0
   bitCount = 0
   kept = 0
-  // What was never seen stands further back than deflate refers.
+  // A place that was never set counts as further back than deflate can refer.
   shift = 0x10000 - input
   if (load<u32>(lengthSymbols + maxMatch * 4) === 0) setLengths()
 }
@@ -336,7 +336,7 @@ function usedOf(codes: i32, symbols: i32, least: i32): i32 {
   return used
 }
 
-/** The order in which the lengths of the codes of lengths stand. */
+/** The order of the lengths of the code length code. */
 function orderOf(index: i32): i32 {
   // 16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15
   if (index < 3) return 16 + index
@@ -493,7 +493,7 @@ function limit(count: i32, most: i32): void {
   let total: i32 = 0
   for (let length = 1; length <= most; length++) total += load<i32>(bitCounts + length * 4) << (most - length)
   while (total > 1 << most) {
-    // One of the longest goes beside one that becomes longer by a bit.
+    // One of the longest codes moves beside one that becomes longer by a bit.
     store<i32>(bitCounts + most * 4, load<i32>(bitCounts + most * 4) - 1)
     for (let length = most - 1; length > 0; length--) {
       const there = load<i32>(bitCounts + length * 4)

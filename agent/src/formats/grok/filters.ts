@@ -162,7 +162,7 @@ function argumentCount(text: string | undefined): number {
   return (text ?? '').replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\([^()]*\)(?=\s*\)$)/g, '').split(',').length
 }
 
-/** What stands between brackets, taken apart; undefined if the brackets are missing. */
+/** The text between brackets, split; undefined if the brackets are missing. */
 function bracketed(text: string, brackets: string, delimiter: string): string[] | undefined {
   const open = brackets[0] as string
   const close = brackets.at(-1) as string

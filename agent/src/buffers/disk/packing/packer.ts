@@ -242,7 +242,7 @@ export class Packer {
     this.collect(text)
   }
 
-  /** Writes a short form of a long text at a place with enough room; returns its end. */
+  /** Writes the tag and the length of a long text at a place with enough room; returns the end. */
   longText(at: number, length: number): number {
     this.values[at] = tag.text
     this.at = at + 1
