@@ -1,7 +1,7 @@
 #!/usr/bin/env -S node --conditions=source
 
-// The process: finds the sub-command, runs it and exits with its code. Commands are loaded when they are called, so that a
-// running agent holds nothing but what it needs.
+// The process: finds the sub-command, runs it and exits with its code. Commands load when they are called, so a running agent holds
+// only the code that it needs.
 
 import { type Command, commands as described } from './cli/commands.ts'
 import { keepCompiled } from './cli/compiled.ts'
@@ -34,7 +34,7 @@ penstock-agent COMMAND --help says more; so does penstock-agent run --help about
 `
 }
 
-/** These write more than text for people: events as they are, logs, and what moves the cursor of a line that is typed. */
+/** These write more than text for people: unchanged events, logs, and codes that move the cursor of the input line. */
 const ownStreams: ReadonlySet<string> = new Set(['run', 'remap', 'vrl'])
 
 async function main(argv: readonly string[]): Promise<number> {

@@ -1,5 +1,5 @@
-// Text that others wrote, such as events, messages of conditions or names, may hold what a terminal obeys. Such characters are shown by
-// their code, as JSON writes them: a line of JSON says the same as before, and everything else shows what is there.
+// Text from others, such as events, messages of conditions or names, may contain control codes of terminals. These characters are shown
+// by their code, as JSON writes them: a line of JSON keeps its meaning, and other text shows its content.
 
 /** Controls but tab and line feed (C0, DEL, C1), and what turns the direction of text. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters
@@ -13,7 +13,7 @@ export function printable(text: string): string {
   return text.replace(controls, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** The same for what commands print, with colours of their own. */
+/** The same for output of commands, which keeps their own colours. */
 export function printableWithColours(text: string): string {
   if (!text.includes('\u001b')) return printable(text)
   return text

@@ -22,7 +22,7 @@ test('every folder and file of the agent has a place in the table, and every pla
   expect([...rooms].sort()).toEqual(Object.keys(agentTable).sort())
 })
 
-/** `sinks/http.ts` and what stands in `sinks/http/` are one component. */
+/** `sinks/http.ts` and the files in `sinks/http/` are one component. */
 const componentOf = (path: string) => path.split(sep).slice(0, 2).join('/').replace(/\.ts$/, '')
 const kinds = ['sources', 'transforms', 'sinks']
 

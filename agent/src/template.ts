@@ -19,13 +19,13 @@ export interface Template {
   readonly isStatic: boolean
   /** The fields that the text refers to. */
   readonly paths: readonly Path[]
-  /** What events have in common for which the text is the same; undefined if that cannot be said. */
+  /** The data that events with the same text have in common; undefined if unknown. */
   readonly likeness: Likeness | undefined
   /** The text for an event; undefined if fields are missing, which `missing` then names, or if it would be too long. */
   render(event: LogEvent | MetricEvent): string | undefined
   /** Names of the fields that the event does not have, as the template spells them. */
   missing(event: LogEvent | MetricEvent): string[]
-  /** Events whose time could not be read, so that the present took its place, since they were last taken. */
+  /** Number of events since the last call whose time was unreadable and replaced by the present. */
   readonly unreadableTimes: number
   takeUnreadableTimes(): number
 }
@@ -38,7 +38,7 @@ export interface Likeness {
   readonly second: string | undefined
 }
 
-/** What events have in common for which the texts of all templates are the same; undefined if that cannot be said. */
+/** The data that events have in common if the texts of all templates are the same; undefined if unknown. */
 export function commonLikeness(templates: readonly Template[]): Likeness | undefined {
   const fields = new Set<string>()
   let second: string | undefined

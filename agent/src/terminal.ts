@@ -1,6 +1,6 @@
-// Whether a stream takes colours: it is a terminal that has them, and nobody asked for none (`NO_COLOR`, `TERM=dumb`, `--color`).
-// Lines that are too long for a terminal are broken between words.
-// `--color` is a flag of every command of both programs, so it is read here, before a command reads the flags of its own.
+// Whether a stream takes colours: it is a terminal with colours, and no setting forbids them (`NO_COLOR`, `TERM=dumb`, `--color`).
+// Lines that are too long for a terminal are broken between words. `--color` is a flag of every command of both programs, so it is read
+// here, before a command reads its flags.
 
 import type { Writable } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'

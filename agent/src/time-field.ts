@@ -1,6 +1,5 @@
-// The time of an event, as an option or the log schema names its field. It is a timestamp, or text as JSON and files bring it: RFC
-// 3339, or one of the forms of which `guessTimestamp` knows what they mean. Anything else is no time: the event keeps it, and it is
-// counted, and logged once.
+// The time of an event, in the field that an option or the log schema names. It is a timestamp, or text from JSON and files: RFC 3339,
+// or one of the forms that `guessTimestamp` knows. Any other value is no time: the event keeps it, and it is counted, and logged once.
 
 import type { SinkContext } from './component.ts'
 import type { LogEvent } from './event/log.ts'

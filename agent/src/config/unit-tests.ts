@@ -125,7 +125,7 @@ async function conditionProblem(condition: string, event: AnyEvent, config: Conf
 
 // --- Running transforms ---
 
-/** Output of every component, by its id. */
+/** The events of every output, by its id. */
 async function run(test: UnitTest, config: Config): Promise<Map<string, AnyEvent[]>> {
   const emitted = new Map<string, AnyEvent[]>()
   const transforms = new Map<string, Transform>()

@@ -1,5 +1,5 @@
-// How many cores this process may use: those that the kernel lets it run on, or less where a cgroup limits its time. The number of
-// the platform also counts the weight of a cgroup, which says what a process gets where others want it too, and limits nothing.
+// The number of cores that this process may use: those that the kernel lets it run on, or fewer if a cgroup limits its time. The
+// platform's number also includes the weight of a cgroup, which is only the share under contention, and limits nothing.
 
 import { readFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'

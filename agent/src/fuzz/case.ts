@@ -21,12 +21,12 @@ export interface Case {
   /** Whether the program may change its event in place. */
   readonly owned: boolean
   readonly keepResult: boolean
-  /** The program must give `true`: it says what holds for all values, without a reference. */
+  /** The program must return `true`: it states a property of all values, without a reference. */
   readonly holds?: 'always' | 'unless it fails' | undefined
 }
 
 export interface Problem {
-  /** What is wrong in a word: a smaller case shows the same problem if it has the same word. */
+  /** The fault in a word: a smaller case shows the same problem if it has the same word. */
   readonly what:
     | 'exception'
     | 'hang'
@@ -171,7 +171,7 @@ function brokenPromise(test: Case, kind: Kind, result: Result): Problem | undefi
     return { what: 'property', text: `what must hold does not: ${got}` }
   }
   if (!test.keepResult || isFailure(result) || kind.contains(kindOf(result))) return undefined
-  // The kind is that of the last expression. Behind `??`, what its left side would have assigned is taken as assigned.
+  // The kind is that of the last expression. After `??`, the assignments of its left side count as done.
   if (tokenize(test.source).some(({ text }) => text === 'return' || text === '??')) return undefined
   // A field that is not there reads as null.
   if (result === null && isOfKind(undefined, kind)) return undefined
@@ -188,7 +188,7 @@ function buffersOf(value: Value): [Bytes, Buffer][] {
   return Object.values(value).flatMap((item) => (item === undefined ? [] : buffersOf(item as Value)))
 }
 
-/** What surrounds the evaluator's run, apart from that of the generated code. */
+/** The environment of the evaluator's run, separate from that of the generated code. */
 class EvaluatorRuntime implements Runtime {
   readonly timezone = 'UTC'
   readonly reach = 'everything'

@@ -36,7 +36,7 @@ export const anyNames: readonly string[] = [
   'q"uote\\',
 ]
 
-/** Few names, so that a program meets what it wrote. */
+/** Few names, so a program reads names that it wrote. */
 export const fewNames: readonly string[] = ['a', 'b', 'a', 'b', 'o', '__proto__']
 
 export const integers: readonly (number | bigint)[] = [

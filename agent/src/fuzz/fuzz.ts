@@ -1,8 +1,7 @@
-// `npm run fuzz -- [--seconds N] [--seed N] [--cases N]`: random programs of the remap language on random events. The generated
-// code must do what a plain evaluator does, results must be of the kind that the checker promises, and nothing may throw, hang, change its
-// input or pollute a prototype. A quarter of the programs are properties that hold for all values: encoders and decoders, regular
-// expressions, and parsers on mutated lines.
-// Prints a smaller case when it finds a problem; the exit code is 1 then.
+// `npm run fuzz -- [--seconds N] [--seed N] [--cases N]`: random programs of the remap language on random events. The generated code
+// must match a plain evaluator, results must have the kind that the checker promises, and nothing may throw, hang, change its input or
+// pollute a prototype. A quarter of the programs are properties of all values: encoders and decoders, regular expressions, and parsers
+// on mutated lines. Prints a smaller case if it finds a problem, and exits with 1.
 
 import { runScript } from '../tools/script.ts'
 import { described } from './inspect.ts'

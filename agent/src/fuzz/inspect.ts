@@ -50,7 +50,7 @@ function describedObject(value: object | null): string {
   return `{${fields.join(', ')}}`
 }
 
-/** Freezes what is below a value, and the value too if `root` says so: nothing nested may ever be changed. */
+/** Freezes everything below a value, and with `root` the value too, so no nested value can change. */
 export function freeze(value: Value, root: boolean): void {
   if (typeof value !== 'object' || value === null || value instanceof Regex) return
   if (!(value instanceof Bytes || value instanceof Float || value instanceof Timestamp)) {

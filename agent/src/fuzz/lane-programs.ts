@@ -50,7 +50,7 @@ export function randomChain(random: Random): readonly LaneStep[] {
   return steps
 }
 
-/** What becomes of events for which a program fails or is aborted. */
+/** The path of events for which a program fails or aborts. */
 function ends(random: Random): Record<string, boolean> {
   return {
     drop_on_error: random.chance(0.6),

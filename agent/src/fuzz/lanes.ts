@@ -1,5 +1,5 @@
-// Sends hostile lines through random chains of programs, as lines that stay bytes and as objects, and compares all that comes out: JSON,
-// sizes, order, fields, what leaves by `dropped`, counters and errors.
+// Sends hostile lines through random chains of programs, as lines that stay bytes and as objects, and compares all output: JSON, sizes,
+// order, fields, events on `dropped`, counters and errors.
 
 import assert from 'node:assert/strict'
 import { ByteBatch } from '../bytes/byte-batch.ts'

@@ -1,5 +1,5 @@
-// Random programs. Expressions are made for a kind that is wanted, so that most of them compile; statements that do not compile
-// all the same are left out, one by one, so that what remains does.
+// Random programs. Expressions are generated for a wanted kind, so most of them compile. Statements that still do not compile are
+// removed one by one until the rest does.
 
 import { Timestamp } from '../event/timestamp.ts'
 import { checkProgram } from '../remap/check/checker.ts'
@@ -26,7 +26,7 @@ const guards: Partial<Record<Want, string>> = {
   object: 'object',
 }
 
-/** Functions whose results are not decided by their arguments, or that need what surrounds an agent. */
+/** Functions whose results depend on more than their arguments, or that need the environment of an agent. */
 const excluded = new Set([
   'now',
   'log',

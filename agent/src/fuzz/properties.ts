@@ -1,5 +1,5 @@
-// Properties that hold for all values, without a reference: what is encoded and decoded is as before, a function that tidies up changes
-// nothing the second time, functions of one family agree, and parsers take mutated lines. Each is a program that gives `true`.
+// Properties of all values, without a reference: decoding reverses encoding, a function that normalises changes nothing the second
+// time, functions of one family agree, and parsers survive mutated lines. Each is a program that returns `true`.
 
 import type { Value, ValueObject } from '../event/value.ts'
 import { functions } from '../remap/functions.ts'

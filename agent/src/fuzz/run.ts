@@ -1,5 +1,4 @@
-// Runs cases one after another until the time is up or one shows a problem. Every case has a seed of its own, so that it can be
-// run again alone.
+// Runs cases one after another until the time is up or one shows a problem. Every case has its own seed, so it can run again alone.
 
 import { Random } from '../testing/random.ts'
 import { type Case, type Problem, runCase } from './case.ts'

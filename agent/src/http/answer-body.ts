@@ -1,5 +1,5 @@
-// Bodies of answers, whose length the other side decides: at most as many bytes are kept as the caller asked for, and a compressed body is
-// decompressed only until that many have come out of it.
+// Bodies of answers, whose length the other side decides: the client keeps at most the number of bytes that the caller requested, and
+// decompresses a body only up to that number.
 
 import {
   type BrotliDecompress,

@@ -124,7 +124,7 @@ function kindOf({ errorType }: Item): Fact | string | undefined {
   return errorType !== undefined && knownErrors.has(errorType) ? fact(errorType) : errorType
 }
 
-/** False where the answer plainly says that there were no errors, which is nearly always: then it is not parsed. */
+/** False if the answer clearly reports no errors, which is nearly always: it is then not parsed. */
 function mentionsErrors(text: string): boolean {
   const head = text.slice(0, 200)
   if (/"errors"\s*:\s*false/.test(head)) return false

@@ -50,7 +50,7 @@ async function loadPool(): Promise<void> {
 
 const keptOfBody = 65_536
 
-/** Bytes of a body that are read after those that are kept, so that the connection can be used again; then it is closed. */
+/** Bytes of a body that are read beyond those that are kept, to reuse the connection; beyond them it is closed. */
 const maxSurplus = 1 << 20
 
 /** Tags with one name: one object for each value, because counters are found by the identity of their tags. */

@@ -58,11 +58,11 @@ export interface HttpSinkSpec {
   readonly method?: string
   /** Headers of every request; names in lower case. */
   readonly headers?: Readonly<Record<string, string>> | ((key: string) => Readonly<Record<string, string>>)
-  /** Headers that come of options of their own, such as the tenant of an event: `request.headers` cannot replace them. */
+  /** Headers from dedicated options, such as the tenant of an event: `request.headers` cannot replace them. */
   readonly lastHeaders?: (key: string) => Readonly<Record<string, string>> | undefined
   /** The partition of an event; undefined if it cannot be sent, which the sink has counted. Left out: one for all. */
   readonly partition?: ((event: AnyEvent) => string | undefined) | undefined
-  /** Writes what comes before the first event. */
+  /** Writes the part before the first event. */
   readonly begin?: (request: OpenRequest) => void
   /** Appends events `[from, to)` and marks each; what cannot be encoded is counted and leaves nothing behind. */
   readonly encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void
@@ -80,7 +80,7 @@ export interface HttpSinkSpec {
   readonly tooLarge?: ((request: Request) => boolean) | undefined
   /** Judges an answer where that is not by its status alone. */
   readonly classify?: (response: HttpResponse, request: Request) => Attempt
-  /** What the destination may repeat in its answers and logs must not show, beside what headers and credentials say. */
+  /** Values that must stay hidden if the destination repeats them in answers or logs, besides headers and credentials. */
   readonly secret?: string | undefined
   /** Bytes of an answer that `classify` needs. */
   readonly keepOfAnswer?: number
@@ -306,7 +306,7 @@ class HttpSink implements AskingSink {
 
   readonly #isFull = (): boolean => this.#delivery.full
 
-  /** Takes what is left of a batch as slots become free; resolves when the sink can take more. */
+  /** Takes the rest of a batch as slots become free; resolves when the sink can take more. */
   async #writeRest(batch: Batch, from: number): Promise<void> {
     let taken = from
     for (;;) {
@@ -492,7 +492,7 @@ function excerpt(body: Buffer, secrets: readonly string[]): string {
 /** Headers that say who sends, by their names. */
 const identifyingHeader = /auth|key|token|secret|signature|password|cookie/
 
-/** What headers hold that a destination may repeat in its answer: those that say who sends, and all that the user has given. */
+/** Header values that a destination may repeat in its answer: those that identify the sender, and all that the user has set. */
 function secretsOf(headers: Readonly<Record<string, string>>, given: Readonly<Record<string, string>>): string[] {
   const secrets = Object.values(given)
   for (const name in headers) {

@@ -10,7 +10,7 @@ import { Timestamp } from '../event/timestamp.ts'
 import { getField, setField } from '../event/value.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
 
-/** Adds what is missing to log events, in place; metric events stay as they are. */
+/** Adds missing fields to log events, in place; metric events are unchanged. */
 export function annotate(
   events: readonly (LogEvent | MetricEvent)[],
   notes: Notes,

@@ -1,4 +1,4 @@
-// What sources of messages share: decoding a message and handing its events on, part by part and no faster than they are taken.
+// Shared by sources of messages: decoding a message and passing its events on, part by part and no faster than the pipeline takes them.
 
 import { compileDecoder, type Decoder, eventBatches } from '../codecs/decoding/decoder.ts'
 import type { SourceContext } from '../component.ts'

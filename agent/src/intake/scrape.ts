@@ -1,5 +1,5 @@
-// Addresses that are scraped for metrics at intervals. Each has a loop of its own: one that is slow or silent delays no other,
-// and receives the next request only after it has answered or its time is over.
+// Addresses that are scraped for metrics at intervals. Each has its own loop: a slow or silent one delays no other, and receives the
+// next request only after its answer or its timeout.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { timeoutSignal, timerMs } from '../clock.ts'

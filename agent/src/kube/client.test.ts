@@ -48,7 +48,7 @@ async function listen(listening: Server): Promise<Listening> {
   }
 }
 
-/** Answers with the path and what it knows of the caller, over HTTP/2 where the client speaks it. */
+/** Answers with the path and the caller's identity, over HTTP/2 if the client speaks it. */
 function secureServer(options: object = {}): Server {
   return createSecureServer({ cert: text(server.crt), key: text(server.key), ...options }, (request, response) => {
     const { authorization } = request.headers

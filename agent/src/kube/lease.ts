@@ -51,7 +51,7 @@ export function claimed(lease: Lease | undefined, place: LeasePlace, identity: s
   }
 }
 
-/** The record with which the holder gives the claim up, so that the next need not wait for its end. */
+/** The record with which the holder gives up the claim, so the next need not wait until it expires. */
 export const released = (lease: Lease): Lease => ({
   ...lease,
   spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1 },

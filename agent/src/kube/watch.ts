@@ -1,7 +1,7 @@
-// Follows a kind of object of the Kubernetes API: reads the list, then watches from there, for ever.
-// A watch that ends goes on from the last version seen; only when the server has forgotten that version is the list read anew.
-// The operator's reflector keeps objects in a store that its controllers share, and streams its first list. Here objects are handed on
-// page by page and never held as a whole, because the agent keeps only what its pods need.
+// Follows a kind of object of the Kubernetes API: reads the list, then watches from there, forever. A watch that ends continues from
+// the last version seen; the list is read again only when the server has forgotten that version. The operator's reflector keeps objects
+// in a store that its controllers share, and streams its first list. This one passes objects on page by page and never holds all of
+// them, because the agent keeps only what its pods need.
 
 import { pause } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
@@ -109,8 +109,8 @@ export async function follow<T extends KubeObject>(
 }
 
 /**
- * Hands on the list, and gives its version. A function of its own: what an async function has held stays with it while it waits,
- * so that `follow` would keep all objects of the list until the watch ends.
+ * Passes the list on, and returns its version. A separate function, because an async function keeps its values while it waits: `follow`
+ * would keep all objects of the list until the watch ends.
  */
 async function takeList<T extends KubeObject>(
   client: KubeClient,
@@ -201,7 +201,7 @@ function refused(followed: Followed, status: number, body: unknown): PenstockErr
 }
 
 interface WatchEnd {
-  /** Where the next watch goes on; undefined: read the list anew. */
+  /** Version from which the next watch continues; undefined: read the list again. */
   readonly version: string | undefined
   /** Number of changes and bookmarks. */
   readonly seen: number

@@ -27,7 +27,7 @@ export function aggregate(events: readonly MetricEvent[]): MetricEvent[] {
 /** Two events of one series and kind as one; undefined if their values cannot be added. */
 export function mergedEvent(before: MetricEvent, event: MetricEvent): MetricEvent | undefined {
   const { timestamp } = event
-  // What comes late says nothing of the present.
+  // Late values describe the past.
   const isLate = timestamp !== undefined && before.timestamp !== undefined && before.timestamp.compare(timestamp) > 0
   const latest = isLate ? before.value : event.value
   const value = event.kind === 'absolute' ? latest : addValues(before.value, event.value)

@@ -1,7 +1,7 @@
-// Makes the values of metric events absolute or incremental, as a destination wants them. It keeps one value for each
-// series. An event is never changed in place: where its value changes, another event takes its place.
-// Series come from data, so what is remembered is bounded in bytes: beyond that, series that have long been silent are forgotten,
-// and while there is none, new ones are refused. Those that are remembered go on.
+// Makes the values of metric events absolute or incremental, as a destination requires. It keeps one value for each series. It never
+// changes an event in place: another event replaces one whose value changes. Series come from data, so the memory for them is bounded
+// in bytes. At the bound, series that have long been silent are forgotten; if there are none, new series are refused, and the known
+// ones continue.
 
 import { MetricEvent, type MetricValue } from '../event/metric.ts'
 import { seriesKey } from './series.ts'
@@ -27,8 +27,8 @@ interface Known {
 /** Limit for all remembered series together. */
 const maxKnownBytes = 64 << 20
 /**
- * Of one series. Each event of it makes a new value, so what grows, such as a set with ever new members, would cost time for all
- * that it holds.
+ * Of one series. Each of its events creates a new value, so a value that grows, such as a set with ever new members, would cost time
+ * for all its members.
  */
 export const maxValueBytes = 4 << 20
 /** A series that was silent for this long makes room for another. */

@@ -1,5 +1,5 @@
-// Opens connections: direct or through a proxy, plain or with TLS. A proxy is asked for a tunnel (CONNECT) for TLS; plain
-// HTTP is sent to it as it is, with the whole address in the request line.
+// Opens connections: direct or through a proxy, plain or with TLS. For TLS, a proxy opens a tunnel (CONNECT); plain HTTP goes to the
+// proxy unchanged, with the full address in the request line.
 
 import { connect, type Socket } from 'node:net'
 import { PenstockError } from '../errors.ts'

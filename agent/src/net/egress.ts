@@ -1,5 +1,5 @@
-// Where connections of a tenant's component may go: addresses are looked at after names have been resolved, so that a name which
-// leads to the node, to the metadata service of a cloud or to the API server is refused like the address itself.
+// The addresses that a tenant's component may connect to. They are checked after names are resolved, so a name that leads to the node,
+// to the metadata service of a cloud or to the API server is refused like the address itself.
 
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -9,7 +9,7 @@ import { Networks } from './networks.ts'
 export interface EgressOptions {
   /** Refused networks, as `169.254.0.0/16`, single addresses, and names. */
   readonly deny: readonly string[]
-  /** The only hosts that may be named, `*.example.com` for all below; all if there is none. */
+  /** The only permitted hosts, `*.example.com` for all below; all hosts if empty. */
   readonly allowHosts?: readonly string[] | undefined
   /** Whether the credentials of the agent and its node may be used, which a service at a refused address gives out. */
   readonly implicitCredentials?: boolean | undefined

@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => certificates[Symbol.asyncDispose]())
 
-/** A real proxy on loopback; notes what it is asked for and by whom. `refuse` answers every tunnel with 403. */
+/** A real proxy on loopback; records the requests and their senders. `refuse` answers every tunnel with 403. */
 async function startProxy({ secure = false, refuse = false } = {}) {
   const asked: string[] = []
   const note = ({ method, url, headers }: IncomingMessage) => {

@@ -139,7 +139,7 @@ function unusable(error: unknown, file: string | undefined): string {
 
 let roots: readonly string[] | undefined
 
-/** Certificates of the system beside those that come with Node; read on first use. */
+/** Certificates of the system besides those of Node; read on first use. */
 function systemRoots(): readonly string[] {
   if (roots === undefined) {
     const all = new Set(rootCertificates)

@@ -1,4 +1,4 @@
-// Every string option says what it is: without a meaning, no rule could judge it. opens.test.ts holds "plain text" to its word.
+// Every string option declares its meaning: without one, no rule could judge it. opens.test.ts verifies "plain text".
 
 import { expect, test } from 'vitest'
 import { components } from '../registry.ts'

@@ -1,5 +1,5 @@
-// What the value of an option is, beyond its type. A declaration says it once, beside the option; rules for tenants, ports of
-// NetworkPolicies, quotas and reference pages are derived from it. No rule knows an option by its name.
+// The meaning of an option's value, beyond its type. A declaration states it once, beside the option; rules for tenants, ports of
+// NetworkPolicies, quotas and reference pages are derived from it. No rule identifies an option by its name.
 
 import { declaredMembers, isTable, type Schema, variantsFor } from './walk.ts'
 
@@ -238,8 +238,8 @@ export function meaningOf(schema: Schema): Meaning {
 }
 
 /**
- * Tables that take the identity of the agent, by their path: they have members for credentials, and none of them is complete. `value` holds
- * options as they will be used: what an absent reference leaves out is absent.
+ * Paths of tables that use the identity of the agent: they have members for credentials, and none of them is complete. `value` holds
+ * the effective options: a member that an absent reference leaves out is absent.
  */
 export function implicitIdentities(
   schema: Schema,

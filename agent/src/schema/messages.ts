@@ -286,7 +286,7 @@ function expected(schema: Schema): string {
   }
 }
 
-/** What was found, in words; of a secret only its type. */
+/** The found value in words; of a secret only its type. */
 function describe(value: unknown, secret: boolean): string {
   if (value === undefined || value === null) return 'nothing'
   if (Array.isArray(value)) return 'a list'

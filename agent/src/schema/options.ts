@@ -1,7 +1,7 @@
-// The vocabulary in which components declare their options. Each word returns plain JSON Schema that carries, for the
-// compiler only, the type of the parsed value. validate.ts checks values by it and fills in defaults; reference pages, completion and
-// resource schemas are derived from it. Keywords of ours start with `x-`; `x-means` says what a value is (meaning.ts), from which the
-// rules for tenants, the ports of NetworkPolicies and quotas are derived.
+// The vocabulary in which components declare their options. Each word returns plain JSON Schema that carries, for the compiler only,
+// the type of the parsed value. validate.ts checks values by it and fills in defaults; reference pages, completion and resource schemas
+// are derived from it. Our keywords start with `x-`. `x-means` gives the meaning of a value (meaning.ts), from which the rules for
+// tenants, the ports of NetworkPolicies and quotas are derived.
 
 import type { AddressMeaning, FileMeaning, LimitName, Meaning } from './meaning.ts'
 

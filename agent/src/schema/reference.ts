@@ -30,7 +30,7 @@ export interface ComponentFacts {
   readonly aliases?: readonly string[]
   /** What to use instead. */
   readonly deprecated?: string
-  /** Options of its own and those that its kind adds. */
+  /** Its options and those that its kind adds. */
   readonly options: Options
   /** Options of an example, as a user writes them. */
   readonly example: Readonly<Record<string, unknown>>

@@ -97,8 +97,8 @@ export interface Place {
 }
 
 /**
- * Visits options and everything in them, unknown ones too. `visit` returns false to leave out what lies below. `isOpaque` knows values that
- * stand for others, such as the place of a secret: they may follow each declaration.
+ * Visits options and everything in them, unknown ones too. `visit` returns false to skip the values below. `isOpaque` recognises
+ * placeholders, such as the place of a secret: they match every declaration.
  */
 export function walkOptions(
   schema: Schema,

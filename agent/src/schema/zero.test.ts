@@ -1,5 +1,5 @@
-// Numbers at their ends: 0 is refused, or the declaration says what it means; the smallest and the largest number that are allowed work.
-// The tables take every number that a component, the global settings or the unit tests of a configuration declare.
+// Numbers at their limits: 0 is refused, or its meaning is declared; the smallest and the largest permitted number work. The tables
+// cover every number that a component, the global settings or the unit tests of a configuration declare.
 
 import { expect, test } from 'vitest'
 import { optionsOf } from '../config/component-options.ts'

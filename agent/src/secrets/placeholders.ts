@@ -25,7 +25,7 @@ export function withSecrets(text: string, secret: (backend: string, key: string)
   })
 }
 
-/** A copy of a value in which every text has been replaced; the value itself if there was nothing to replace. */
+/** A copy of a value with every text replaced; the value itself if nothing was replaced. */
 export function mapTexts(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === 'string') return change(value)
   if (typeof value !== 'object' || value === null) return value

@@ -1,5 +1,6 @@
-// Orchestrator events source: the Events of the Kubernetes API about objects of the cluster. It goes on from the last version that was
-// delivered; where that is not known any more, it reads the list and passes on what is not older, so that events may come twice there.
+// Orchestrator events source: the Events of the Kubernetes API about objects of the cluster. It continues from the last delivered
+// version. If the server no longer knows that version, it reads the list and passes on events that are not older, so some may come
+// twice.
 
 import { defineSource, type OptionProblem } from '../component.ts'
 import { componentDirectory } from '../data-dir.ts'

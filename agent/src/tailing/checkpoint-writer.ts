@@ -46,7 +46,7 @@ export class CheckpointWriter {
     }, delayMs)
   }
 
-  /** Writes what is left; from now on every change is written at once. */
+  /** Writes the rest; from now on every change is written at once. */
   async stop(): Promise<void> {
     this.#state = 'stopping'
     clearTimeout(this.#timer)

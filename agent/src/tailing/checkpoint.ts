@@ -1,9 +1,9 @@
-// Where reading goes on after a restart: one position for each fingerprint, in `checkpoints.json`.
-// The file is replaced as a whole: written beside, synced, renamed. A whole file beside it is a replacement that was
-// interrupted before its rename, so it is the newer one.
+// The positions where reading continues after a restart: one for each fingerprint, in `checkpoints.json`. The file is replaced as a
+// whole: written beside, synced, renamed. A complete file beside it is a replacement that was interrupted before its rename, so it is
+// the newer one.
 //
-// Writes of one file may overlap: the process ends while one is under way, or a successor of the source reads the file. Each
-// replacement is a new file, opened and renamed in one step of the event loop, so the last one to begin is the one that counts.
+// Writes of one file may overlap: the process ends during a write, or a successor of the source reads the file. Each replacement is a
+// new file, opened and renamed in one step of the event loop, so the last one to begin wins.
 
 import {
   closeSync,
@@ -183,7 +183,7 @@ export class Checkpoints {
     return takes
   }
 
-  /** A file of its own: a write under way goes on into the one that it has opened. */
+  /** A separate file: a write in progress continues in the file that it has opened. */
   #openReplacement(): number {
     this.#replacements++
     rmSync(this.#newPath, { force: true })

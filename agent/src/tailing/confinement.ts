@@ -1,5 +1,5 @@
 // A folder that reading must not leave, whatever links lead elsewhere: an application beside a sidecar may write any link into the
-// volume of its logs, and exchange it at any time. So it is judged what has been opened, not what a path said before.
+// volume of its logs, and exchange it at any time. So the check judges the opened file, not an earlier path.
 
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'

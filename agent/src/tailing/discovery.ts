@@ -69,7 +69,7 @@ const debounceMs = 25
 const minBusyMs = 10_000
 const maxBusyMs = 60_000
 const clockTickMs = 50
-/** A busy folder is looked at this often, so that new files are found. */
+/** Interval for looking at a busy folder, to find new files. */
 const lookMs = 250
 /** The same where files have come or gone of late: the next ones may not stay for long. */
 const shortLookMs = 25

@@ -1,5 +1,5 @@
-// What makes a file the same file after it was renamed, copied or compressed: a checksum of its first lines, or its inode.
-// A fingerprint is text, so that it can be a key; `checkpoint.ts` writes it in the form of the file format.
+// The identity of a file after it was renamed, copied or compressed: a checksum of its first lines, or its inode. A fingerprint is
+// text, so it can be a key; `checkpoint.ts` writes it in the form of the file format.
 
 import { fstatSync, readSync } from 'node:fs'
 import { constants, gunzipSync } from 'node:zlib'
@@ -126,8 +126,8 @@ function readFrom(descriptor: number, buffer: Buffer, from: number, end: number)
 }
 
 /**
- * The first bytes of what a compressed head holds, `wanted` of them if there are as many. Less of the head is taken where all of it would
- * give far more: 100 KB can be 100 MB.
+ * The first bytes of a compressed head, up to `wanted`. It decompresses less of the head if all of it would give far more: 100 KB can
+ * be 100 MB.
  */
 function decompressedHead(compressed: Buffer, wanted: number): Buffer {
   // One byte gives 1032 at most, so that some length of the head gives enough and not too much.

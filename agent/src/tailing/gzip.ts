@@ -13,8 +13,8 @@ export interface Taken {
 }
 
 /**
- * Decompresses from the beginning, leaves out the first `offset` bytes, and gives the others to `take`.
- * @param take gets a slab whose first `length` bytes are filled; `last` says that nothing follows
+ * Decompresses from the beginning, skips the first `offset` bytes, and gives the others to `take`.
+ * @param take gets a slab whose first `length` bytes are filled; `last` marks the last one
  */
 export async function gunzipFrom(
   descriptor: number,
@@ -26,7 +26,7 @@ export async function gunzipFrom(
   let toSkip = offset
   let slab = pool.take()
   let length = 0
-  // What was not taken moves to the front of a slab that nobody else reads. Called before anything can give the old one back.
+  // The remaining bytes move to the front of another slab. Called before anything can return the old one.
   const next = (taken: Taken): void => {
     const old = slab
     const rest = old.buffer.subarray(taken.bytes, length)

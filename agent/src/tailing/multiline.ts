@@ -1,4 +1,4 @@
-// Joins lines that belong together, such as stack traces, by two patterns: one that begins a group, one that says how it goes on.
+// Joins lines that belong together, such as stack traces, by two patterns: one for the first line of a group, one for its continuation.
 
 import type { OptionProblem } from '../component.ts'
 import { Bytes, Regex } from '../event/value.ts'

@@ -198,7 +198,7 @@ export class FileReader<State> {
     if (promise !== undefined) this.#delays.push(promise)
   }
 
-  /** The end of a file: what stands after its last delimiter may be a line, and nothing may be held back for it. */
+  /** The end of a file: the text after its last delimiter may be a line, and nothing may be held back for it. */
   finish(file: TailedFile<State>): void {
     const last = this.#options.lastLine ? this.#takeLastLine(file) : undefined
     const closed = this.#hooks.closed(file)

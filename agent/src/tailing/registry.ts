@@ -1,5 +1,5 @@
-// The files that a tailer knows. A file is known by its fingerprint and read through its descriptor, so that a rename or a removal
-// loses nothing. Decides what each found file is: new, known under another name, a copy of a known one, or too short. Reads no lines.
+// The files that a tailer knows. It identifies a file by its fingerprint and reads it through its descriptor, so a rename or a removal
+// loses nothing. It classifies each found file: new, known under another name, a copy of a known one, or too short. It reads no lines.
 
 import { closeSync, constants, fstatSync, openSync, type Stats, statSync } from 'node:fs'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
@@ -142,7 +142,7 @@ export class FileRegistry<State> {
     for (const [inode, double] of this.#doubles) {
       if (!paths.has(double.path) && directoryOf(double.path) === directory) this.#doubles.delete(inode)
     }
-    // The oldest first, so that a restart goes on in the order in which files were written.
+    // The oldest first, so a restart follows the order in which files were written.
     if (unknown.length > 1) unknown.sort((left, right) => createdTime(left.path) - createdTime(right.path))
     for (const { path, unwatched } of unknown) this.#open(path, unwatched)
     this.#events.gauge('open_files', this.#byInode.size)
@@ -303,7 +303,7 @@ export class FileRegistry<State> {
 
     const inherited = this.#inherited?.get(fingerprint)
     const reach = inherited?.reach
-    // What a predecessor has handed on is on its way, though not delivered yet: it is not read again.
+    // Lines that a predecessor has passed on are on their way, though not delivered yet: they are not read again.
     const goesOn = inherited !== undefined && reach !== undefined && (gzip || reach <= stats.size)
     const known = goesOn ? reach : this.#checkpoints.get(fingerprint)
     let offset = 0

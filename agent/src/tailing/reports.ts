@@ -128,7 +128,7 @@ export class TailReports {
     return this.#fileTag ? { file: file.path } : noTags
   }
 
-  /** Tags of `component_received_bytes_total`: one object for each file, by which the counter is found. */
+  /** Tags of `component_received_bytes_total`: one object for each file, because the counter is found by identity. */
   byteTags(file: { readonly path: string; byteTags: Readonly<Record<string, string>> | undefined }) {
     if (!this.#fileTag) return fileProtocol
     file.byteTags ??= { protocol: 'file', file: file.path }

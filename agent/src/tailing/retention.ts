@@ -1,5 +1,4 @@
-// How long a tailer keeps a file that is gone, what it gives up where there is no room, and which files it removes. Counts what was
-// written and what is lost.
+// How long a tailer keeps a deleted file, which files it gives up without room, and which it removes. Counts written and lost bytes.
 
 import { fstatSync, unlinkSync } from 'node:fs'
 import type { ComponentEvents } from '../telemetry/component-events.ts'

@@ -23,7 +23,7 @@ const shortestSweepMs = 30_000
 export class SharedDiscovery {
   readonly #root: string
   readonly #base: Discovery
-  /** In the order in which they were entered: a folder comes after the one that holds it. */
+  /** In the order of entry: a folder comes after its parent. */
   readonly #folders = new Map<string, Folder>()
   readonly #views = new Set<View>()
   /** The view that decides whether to enter a folder; all views if undefined. */
@@ -99,7 +99,7 @@ export class SharedDiscovery {
   }
 
   #listed(directory: string, files: readonly FoundFile[], watched: boolean): void {
-    if (directory === this.#root) return // files beside the folders of pods are nobody's
+    if (directory === this.#root) return // files beside the folders of pods have no reader
     const folder = this.#folders.get(directory)
     if (folder === undefined) return
     folder.files = files

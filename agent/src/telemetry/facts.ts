@@ -1,5 +1,5 @@
-// The log and the status show only facts of a tenant's component: numbers, and text that its producer declares with `fact`. Everything
-// else, such as the text of an error, may hold a piece of an event, of an answer or of a secret, and is left out.
+// The log and the status show only facts of a tenant's component: numbers, and text that its producer declares with `fact`. All other
+// text, such as that of an error, may contain a piece of an event, of an answer or of a secret, and is left out.
 
 import { errorCodes, type FailureKind, failureOf, PenstockError } from '../errors.ts'
 

@@ -7,7 +7,7 @@ export interface MetricDefinition {
   readonly type: MetricType
   /** One sentence for the reference and for `# HELP`. */
   readonly help: string
-  /** Labels beside those of the component. */
+  /** Labels besides those of the component. */
   readonly labels: readonly string[]
   /** False for metrics of the agent as a whole. */
   readonly component: boolean

@@ -156,7 +156,7 @@ test('names without number share a series beyond the bound, and sums stay right'
   const others = metrics.sum('component_received_events_total', { file: 'other' })
   expect(others).toBeGreaterThan(30_000)
   expect(metrics.sum('metric_series_limited_total', { metric: 'component_received_events_total' })).toBe(others)
-  // One that was there before goes on by itself.
+  // A series from before continues independently.
   const first = { file: '/var/log/0'.padEnd(2000, 'x') }
   events.received(1, 10, first)
   expect(metrics.sum('component_received_events_total', first)).toBe(2)

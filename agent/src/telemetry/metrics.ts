@@ -1,13 +1,12 @@
-// The store of the agent's own metrics. A series is looked up once and then is a number to add to; reading happens only when
-// somebody asks.
-// Values of some labels come from data, such as names of files. Beyond a bound further values share the series of `other`, so that
-// sums stay right: series that have long been idle are added to it first, then new ones go there.
+// The store of the agent's own metrics. A series is looked up once and then is a number to add to; reading happens only on request.
+// Values of some labels come from data, such as names of files. Beyond a bound further values share the series of `other`, so sums stay
+// right: first, series that have long been idle are added to it, then new values go there.
 
 import { type MetricDefinition, type MetricType, metricTable } from './metric-table.ts'
 
 export type Labels = Readonly<Record<string, string>>
 
-/** Labels whose values come from data. */
+/** Labels with values from data. */
 const dataLabels: ReadonlySet<string> = new Set([
   'container_name',
   'endpoint',

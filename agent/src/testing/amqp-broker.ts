@@ -23,7 +23,7 @@ export interface Broker extends AsyncDisposable {
   /** Messages that are in the queue or out for delivery. */
   readonly left: number
   readonly connections: number
-  /** Consumers whose connections stand. */
+  /** Consumers with an open connection. */
   readonly consumers: number
   /** What was asked for with `basic.qos`. */
   readonly prefetch: number

@@ -1,4 +1,4 @@
-// Bundle folders as the kubelet shows them: a state is written beside and put in force by exchanging the link `..data`.
+// Bundle folders as the kubelet mounts them: a state is written beside, and exchanging the link `..data` puts it in force.
 
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

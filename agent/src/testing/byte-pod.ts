@@ -44,7 +44,7 @@ export class BytePod {
     slab.buffer.fill('x')
   }
 
-  /** The same lines as objects; those that are no lines of the runtime are left out. */
+  /** The same lines as objects, without those that are no lines of the runtime. */
   objects(lines: readonly Buffer[]): LogEvent[] {
     return lines.flatMap((line) => {
       if (!this.#cri.parse(line, 0, line.length)) return []

@@ -1,5 +1,5 @@
-// Declarations for tests of what is derived from declarations: configuration, reference, schema. They stand in for the
-// registry, so that those tests do not change with every component.
+// Declarations for tests of derived things: configuration, reference, schema. They replace the registry, so those tests do not change
+// with every component.
 
 import { defineSink, defineSource, defineTransform, erased, registryOf } from '../component.ts'
 import { batch, compression, decoding, encoding, httpAuth, proxy, request, tls } from '../schema/groups.ts'

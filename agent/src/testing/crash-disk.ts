@@ -77,7 +77,7 @@ export class CrashDisk implements DiskFiles {
     return { folder, names }
   }
 
-  /** Goes on as after a kill: what the run that was in force does from now on is no part of it any more. */
+  /** Continues as after a kill: later actions of the former run no longer count. */
   kill(): void {
     const { folder, names } = this.crashed(this.steps.length, undefined)
     this.folder = folder

@@ -20,7 +20,7 @@ export function log(fields: Record<string, Value>): LogEvent {
   return new LogEvent(root)
 }
 
-/** A metric event of 2026-01-01T00:00:02.123456789Z, incremental if nothing else is said. */
+/** A metric event of 2026-01-01T00:00:02.123456789Z, incremental by default. */
 export function metric(
   name: string,
   value: MetricValue,

@@ -50,7 +50,7 @@ export interface BrokerScript {
     authoritative: boolean,
   ) => { readonly url: string; readonly redirect?: boolean; readonly proxied?: boolean } | Refusal | undefined
   readonly producer?: (topic: string, fields: Fields, attempt: number) => 'hang' | Refusal | undefined
-  /** What becomes of a send; `attempt` counts all sends from 1. May wait, which holds those that follow. */
+  /** The result of a send; `attempt` counts all sends from 1. May wait, which holds the following ones. */
   readonly send?: (send: StoredSend, attempt: number) => SendAnswer | Promise<SendAnswer>
   readonly maxMessageBytes?: number
   readonly lastSequence?: bigint
@@ -101,7 +101,7 @@ export async function fakeBroker(script: BrokerScript = {}): Promise<FakeBroker>
   const handle = (socket: Socket) => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
-    socket.on('error', () => {}) // a client that goes away is what is tested
+    socket.on('error', () => {}) // the test is about a client that goes away
     const topics = new Map<number, { topic: string; name: string }>()
     let unread = Buffer.alloc(0)
     const reply = (type: number, write: Parameters<typeof commandFrame>[1]) => {

@@ -1,6 +1,6 @@
-// Measures how much caches keep of data that never repeat: `node --expose-gc hostile-keys.ts` sends values without number through real components
-// and prints, for each case, the megabytes that are held when they still run, and how many results were right.
-// A process of its own, since memory is that of the process.
+// Measures how much memory caches keep for data that never repeat: `node --expose-gc hostile-keys.ts` sends countless different values
+// through real components and prints, for each case, the megabytes that are held while they still run, and the number of correct
+// results. It is a separate process, because memory is measured for the process.
 
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

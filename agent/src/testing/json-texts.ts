@@ -66,7 +66,7 @@ export const scalars = [
   ],
   ...['['.repeat(70) + ']'.repeat(70), '['.repeat(60) + ']'.repeat(60), '"\ud800"', `"${'long '.repeat(60)}"`],
 ]
-/** Names as they stand between quotes. */
+/** Names between quotes. */
 export const names = [
   ...[
     'a',

@@ -32,7 +32,7 @@ const stamps = [
   ...['"no time"', '7', 'null', '"3000-01-01T00:00:00Z"', '{"a":1}'],
 ]
 
-/** Messages of which many have what sinks ask for. */
+/** Messages, many of which have the fields that sinks look for. */
 export function messageFor(random: Random): string {
   if (random.chance(0.3)) return messageOf(random)
   const members = [`"a":"${random.pick(['x', 'y', 'z z', 'ü"'.replace('"', '\\"')])}"`, `"n":${random.below(100)}`]

@@ -1,5 +1,5 @@
-// Loaded into a process before its program (`--import`): when the process ends, it writes what was loaded to the file that
-// PENSTOCK_LOADED_FILE names. Modules of files by their address, those of Node by their name.
+// Loaded into a process before its program (`--import`): when the process ends, it writes the list of loaded modules to the file that
+// PENSTOCK_LOADED_FILE names. Modules of files are listed by their address, those of Node by their name.
 
 import { writeFileSync } from 'node:fs'
 import { registerHooks } from 'node:module'

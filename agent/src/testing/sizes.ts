@@ -1,4 +1,4 @@
-// Files and functions that are longer than the limits: what is longer hides several ideas, which want names and files of their own.
+// Files and functions that are longer than the limits: a longer one hides several ideas, which need their own names and files.
 
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ function nameOf(node: Node): string | undefined {
   return named.type === 'PrivateIdentifier' ? `#${named['name']}` : named['name']
 }
 
-/** Names of the functions that are too long. A function without a name has that of what it is assigned to or stands in. */
+/** Names of the functions that are too long. A function without a name has that of its variable or its parent. */
 function longFunctions(source: string): string[] {
   const found: string[] = []
   const visit = (value: unknown, name: string): void => {

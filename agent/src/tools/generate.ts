@@ -1,5 +1,5 @@
-// Writes the derived files of the agent: reference pages and JSON Schema. With `--check` it writes nothing and fails if what is
-// there differs in any byte. Nobody edits these files; `npm run generate` makes them.
+// Writes the derived files of the agent: reference pages and JSON Schema. With `--check` it writes nothing and fails if a file differs
+// in any byte. `npm run generate` writes these files; people never edit them.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'

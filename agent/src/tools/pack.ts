@@ -1,5 +1,5 @@
-// What an image holds of a workspace, made for tests: the same command packs it, and it lies as it lies there, beside the libraries
-// that are loaded late.
+// The packed files of a workspace as an image contains them, for tests: the same command packs them, and they are in the same place
+// beside the libraries that load late.
 
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'

@@ -96,7 +96,7 @@ function passagesOfProgram(path: string, source: string): { prose: Passage[]; na
   return { prose, names: [...names.values()] }
 }
 
-/** Programs in other languages: comments from `#` or `//` to the end of a line, and all else as it stands. */
+/** Programs in other languages: comments from `#` or `//` to the end of a line, and all other text unchanged. */
 function passagesOfScript(source: string): Passage[] {
   return paragraphs(
     source.replaceAll(/^([ \t]*)(#+|\/\/)/gm, (_, space: string, mark: string) => space + ' '.repeat(mark.length)),

@@ -1,5 +1,5 @@
-// What the scripts of this repository that people run have in common: their flags are declared in a table, as those of the agent's
-// commands. `--help` prints what there is; what is not understood ends the script with what is wrong, the usage, and exit code 2.
+// Shared by the scripts of this repository that people run: they declare their flags in a table, as the agent's commands do. `--help`
+// prints them. For other words the script prints the problem and the usage, and exits with 2.
 
 import { type Flags, flagHelp, type ParsedArgs, parseFlags } from '../command-line/flags.ts'
 import { PenstockError } from '../errors.ts'
@@ -10,7 +10,7 @@ export interface Script<F extends Flags> {
   /** What it does, for the help. */
   readonly about: string
   readonly flags: F
-  /** Whether words stand beside the flags; `run` says which. */
+  /** Whether the script takes words beside the flags; `run` judges them. */
   readonly words?: boolean
   /** Gives the exit code; a `misuse` that it throws is reported as a problem of the flags. */
   run(given: ParsedArgs<F>): number | Promise<number>

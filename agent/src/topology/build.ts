@@ -352,7 +352,7 @@ export async function buildTransform(config: TransformConfig, around: TopologyCo
       id,
       type: declaration.type,
       kind: 'transform',
-      // The rules for programs are those of its own pipeline, not of the agent.
+      // The rules for programs are those of the component's pipeline, not of the agent.
       globals: { ...around.globals, programs: config.programs },
       logger: own.logger,
       events: own.events,
@@ -374,7 +374,7 @@ export class SinkNode implements Consumer {
   readonly events: CountedEvents
   readonly logger: Logger
   readonly limit: RepetitionLimit
-  /** Ends what it does for a buffer; the same for all sinks that one after the other have that buffer. */
+  /** Ends its work for a buffer; the same object for all sinks that hold that buffer one after the other. */
   readonly abandon: AbortController
   readonly succession: Succession
   readonly #pressure: Pressure
@@ -424,7 +424,7 @@ export class SinkNode implements Consumer {
   }
 }
 
-/** @param kept the sink that this one replaces, whose buffer it gets with what is in it */
+/** @param kept the sink that this one replaces; its buffer is handed over with its content */
 export async function buildSink(config: SinkConfig, around: TopologyContext, kept?: SinkNode): Promise<SinkNode> {
   const { id, declaration } = config
   const abandon = kept?.abandon ?? new AbortController()

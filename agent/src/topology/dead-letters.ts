@@ -1,5 +1,5 @@
-// What destinations reject for good, on its way to the sink that its pipeline has for it. The events themselves are gone by then: what is
-// left is what the sink has written for each. Best effort: it costs no memory where that sink is held up, and holds up nobody.
+// Events that destinations reject permanently, on their way to the dead letter sink of their pipeline. The events themselves are gone
+// by then: only the sink's output for each remains. Best effort: it costs no memory while that sink is blocked, and blocks nothing.
 
 import { logBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'

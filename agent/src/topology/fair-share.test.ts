@@ -1,4 +1,4 @@
-// Work is counted, not timed: each piece charges what it costs, and turns are taken in the order in which they are given.
+// Work is counted, not timed: each piece charges its cost, and turns follow the order of requests.
 
 import { expect, test } from 'vitest'
 import { FairShare } from './fair-share.ts'

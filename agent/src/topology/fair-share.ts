@@ -1,6 +1,6 @@
-// Shares the thread among pipelines that have something to read. Each turn goes to the one that has had the least time for its
-// weight; time is what its components have taken, measured, wherever it was spent. An idle pipeline saves no time up, so
-// a program that costs more than its share delays only its own pipeline. No pipeline waits while the thread is free.
+// Shares the thread among pipelines with something to read. Each turn goes to the pipeline that has had the least time for its weight;
+// the time of all its components is measured. An idle pipeline saves no time up, so a program that costs more than its share delays
+// only its own pipeline. No pipeline waits while the thread is free.
 
 export class CpuAccount {
   /** Share of the time, against the others that want some. */

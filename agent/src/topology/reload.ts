@@ -43,10 +43,10 @@ export async function reload(topology: Topology, next: Config): Promise<ReloadOu
 }
 
 /**
- * Puts some components in force and takes others out, for the part of a configuration that stands on its own: nothing outside of
- * it reads it, and it reads nothing outside.
- * @param part the components of the part; its other settings are not looked at
- * @param owned ids of the components that the part has now
+ * Starts some components and stops others, for a part of a configuration without connections: nothing outside reads it, and it reads
+ * nothing outside.
+ * @param part the components of the part; its other settings are ignored
+ * @param owned ids of the part's current components
  */
 export async function reloadPart(topology: Topology, part: Config, owned: Iterable<string>): Promise<ReloadOutcome> {
   const before = topology.config
@@ -78,7 +78,7 @@ export async function reloadPart(topology: Topology, part: Config, owned: Iterab
   }
 }
 
-/** The sink whose buffer a new one takes over with what is in it: the unchanged one, or on disk that in the same folder. */
+/** The sink whose buffer a new one takes over with its content: the unchanged one, or on disk the one in the same folder. */
 async function keptSink(topology: Topology, config: SinkConfig): Promise<SinkNode | undefined> {
   const old = topology.sinks.get(config.id)
   if (old?.config.bufferFingerprint === config.bufferFingerprint) return old

@@ -331,7 +331,7 @@ export class Topology {
     })
   }
 
-  /** Waits until all transforms have emitted what they have taken. Those that come later in a row may get more meanwhile. */
+  /** Waits until all transforms have emitted the events that they have taken. Later ones in a row may get more meanwhile. */
   async #drain(): Promise<void> {
     const all = new Set([...this.transforms.values(), ...this.#leaving])
     for (let pass = 0; pass < all.size; pass++) await Promise.all([...all].map((node) => node.drained()))

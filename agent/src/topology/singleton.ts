@@ -1,5 +1,5 @@
-// A source that one of several agents runs at a time. It is there in all of them, and built anew for each term in which this one
-// leads; what it hands on when the term is over goes nowhere, because the agent that leads by then reads it as well.
+// A source that one of several agents runs at a time. It exists in all of them, and is built again for each term in which this agent
+// leads. Its output after the term is discarded, because the new leader reads it as well.
 
 import type { Source, SourceOutput } from '../component.ts'
 import { finalizeBatch } from '../event/batch.ts'
@@ -10,7 +10,7 @@ export interface Leadership {
   join(): Disposable
   /** Resolves when this agent leads, with what aborts at the end of the term; with undefined when `signal` aborts before. */
   term(signal: AbortSignal): Promise<AbortSignal | undefined>
-  /** Whether it leads now: by the clock, so that it is right before a timer fires, for example after the process stood still. */
+  /** Whether it leads now: by the clock, so it is right before a timer fires, for example after the process was suspended. */
   readonly leads: boolean
   /**
    * At the beginning of a term: until when, in milliseconds of its own clock, another or an earlier process was last known to lead; undefined if

@@ -1,5 +1,5 @@
-// Moves batches from a sink's buffer into the sink, as fast as the sink takes them. One at a time: while the sink asks to
-// wait, its buffer fills, and nobody else notices.
+// Moves batches from a sink's buffer into the sink, as fast as the sink takes them. One at a time: while the sink asks to wait, its
+// buffer fills, without effect on others.
 
 import type { SinkBuffer } from '../buffers/buffer.ts'
 import type { Sink } from '../component.ts'

@@ -698,7 +698,7 @@ test('asked to stop, the agent leaves in a disk buffer what is there; when its s
     await using running = await start(onDisk(data.folder))
     collector('out').hangs = true
     void feed('in').send('a')
-    await new Promise((resolve) => setImmediate(resolve)) // what comes in one turn is done together
+    await new Promise((resolve) => setImmediate(resolve)) // events of one turn are handled together
     void feed('in').send('b')
     const stopping = running.topology.stop(60_000)
     await new Promise((resolve) => setImmediate(resolve)) // the source has ended
@@ -773,7 +773,7 @@ test('a sink that comes back while its disk buffer is closed gets what is inside
   })
   for (const message of ['a', 'b']) {
     void feed('in').send(message)
-    await new Promise((resolve) => setImmediate(resolve)) // what comes in one turn is done together
+    await new Promise((resolve) => setImmediate(resolve)) // events of one turn are handled together
   }
   const without = `data_dir: ${data.folder}\nsources: {in: {type: feed}}\nsinks: {other: {type: collect, inputs: [in]}}`
   await reload(running.topology, configOf(without))

@@ -17,7 +17,7 @@ export function watchFiles(files: readonly string[], options: WatchOptions, chan
   let timer: NodeJS.Timeout | undefined
   const folders = [...new Set(files.map(folderOf))]
   let seen = stamp(files, folders)
-  // Other files change beside those of the configuration, such as the log of the agent itself.
+  // Other files change besides those of the configuration, such as the log of the agent itself.
   const notice = () => {
     const now = stamp(files, folders)
     if (now === seen) return
@@ -30,7 +30,7 @@ export function watchFiles(files: readonly string[], options: WatchOptions, chan
     for (const folder of folders) {
       try {
         const watcher = watch(folder, { persistent: false }, notice)
-        watcher.on('error', () => {}) // the folder is gone: the poll below sees what comes in its place
+        watcher.on('error', () => {}) // the folder is gone: the poll below finds its replacement
         watchers.push(watcher)
       } catch {
         // A file system that cannot be watched: the poll below does the work.

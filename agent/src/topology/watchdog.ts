@@ -1,6 +1,6 @@
-// Notices when the event loop stands still: a program that computes for seconds, a disk that does not answer, a machine that does
-// not give the process its time. Nothing moves then, and no probe is answered; afterwards the log says how long it was and
-// whose time it was, and /health fails for a while if it was too much.
+// Notices when the event loop stands still: a program that computes for seconds, a disk that does not answer, a machine that gives the
+// process no time. Meanwhile nothing moves and no probe is answered. Afterwards the agent logs the duration and the cause, and /health
+// fails for a while if it was too long.
 
 import type { Logger } from '../telemetry/logger.ts'
 import type { HistogramSeries, Metrics } from '../telemetry/metrics.ts'

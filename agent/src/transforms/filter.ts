@@ -1,6 +1,5 @@
-// Filter transform: events for which the condition holds pass, the others are discarded.
-// A batch that passes as a whole is handed on as it is. An event for which the program fails does not pass, and is lost by an
-// error: it is not counted as filtered.
+// Filter transform: events that meet the condition pass, the others are discarded. A batch that passes as a whole is passed on
+// unchanged. An event for which the program fails does not pass, and counts as lost by an error, not as filtered.
 
 import { ByteBatch } from '../bytes/byte-batch.ts'
 import { defineTransform, type Globals, type TransformContext, type TransformOutput } from '../component.ts'
@@ -89,7 +88,7 @@ export const filter = defineTransform({
             : pass(batch, output, condition, context),
       }
     }
-    // Asks the network: a worker of its own does, so that nothing else waits.
+    // Uses the network: a separate worker does it, so nothing else waits.
     const remote = new RemoteProgram(network.source, { ...settings, readOnly: true }, false, 'single')
     return {
       async transform(batch, output) {
@@ -128,7 +127,7 @@ function pass(
 }
 
 /**
- * The same for events that are lines still: the condition is asked once for those whose fields are alike.
+ * The same for events that are still lines: the condition runs once for those with equal fields.
  * @param fields that decide
  */
 function passLines(

@@ -1,5 +1,5 @@
-// Remap transform: runs a program on each event. The program is compiled once; a batch is one plain loop.
-// An event whose program fails goes out unmodified, is discarded, or leaves by the port `dropped`, as the options say.
+// Remap transform: runs a program on each event. The program is compiled once; a batch is one plain loop. An event whose program fails
+// leaves unmodified, is discarded, or leaves by the port `dropped`, as the options say.
 
 import { ByteBatch } from '../bytes/byte-batch.ts'
 import {
@@ -122,7 +122,7 @@ export const remap = defineTransform({
     if (compiled.warnings.length > 0) logger.warn({ warnings: compiled.renderedWarnings }, 'The program has warnings.')
     const { program } = compiled
     if (!program.usesNetwork) return new Remap(program, options, context)
-    // It asks the network: a worker of its own does, so that nothing else waits.
+    // Uses the network: a separate worker does it, so nothing else waits.
     return new Remap(new RemoteProgram(source, settings, program.writes, options.metric_tag_values), options, context)
   },
 })
@@ -361,8 +361,8 @@ class Remap {
   }
 
   /**
-   * Without the events whose values are nested deeper than anything can follow. The size of a batch is counted when it is sent
-   * anyway: what that cannot walk, no encoder can.
+   * Without the events whose values are nested too deep for any encoder. The size of a batch is counted when it is sent anyway, and
+   * that count finds them.
    */
   #sized(batch: LogBatch): LogBatch {
     try {
@@ -397,7 +397,7 @@ class Remap {
     return metricBatch(kept, batch.finalizer)
   }
 
-  /** What becomes of an event whose program did not end well. The event is as it came. */
+  /** The handling of an event whose program failed. The event is unchanged. */
   #failed(event: LogEvent | MetricEvent, failure: RemapError, kept: (LogEvent | MetricEvent)[]): void {
     const aborted = failure.outcome === 'abort'
     if (aborted) {

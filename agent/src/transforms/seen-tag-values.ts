@@ -1,5 +1,5 @@
-// The values of tags that have passed so far: a number for each tag, and bytes for all of them, so that neither many values nor
-// many or long tags fill the memory.
+// The values of tags that have passed so far: a number for each tag, and bytes for all of them, so neither many values nor many or long
+// tags fill the memory.
 
 import type { TagValue } from '../event/metric.ts'
 

@@ -1,5 +1,5 @@
-// Tag-cardinality-limit transform: lets a tag of metrics have so many values, and no more. Each value of a tag becomes series of
-// their own at the destination, which is what fills it up.
+// Tag-cardinality-limit transform: limits the number of values of each metric tag. Each value of a tag becomes a separate series at the
+// destination, and too many series fill it up.
 
 import { defineTransform } from '../component.ts'
 import { type Batch, metricBatch } from '../event/batch.ts'

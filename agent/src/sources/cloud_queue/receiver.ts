@@ -13,7 +13,7 @@ import type { Queue, QueueMessage } from './queue.ts'
 
 const initialBackoffMs = 1000
 const maxBackoffMs = 30_000
-/** What a request may take beyond the time for which it waits for messages. */
+/** The time limit of a request, beyond its wait for messages. */
 const requestMs = 30_000
 
 export interface ReceiverOptions {

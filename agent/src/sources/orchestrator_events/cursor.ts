@@ -118,7 +118,7 @@ export class Cursor {
     this.#advance()
   }
 
-  /** Begins anew after what was delivered: what is in flight is handed on again. */
+  /** Starts again after the last delivered event: events in flight are passed on again. */
   rewind(): void {
     this.#generation++
     this.#pending = []
@@ -175,7 +175,7 @@ interface Document {
   readonly cursors: Readonly<Record<string, Saved>>
 }
 
-/** Positions whose source has ended and whose last answers are to come: the one that takes its place goes on with them. */
+/** Positions of ended sources that wait for their last answers: a replacement source continues with them. */
 const opened = new Map<string, Cursors>()
 
 export class Cursors {
@@ -290,7 +290,7 @@ export class Cursors {
   }
 }
 
-/** What was written; undefined if there is no whole file. */
+/** The written state; undefined if there is no complete file. */
 function read(path: string): Document | undefined {
   try {
     const document = JSON.parse(readFileSync(path, 'utf8')) as Document

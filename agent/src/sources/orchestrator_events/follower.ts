@@ -84,7 +84,7 @@ export class EventFollower {
     }
   }
 
-  /** Sets the time from which events are wanted, where the cursor has no position of its own. */
+  /** Sets the time from which events are wanted, unless the cursor has a position. */
   #begin(cursor: Cursor, isKnown: boolean, at: number | undefined): void {
     const preceded = this.#context.precededUntil?.()
     if (preceded !== undefined && (!isKnown || at === undefined || preceded - at > staleMs)) {

@@ -294,20 +294,20 @@ export class KubeAccess {
     return false
   }
 
-  /** Whether the first list has not come in which something of this namespace is. */
+  /** Whether the first list with this namespace's objects is still missing. */
   #waits(what: 'pods' | 'namespace', namespace: string): boolean {
     if (this.#options.within === undefined) return this.#waiting.has(what === 'pods' ? 'pods' : 'namespaces')
     return this.#waiting.has(what === 'pods' ? `pods in ${namespace}` : `namespace ${namespace}`)
   }
 
-  /** Takes what was known of a pod before the start; false if there is nothing. */
+  /** Takes the stored data of a pod from before the start; false if there are none. */
   #restore(folder: string): boolean {
     const kept = this.#kept.get(folder)
     if (kept !== undefined) this.#metadata.restorePod(folder, kept)
     return kept !== undefined
   }
 
-  /** A pod whose logs are read has left the watch: `excluded` is called if it still is there, so that it was excluded. */
+  /** A pod whose logs are read has left the watch: calls `excluded` if the pod still exists, because it was then excluded. */
   recheck(folder: string, excluded: () => void): void {
     const parts = parseFolder(folder)
     if (parts === undefined || this.#signal?.aborted !== false) return

@@ -1,5 +1,5 @@
-// The fields about pod, namespace and node: options that say where each stands, and the object of those of one container.
-// That object is made once for each container and shared by all its events, because values are immutable.
+// The fields about pod, namespace and node: the options that place them, and the object with those of one container. That object is
+// created once for each container and shared by all its events, because values are immutable.
 
 import { parsePath, setPath } from '../../event/path.ts'
 import type { Value, ValueObject } from '../../event/value.ts'
@@ -27,7 +27,7 @@ export type PodField = keyof typeof podFieldTexts
 /** How much is added to each event. */
 export type MetadataPreset = 'full' | 'lean'
 
-/** Where a log comes from and whose it is: what people search by. */
+/** The origin and the owner of a log: the fields that people search by. */
 const leanFields: ReadonlySet<string> = new Set<PodField>([
   'container_image',
   'container_name',

@@ -111,7 +111,7 @@ export class TimeParser {
     const separator = bytes[start + 10]
     if (bytes[start + 4] !== 0x2d || bytes[start + 7] !== 0x2d || bytes[start + 13] !== 0x3a) return this.#bad()
     if (bytes[start + 16] !== 0x3a || (separator !== 0x54 && separator !== 0x74)) return this.#bad()
-    // Written so that NaN, which stands for a character that is not a digit, is refused too.
+    // This form also refuses NaN, which a character other than a digit gives.
     if (!(year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= 31)) return this.#bad()
     if (!(hour <= 23 && minute <= 59 && second <= 60)) return this.#bad()
     this.#secondMs = Date.UTC(year, month - 1, day, hour, minute, second)

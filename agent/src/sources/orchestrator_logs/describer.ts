@@ -1,5 +1,5 @@
-// What all events of a file share: the fields about its pod, namespace and node. They are made again only when the metadata
-// they come from has changed.
+// The data that all events of a file share: the fields about its pod, namespace and node. They are created again only when their
+// metadata have changed.
 
 import { type EventMetadata, noMetadata } from '../../event/log.ts'
 import { setPath } from '../../event/path.ts'

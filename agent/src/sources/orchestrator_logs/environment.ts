@@ -1,5 +1,5 @@
-// Where a source of pod logs runs: alone, with a connection and a memory of its own, or in a bundle, where a hub shares them among
-// many sources and a subscription says what each may read.
+// The environment of a source of pod logs: alone, with its own connection and memory, or in a bundle, where many sources share a hub
+// and a subscription limits what each may read.
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -67,7 +67,7 @@ export class ExcludedPods {
   }
 }
 
-/** What was written; nothing if there is no whole file. */
+/** The written state; empty if there is no complete file. */
 function read(path: string): string[] {
   try {
     const folders: unknown = JSON.parse(readFileSync(path, 'utf8'))

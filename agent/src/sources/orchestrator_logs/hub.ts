@@ -1,6 +1,5 @@
-// What all log sources of one node share where many pipelines run: one connection to the API with its watches, one memory of
-// the pods' metadata, one watch of the log folders. Each source reads with a cursor of its own, and what it may read is decided
-// here, not by its options.
+// Shared by all log sources of one node under many pipelines: one connection to the API with its watches, one memory of the pods'
+// metadata, one watch of the log folders. Each source reads with its own cursor. The hub decides what it may read, not its options.
 
 import { existsSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'

@@ -70,7 +70,7 @@ export class PartialLine {
     return this.timestamp !== undefined && now - this.#since >= expiryMs
   }
 
-  /** What was joined; the line begins anew. */
+  /** The joined text; starts a new line. */
   take(): Merged {
     const over = this.#over
     const parts = this.#parts

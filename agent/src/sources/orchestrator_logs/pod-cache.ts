@@ -24,7 +24,7 @@ export class PodCache {
   readonly #directory: string
   readonly #metadata: PodMetadata
   readonly #logger: Logger
-  /** Digests of what stands on disk, by folder. */
+  /** Digests of the files on disk, by folder. */
   readonly #written = new Map<string, string>()
   /** The records on disk, of pods that may be gone. */
   readonly #known = new Map<string, Pod>()

@@ -48,7 +48,7 @@ export interface PodFile {
   knownUntilMs: number
   /** Revision of the metadata that the objects above come from. */
   revision: number
-  /** Tags of `log_bytes_written_total`: one object, by which the counter is found. */
+  /** Tags of `log_bytes_written_total`: one object, because the counter is found by identity. */
   readonly writtenTags: { readonly namespace: string }
   /** The path that the runtime writes to; a rotated file has another path, which goes on from this one. */
   readonly writtenPath: string
@@ -74,7 +74,7 @@ export function heldFrom(file: PodFile, stream: Stream): number | undefined {
   return group === undefined ? partial.start : Math.min(partial.start, group)
 }
 
-/** Position from which the file must be read again: before all lines that are held back. */
+/** Position from which the file must be read again: before all held lines. */
 export function safePosition(file: PodFile, position: number): number {
   return Math.min(position, heldFrom(file, 'stdout') ?? position, heldFrom(file, 'stderr') ?? position)
 }

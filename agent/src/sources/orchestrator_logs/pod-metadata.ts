@@ -108,7 +108,7 @@ function podFrom(object: PodObject): Pod {
 /** Characters of the labels and annotations of objects that are kept although they were removed. */
 export const maxRemovedLength = 16 << 20
 
-/** Objects by key, whose removal takes effect later, so that late lines still find them. */
+/** Objects by key, whose removal takes effect later, so late lines still find them. */
 class Kept<T> {
   /** Grows with every change. */
   revision = 0
@@ -164,8 +164,8 @@ class Kept<T> {
   }
 
   /**
-   * Forgets what was removed long enough ago, and says what it was. Pods come and go as fast as somebody makes them: where they
-   * are too many, those that were removed first go before their time.
+   * Forgets objects that were removed long enough ago, and returns them. Users create and remove pods at any rate: if there are too
+   * many, those removed first are forgotten early.
    */
   expire(now: number): string[] {
     const expired: string[] = []

@@ -186,9 +186,9 @@ export class PodLogReader implements TailHooks<PodFile> {
   }
 
   /**
-   * Agents of an operator and changed sources come back: they read incomplete lines and groups again from their first part. The
-   * position is before it; in a file that was rotated it is, once it is known that nobody has had that part. Other agents hand
-   * on what they hold, because nothing may read it again.
+   * Agents of an operator and changed sources return: they read incomplete lines and groups again from their first part. The position
+   * is before that part, in a rotated file too, as soon as no reader has taken it. Other agents pass on the parts that they hold,
+   * because nothing reads them again.
    */
   stopped(tailed: TailedFile<PodFile>): Promise<void> | undefined {
     if (!this.#options.hasSuccessor && this.#context.stopping.reason !== reconfigured) return this.closed(tailed)
@@ -229,7 +229,7 @@ export class PodLogReader implements TailHooks<PodFile> {
     })
   }
 
-  /** The last line of a chunk stands for all: `lagSeconds` reports what waits longer. */
+  /** The last line of a chunk represents all: `lagSeconds` reports lines that wait longer. */
   #observeLag(slab: Slab, read: ReadLines | undefined): void {
     const { collected } = this.#assembler
     let last: Value | undefined

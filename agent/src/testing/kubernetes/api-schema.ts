@@ -68,7 +68,7 @@ export class ApiSchema {
     return (this.#plain.get(type) ?? type).split('|')
   }
 
-  /** Undefined if this version serves a request to `path?query`; else what is wrong with it. */
+  /** Undefined if this version serves a request to `path?query`; otherwise the fault. */
   problemOfRequest(request: string): string | undefined {
     const url = new URL(request, 'http://localhost')
     const known = this.#requests.find(({ pattern }) => pattern.test(url.pathname))

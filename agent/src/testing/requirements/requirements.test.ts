@@ -1,6 +1,6 @@
-// The requirement documents, which stand in `documents` word for word, against what components declare: each row of their tables is equal,
-// or stands in deviations.json with its reason. text.json has the options that only a sentence states. errors.json has a test, and the
-// metric that counts it, for each row of the error table.
+// Compares the requirement documents, which are in `documents` word for word, with the declarations of components: each row of their
+// tables is equal, or is in deviations.json with its reason. text.json has the options that only a sentence states. errors.json has a
+// test, and the metric that counts it, for each row of the error table.
 
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
