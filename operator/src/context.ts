@@ -1,5 +1,5 @@
-// What every part of the operator gets: the client, the shared caches, the compiled Pipelines, and how to say what it found.
-// Parts are started by cli/operator.ts from one list.
+// The context of every part of the operator: the client, the shared caches, the compiled Pipelines, and the way to report findings.
+// cli/operator.ts starts the parts from one list.
 
 import type { Logger } from '@penstock/agent/telemetry'
 import type { Registry } from 'prom-client'
@@ -77,8 +77,8 @@ export interface StatusContribution {
 }
 
 /**
- * The one writer of status. Parts report what they own; `Ready`, `Reconciling` and `Stalled` are made from it. Aspects that no part has
- * reported yet stay as they are written, so a restart writes nothing. A write that changes no condition waits up to 30 s.
+ * The one writer of status. Parts report what they own; `Ready`, `Reconciling` and `Stalled` are derived. Aspects that no part has
+ * reported yet keep their written state, so a restart writes nothing. A write that changes no condition waits up to 30 s.
  */
 export interface StatusWriter {
   report(kind: Kind, object: KubeObject, part: StatusPart, contribution: StatusContribution): void

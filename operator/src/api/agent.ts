@@ -434,7 +434,7 @@ export function takes(
   )
 }
 
-/** Whether the selectors of an Agent mean a Pipeline. A sidecar runs those of its own namespace, all of them where it names none. */
+/** Whether an Agent selects a Pipeline. A sidecar runs those of its namespace, all of them if it names none. */
 export function selectsPipeline(
   { metadata, spec: { mode, pipelines = {} } }: Pick<Agent, 'metadata' | 'spec'>,
   pipeline: Selectable,

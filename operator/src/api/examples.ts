@@ -1,5 +1,5 @@
-// Examples of every kind. Together those of a kind have each field of its spec, so that a page, `explain` and editors show one with the
-// field; a test holds them against schema, rules and, for Pipelines, against the compiler.
+// Examples of every kind. Together the examples of a kind contain each field of its spec, so a page, `explain` and editors can show one
+// with the field. A test checks them against schema and rules and, for Pipelines, with the compiler.
 
 import type { AgentSpec } from './agent.ts'
 import type { PipelineSpec } from './pipeline.ts'

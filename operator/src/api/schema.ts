@@ -1,5 +1,5 @@
-// The vocabulary in which kinds are declared. Each word returns a structural schema as a CustomResourceDefinition has it, which
-// carries, for the compiler only, the type of the value. The CRDs and the TypeScript types both come from it.
+// The vocabulary in which kinds are declared. Each word returns a structural schema for a CustomResourceDefinition. It carries, for the
+// compiler only, the type of the value. The CRDs and the TypeScript types both come from it.
 
 import { quantityPattern } from './quantity.ts'
 

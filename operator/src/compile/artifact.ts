@@ -52,7 +52,7 @@ export interface Artifact {
   readonly retry?: string | undefined
 }
 
-/** What an `orchestrator_logs` source becomes: a reader of the node's shared collection with a cursor of its own. */
+/** The form of an `orchestrator_logs` source in an agent: a reader of the node's shared collection with its own cursor. */
 export interface HubSubscription {
   /** `<pipeline uid>/<source name>`: identity of the position, independent of the ids of components. */
   readonly cursor: string

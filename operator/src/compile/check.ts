@@ -47,7 +47,7 @@ export function agentConfig(
   }
 }
 
-/** Beside a pod, a source of files may leave to the pod's annotation which ones: here stands a path as admission gives it. */
+/** Beside a pod, a source of files may take its files from the pod's annotation: this is a path in the form that admission writes. */
 const withLogPaths =
   (compiled: CompiledPipeline) =>
   (options: Table): Table =>
@@ -124,8 +124,8 @@ export function laneNotes(compiled: CompiledPipeline): CompileProblem[] {
 const ownOfPod: ReadonlySet<unknown> = new Set<PodField>(['pod_name', 'pod_uid', 'pod_ip', 'pod_ips', 'container_id'])
 
 /**
- * Sinks where the lines of several pods are one stream, and of which a late line is discarded. Reported only if certain: labels
- * that are constant, or made of what is known of pods and the same for several of them.
+ * Sinks that put the lines of several pods in one stream, and that discard a late line. Reported only if certain: the labels are
+ * constant, or come from pod data that several pods share.
  */
 function sharedStreams({ podLogs, sinks, origins }: CompiledPipeline): CompileProblem[] {
   if (podLogs.length === 0) return []
@@ -150,7 +150,7 @@ function sharedStreams({ podLogs, sinks, origins }: CompiledPipeline): CompilePr
   )
 }
 
-/** Components that others read, and from which nothing comes to a sink all the same. The agent's library reports components without readers. */
+/** Components that others read, but whose events reach no sink. The agent's library reports components without readers. */
 function deadEnds({
   id,
   podLogs,
@@ -193,7 +193,7 @@ function deadEnds({
   )
 }
 
-/** An unknown component counts as one that gives and takes everything, so that the rest can be judged. */
+/** An unknown component counts as one that accepts and emits everything, so the rest can be checked. */
 function withStandIns(config: AgentConfig, { unresolved }: CompiledPipeline): AgentConfig {
   const sources: Record<string, Table> = { ...config.sources }
   const transforms: Record<string, Table> = { ...config.transforms }
@@ -212,7 +212,7 @@ const isUnwired = ({ problems }: Pick<CompiledPipeline, 'problems'>): boolean =>
 
 const wires = /\.inputs(?:\[\d+\])?$|^spec(?:\.(?:sources|transforms|sinks)(?:\[\d+\](?:\.name)?)?)?$/
 
-/** Whether it may only be wrong because of what is missing: what flows out of a stand-in is not known, and the whole is not whole. */
+/** Whether missing parts may be the only cause: the output of a stand-in is unknown, and the whole is incomplete. */
 function followsFromGaps({ path, code }: Problem, { unresolved, problems, origins }: CompiledPipeline): boolean {
   const isBroken = problems.some(({ severity }) => severity === 'error')
   const unwired = isUnwired({ problems })
@@ -266,7 +266,7 @@ function originOf(path: string, origins: ReadonlyMap<string, Origin>): Origin | 
     .split(/[.[\]]+/)
     .filter((key) => key !== '')
     .map((key) => (/^\d+$/.test(key) ? Number(key) : key))
-  // These stand beside `config`, not in it.
+  // These are beside `config`, not in it.
   const isBeside = below[0] === 'type' || below[0] === 'inputs'
   return { resource: origin.resource, path: [...(isBeside ? origin.path.slice(0, -1) : origin.path), ...below] }
 }

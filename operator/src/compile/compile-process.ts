@@ -27,7 +27,7 @@ const ticksPerSecond = 100
 /** Others take some tens of milliseconds, and little memory. */
 const heavy = { cpuMs: 400, mb: 48 }
 
-/** Variables that say how Node runs; nothing else of the operator's environment is a tenant's business. */
+/** Variables that configure Node; nothing else of the operator's environment concerns a tenant. */
 const variables = ['NODE_ENV', 'MALLOC_ARENA_MAX', 'TZ', 'LANG']
 
 interface Usage {

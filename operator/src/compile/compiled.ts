@@ -23,8 +23,8 @@ export type Table = Record<string, unknown>
 
 export interface CompileOptions extends TenancyOptions {
   /**
-   * Keys of a Secret or ConfigMap; undefined if there is none. If not given, those among the resources are looked at, and
-   * one that is not among them is taken to have every key, unless `secretsRequired`.
+   * Keys of a Secret or ConfigMap; undefined if there is none. Without this function, the compiler looks among the resources, and
+   * assumes that a missing object has every key, unless `secretsRequired`.
    */
   readonly keysOf?:
     | ((kind: SecretPart['kind'], namespace: string, name: string) => ReadonlySet<string> | undefined)
@@ -111,7 +111,7 @@ export interface Origin {
   readonly path: readonly PathKey[]
 }
 
-/** What a Pipeline is beside its content. */
+/** The data of a Pipeline besides its content. */
 export interface ArtifactFacts {
   readonly uid: string
   readonly generation: number

@@ -8,7 +8,7 @@ import type { Scope } from './scope.ts'
 import type { List } from './shape.ts'
 
 /**
- * Events that a program gave up on leave through a port of their own and go to the dead letter sink. Gives that sink for what
+ * Failed events of programs leave through a separate port and go to the dead letter sink. Returns that sink for events that
  * destinations reject.
  */
 export function deadLetterOf(
@@ -32,8 +32,8 @@ export function deadLetterOf(
   }
   const dropped: string[] = []
   const programs = Object.entries(transforms).filter(([, { type }]) => type === 'remap')
-  // What a destination rejects has no event any more, and so not what its source has captured: a sink whose owner enforces values by
-  // that (T13), or that uses it itself, does not get it.
+  // A rejected event no longer exists, and neither do the captured fields of its source. So a sink whose owner enforces values by those
+  // (T13), or that uses them itself, does not get it.
   const takesRejected = sink !== undefined && !readsCaptured(sink)
   const others = takesRejected ? Object.keys(sinks).filter((each) => each !== id).length : 0
   const most = letter['maxEventsPerSecond']
@@ -51,7 +51,7 @@ export function deadLetterOf(
   return { sink: id, ...(part === undefined ? {} : { perSecond: part }) }
 }
 
-/** Whether a template below a value, or in a key, takes what sources capture beside the fields of an event. */
+/** Whether a template below a value, or in a key, uses fields that sources capture beside the event. */
 function readsCaptured(value: unknown): boolean {
   if (typeof value === 'string') {
     if (templateProblem(value) !== undefined) return false

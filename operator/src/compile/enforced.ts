@@ -54,7 +54,7 @@ export function enforcedValues(
   )
 }
 
-/** A name that is made of an event's fields may come out as any other, and as one that is enforced. */
+/** A name made of an event's fields may equal any other name, and so an enforced one. */
 export function checkEnforcedNames(
   resource: Resource,
   path: readonly PathKey[],

@@ -1,5 +1,5 @@
-// One compile as data in and data out, so that a worker thread can do it: a Pipeline with all that it refers to, to an artifact and
-// what is to be said about it. No value of a Secret comes in.
+// One compile as data in and data out, so a worker process can do it: from a Pipeline with all its references to an artifact and
+// reports about it. No value of a Secret comes in.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -28,7 +28,7 @@ export interface CompileJob {
   readonly unseen?: Unseen
 }
 
-/** What is said in a condition. */
+/** The text for a condition. */
 export interface Verdict {
   readonly status: 'True' | 'False' | 'Unknown'
   readonly reason: Reason
@@ -133,7 +133,7 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
   }
 }
 
-/** Digest of what a TenantPolicy allows; quotas are none of it, for they depend on the other Pipelines. */
+/** Digest of the permissions of a TenantPolicy, without quotas, which depend on the other Pipelines. */
 export function rulesDigest(policy: TenantPolicySpec | undefined): string {
   const { quota: _, gracePeriod: __, namespaceSelector: ___, ...rules } = policy ?? { namespaceSelector: {} }
   return createHash('sha256').update(canonicalJson(rules)).digest('base64url')

@@ -124,7 +124,7 @@ const pick = <T>(random: () => number, items: readonly T[]): T => items[Math.flo
 /** JSON keeps `__proto__` as a name like any other; a literal would not. */
 const odd = (json: string): unknown => JSON.parse(json)
 
-/** Somebody else's key, as an author who knows how keys are made would write it. */
+/** Another owner's key, as an author would write it who knows how keys are made. */
 const foreignKey = '1a7674eb4ee78df7e1ac439a93c3fa8e'
 const oddities: readonly (() => unknown)[] = [
   () => odd(`{"$secret":"${foreignKey}"}`),

@@ -727,7 +727,7 @@ onError: { deadLetter: { sink: dead, maxEventsPerSecond: 12 } }`),
   test.each([
     { dead: "type: http, config: { uri: 'https://y', encoding: { codec: json } }", most: 12, parts: { perSecond: 6 } },
     { dead: "type: http, config: { uri: 'https://y', encoding: { codec: json } }", most: undefined, parts: {} },
-    // What its owner enforces by what a source has captured cannot be known of what is left of a rejected event.
+    // The rest of a rejected event lacks the captured fields that its owner enforces.
     {
       dead: "type: http, config: { uri: 'https://y/{{ %vector.orchestrator.pod_namespace }}', encoding: { codec: json } }",
     },

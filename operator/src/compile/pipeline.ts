@@ -149,7 +149,7 @@ function addSource(context: OptionsContext, spec: Table, entry: Entry, found: Re
   if (isOfPlatform(scope, entry, found)) parts.platform.add(id)
 }
 
-/** The type and options of an entry; keeps beside the components what was found about them. */
+/** The type and options of an entry; keeps findings about them beside the components. */
 function optionsIn(context: OptionsContext, entry: Entry, found: Resolved, list: List, parts: Components): Table {
   const { options, origin, captured, isWithheld } = componentOf(context, entry, found, list)
   parts.origins.set(`${list}.${context.scope.idOf(entry.name)}`, origin)

@@ -1,5 +1,5 @@
-// Compiles Pipelines in processes of their own, within limits of time and memory. Namespaces take turns, so that nobody waits for all
-// that another one has to compile. A Pipeline that takes too much costs its process, and is not compiled again until it changes.
+// Compiles Pipelines in separate processes, within limits of time and memory. Namespaces take turns, so no namespace waits for all
+// Pipelines of another one. A Pipeline that exceeds the limits ends its process, and is not compiled again until it changes.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -68,7 +68,7 @@ export class CompilePool implements AsyncDisposable {
   #quarantine: Quarantine
   readonly #logger: Logger | undefined
   readonly #waiting = new FairQueue<Task>(waiting)
-  /** Those during whose compile an operator has ended: they are compiled when nothing else waits. */
+  /** Pipelines that were being compiled when an operator ended: they are compiled when nothing else waits. */
   readonly #suspects = new FairQueue<Task>(waiting)
   readonly #processes: readonly CompileProcess[]
   readonly #busy = new Set<CompileProcess>()

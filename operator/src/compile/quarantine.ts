@@ -1,5 +1,5 @@
-// What must not be compiled again: Pipelines that took too much time or memory, by a hash of their content, so that a change sets them
-// free. And those that may have ended the whole operator: what was being compiled when one ended.
+// Pipelines that must not be compiled again: those that took too much time or memory, by a hash of their content, so a change releases
+// them. And those that may have ended the whole operator: the ones that were being compiled at that time.
 
 import type { Reason } from '../api/conditions.ts'
 

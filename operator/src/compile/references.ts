@@ -1,4 +1,4 @@
-// What the entries of a Pipeline refer to: Sources and Sinks of its namespace, and those of the cluster that their owners open to it.
+// The references of a Pipeline's entries: Sources and Sinks of its namespace, and those of the cluster that their owners open to it.
 
 import { isTable } from '@penstock/agent/schema'
 import { selects } from '../api/selector.ts'

@@ -1,5 +1,5 @@
-// Resources as a user wrote them: YAML documents read from files, each value with its place, so that every problem can name
-// file, line and column. Knows kinds and names; what a spec means is the business of the compile step.
+// Resources as a user wrote them: YAML documents read from files, each value with its place, so every problem can name file, line and
+// column. Knows kinds and names; the compile step interprets the spec.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
@@ -189,7 +189,7 @@ function documentOf(
   if (!isOurs && !isReferred) {
     const known = [...ourKinds, ...referredKinds]
     const meant = typeof kind === 'string' ? closest(kind, known) : undefined
-    // Rendered charts hold objects of all sorts; only what may be meant as one of ours is looked at.
+    // Rendered charts contain objects of all sorts; only those that may be our kinds are read.
     const isForeign = typeof content['apiVersion'] === 'string' && !content['apiVersion'].startsWith('penstock.dev/')
     if (isForeign && typeof kind === 'string' && meant === undefined) return undefined
     return report(
@@ -247,7 +247,7 @@ function placeOf(document: Document, path: readonly PathKey[], file: string, lin
   return { file }
 }
 
-/** A place within a text value, where its line stands in the file as it is: not where a text is folded, or has escapes. */
+/** A place within a text value whose lines match those of the file; not in a folded text or one with escapes. */
 function placeWithin(
   document: Document,
   path: readonly PathKey[],

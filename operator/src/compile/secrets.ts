@@ -32,9 +32,9 @@ export interface ReservedName {
 }
 
 /**
- * The reader of every tree that a user has written: a copy without names that have a meaning between operator and agent, and the places
- * where they stood. Nothing below a `spec` is used that has not come through here.
- * @param unreadable labels of the places whose values are of another type than their field; they are left out
+ * The reader of every tree that a user has written: returns a copy without names that have a meaning between operator and agent, and
+ * their places. Everything below a `spec` is used only through this reader.
+ * @param unreadable labels of the places whose values have another type than their field; they are left out
  */
 export function readUserTree(
   tree: unknown,
@@ -63,8 +63,8 @@ export function readUserTree(
 }
 
 /**
- * Text that stands for a secret while options are checked: of the form that the option wants.
- * @param word what stands for a value of any form
+ * Text that replaces a secret while options are checked, in the form that the option requires.
+ * @param word replaces a value of any form
  */
 export function standIn(
   kind: ComponentKind,

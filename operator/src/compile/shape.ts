@@ -57,7 +57,7 @@ export interface Entry {
   readonly path: readonly PathKey[]
 }
 
-/** The entries of a Pipeline, in order, and the list in which each name stands. */
+/** The entries of a Pipeline, in order, and the list that each name belongs to. */
 export interface Entries extends Readonly<Record<List, readonly Entry[]>> {
   readonly names: ReadonlyMap<string, List>
 }

@@ -149,7 +149,7 @@ export class Substitution {
     }
     const part: SecretPart = { kind, namespace, name, key }
     const optional = reference['optional'] === true
-    // A missing value is reported; a placeholder stands in for it, so that everything else can be checked.
+    // A missing value is reported; a placeholder replaces it, so everything else can be checked.
     if (!this.#isThere(resource, below, part, optional) && optional) return undefined
     const place = this.#place([part])
     if (isLent(resource)) this.lent.add(place.$secret)

@@ -36,7 +36,7 @@ import type { PathKey } from './resources.ts'
 import { holdsPlaceholder, isPlaceholder } from './secrets.ts'
 
 export interface Violation {
-  /** Below the options of the component; `type` stands beside them. */
+  /** Below the options of the component; `type` is beside them. */
   readonly path: readonly PathKey[]
   readonly message: string
   readonly help?: string | undefined
@@ -307,8 +307,7 @@ function numberViolations(
 }
 
 /**
- * Options with the limits of the namespace in place of defaults that are higher: what nobody wrote is no violation, and no way around a
- * limit either.
+ * Options with the limits of the namespace in place of higher defaults: a default is no violation, and no way around a limit either.
  */
 export function limitedDefaults(
   kind: ComponentKind,

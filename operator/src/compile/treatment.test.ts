@@ -1,5 +1,5 @@
-// What the reference says of each option under an operator is what the compile does with it: it arrives at the agent, it is refused at
-// its place, or a warning there says that it has no effect. The walk takes every option of every component.
+// For each option under an operator, the reference matches the compiler: the option arrives at the agent, is refused at its place, or a
+// warning there reports that it has no effect. The test covers every option of every component.
 
 import { components, globalOptions } from '@penstock/agent/config'
 import { isTable, type Meaning, meaningOf, operatorTreatment, type Schema } from '@penstock/agent/schema'

@@ -1,5 +1,5 @@
-// The process in which Pipelines are compiled: it gets a job at a time, may read the program's own files and no others, and ends when
-// it takes too much. It holds nothing of the operator, neither memory nor environment nor a connection.
+// The process in which Pipelines are compiled: it gets one job at a time, may read the program's own files only, and ends when it
+// exceeds its limits. It holds nothing of the operator: no memory, environment or connection.
 
 import { type CompileJob, type CompileResult, compileJob } from './job.ts'
 import { limitOwnProcess } from './own-limits.ts'

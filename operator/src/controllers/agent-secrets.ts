@@ -54,7 +54,7 @@ export class AgentSecrets {
     this.#logger = logger
   }
 
-  /** Reads what is there and is not known yet, or is not as it was left. True if somebody else has changed something. */
+  /** Reads Secrets that are unknown or that have changed since the last write. True if another client has changed one. */
   async read(signal: AbortSignal): Promise<boolean> {
     const { namespace } = this.#agent.metadata
     let foreign = false
@@ -120,7 +120,7 @@ export class AgentSecrets {
     signal: AbortSignal,
   ): Promise<number> {
     let writes = 0
-    // New values beside the old ones first: what runs needs the old ones until the manifest has changed.
+    // New values beside the old ones first: running agents need the old ones until the manifest has changed.
     for (const [slot, contents] of values.entries()) {
       writes += await this.#put(valuesSecretName(this.#agent, slot), contents, undefined, signal)
     }

@@ -1,5 +1,5 @@
-// What an operator that has just started gives to agents. Caches are stores that the test fills; the Secrets are those that another
-// process has left.
+// The state that an operator offers to agents after its start. The test fills stores that serve as caches; the Secrets come from
+// another process.
 
 import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { silentLogger } from '@penstock/agent/telemetry'
@@ -37,7 +37,7 @@ const fragment: Fragment = {
   secretRefs: [{ key: 'k', parts: [] }],
 }
 
-/** An operator that has not compiled all Pipelines yet, beside what its predecessor has written. */
+/** An operator that has not compiled all Pipelines yet, with the Secrets of its predecessor. */
 async function started(
   configDelivery: 'Stream' | 'Mounted',
   values: Readonly<Record<string, string>>,
@@ -195,7 +195,7 @@ test('the more nodes a DaemonSet counts, the longer its agents may wait at their
   count(600, 1)
   operator.artifacts.markComplete()
   await vi.waitFor(() => expect(spread()).toBe(10_000), 30_000)
-  // The operator has made it anew, and nobody has counted yet.
+  // The operator has recreated it, and no controller has counted its pods yet.
   count(0)
   const passes = async () => {
     const text = await operator.metrics.metrics()

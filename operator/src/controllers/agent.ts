@@ -57,7 +57,7 @@ const debounceMs = 1000
 export interface AgentControllerOptions {
   /** Metrics of all controllers of the process; its own if not given. */
   readonly metrics?: ControllerMetrics
-  /** Besides the settings: what workloads are rendered with. */
+  /** Inputs for rendering workloads, besides the settings. */
   readonly workloadInput?: (agent: Agent) => Partial<WorkloadInput>
 }
 
@@ -355,8 +355,8 @@ export class AgentController implements AsyncDisposable {
   }
 
   /**
-   * Compiling all Pipelines anew takes a while, in which pods come and agents start: those that ask are given what is in force
-   * already, as those are that look at what is mounted.
+   * Compiling all Pipelines after a start takes a while, in which pods come and agents start. Agents that ask get the content that is
+   * already in force, like agents that read mounted files.
    */
   async #offerRestored(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<void> {
     if (agent.spec.configDelivery !== 'Stream' || memory.restored !== undefined) return

@@ -1,6 +1,6 @@
-// The resources that come with the installation: they stand in the ConfigMap `penstock-defaults`, because a chart cannot hold
-// objects of kinds that it brings itself. They are applied once those kinds are served, and belong to the ConfigMap, or to the
-// operator's ClusterRole, so that they go with it.
+// The resources of the installation: they are in the ConfigMap `penstock-defaults`, because a chart cannot contain objects of kinds
+// that it installs itself. They are applied once those kinds are served. The ConfigMap, or the operator's ClusterRole, owns them, so
+// they are deleted with it.
 
 import { errorText } from '@penstock/agent/errors'
 import { parseAllDocuments } from 'yaml'

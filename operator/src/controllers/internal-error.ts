@@ -10,7 +10,7 @@ export function isInternal(error: unknown): boolean {
   return !(error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError'))
 }
 
-/** @param text what the error says, where nothing of it can be a secret value */
+/** @param text the text of the error, if it contains no secret value */
 export function internalError(type: ConditionType, error: unknown, text = errorText(error)): Finding {
   const name = error instanceof Error ? error.name : 'Error'
   const said = text === '' ? name : `${name}: ${text}`

@@ -1,5 +1,6 @@
-// The quarantine of the compiler, kept over restarts in a ConfigMap of the operator's namespace. Only the leader writes it, as only the
-// leader compiles what is stored. Another version of the operator begins anew: its compiler may take what the one before could not.
+// The quarantine of the compiler, kept over restarts in a ConfigMap of the operator's namespace. Only the leader writes it, because
+// only the leader compiles stored Pipelines. Another version of the operator starts with an empty one: its compiler may succeed where
+// the earlier one failed.
 
 import { errorText } from '@penstock/agent/errors'
 import { version } from '@penstock/agent/program'

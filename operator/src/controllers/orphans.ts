@@ -1,5 +1,5 @@
-// The sweep: once an hour, what carries our labels and whose Agent is gone is deleted. Whether it is gone is asked of the API
-// server, never of a cache, and what is younger than ten minutes is left alone.
+// The sweep: once an hour it deletes objects with our labels whose Agent is gone. The API server decides whether it is gone, never a
+// cache, and objects younger than ten minutes are left alone.
 
 import { errorText } from '@penstock/agent/errors'
 import { pause } from '@penstock/agent/program'

@@ -1,4 +1,4 @@
-// What becomes of a Pipeline whose reconcile throws. Caches are stores that the test fills; the compiler is the test's.
+// The status of a Pipeline whose reconcile throws. The test fills stores that serve as caches, and brings its own compiler.
 
 import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'

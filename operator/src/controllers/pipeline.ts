@@ -1,5 +1,5 @@
-// Pipelines, and the Sources and Sinks that they share: resolves what a Pipeline refers to, compiles it, keeps the last good version
-// when the newest is not accepted, and says so in status. It reads caches, decides, and writes status alone.
+// Pipelines, and the Sources and Sinks that they share: resolves the references of a Pipeline, compiles it, keeps the last good version
+// if the newest is rejected, and reports it in status. It reads caches, decides, and writes status alone.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -204,7 +204,7 @@ export class PipelineController implements AsyncDisposable {
     for (const key of this.#everyKey()) this.#controller.add(key, 'resync')
   }
 
-  /** Those that share a quota with a Pipeline are looked at once more. */
+  /** Pipelines that share a quota with another are judged again. */
   #wakePeers({ metadata: { namespace } }: Pipeline, onDisk: boolean): void {
     if (this.#unprimed !== undefined) return
     const policy = namespace === undefined ? undefined : this.#gathered.policies.of(namespace)
@@ -214,7 +214,7 @@ export class PipelineController implements AsyncDisposable {
       this.#controller.add(`${peer.kind} ${keyOf(peer)}`, 'resync')
   }
 
-  /** What a Pipeline takes of quotas may have become another: that concerns those that share them. */
+  /** The quota usage of a Pipeline may have changed, which concerns the Pipelines that share the quotas. */
   #claimed(key: string, pipeline: Pipeline): void {
     const { wanted, running } = this.#judge.claimOf(pipeline)
     const text = JSON.stringify([wanted, running])
@@ -430,7 +430,7 @@ export class PipelineController implements AsyncDisposable {
     }
   }
 
-  /** Ends what runs if its TenantPolicy has forbidden it for long enough; else says in the verdict when that will be. */
+  /** Stops a running Pipeline if its TenantPolicy has forbidden it for long enough; otherwise the verdict says when that will be. */
   async #underRules(
     id: string,
     key: string,
@@ -482,7 +482,7 @@ export class PipelineController implements AsyncDisposable {
     this.#context.status.report(kind, pipeline, 'compile', { generation, findings, fields })
   }
 
-  /** A reconcile has thrown what nobody expected: the object says so, and the others go on without it. */
+  /** A reconcile has thrown an unexpected error: the object reports it, and the others continue. */
   #failed(key: string, error: unknown): void {
     const [kindName = '', name = ''] = key.split(' ')
     const kind = kindOf(kindName)

@@ -196,7 +196,7 @@ test('a candidate is taken back when a canary has only waited for two minutes, a
     const decision = decide({ ...seen, desired, now: base.now + maxWaitMs })
     expect(decision).toEqual({ action: 'abort', culprits: changed, why })
   }
-  // The others go on: what is left without the culprits is tried and promoted.
+  // The others continue: the rest without the culprits is tried and promoted.
   const left = { ...base, changed: new Set(['shop/b']), desired: 'left', now: base.now + maxWaitMs }
   expect(run(left, (each) => ({ ...each, revision: 'left' })).end).toEqual({ action: 'promote' })
 

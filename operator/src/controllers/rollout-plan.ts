@@ -123,13 +123,13 @@ export type Decision =
       readonly action: 'abort'
       readonly culprits: ReadonlySet<string>
       readonly why: string
-      /** Of culprits, what an agent said of each: the text is for nobody but the Pipeline's owner. */
+      /** For each culprit, the message of an agent: only the Pipeline's owner may see the text. */
       readonly reasons?: ReadonlyMap<string, string>
     }
 
 export function decide(seen: Observation): Decision {
   const { stable, candidate, desired, nodes } = seen
-  // With nothing that could be kept, or nobody to try it on, there is nothing to learn from waiting.
+  // With no content to keep, or no agent to try it on, waiting gives no information.
   if (stable === undefined) return { action: 'promote' }
   if (candidate === undefined) {
     if (desired === stable) return { action: 'none', why: 'Up to date.' }
@@ -242,7 +242,7 @@ function judge({ now, policy, changed, worse, added, nodes }: Observation, candi
   return { culprits, why: `${count}: ${what}`, isWaiting: tooMany && failing.every(onlyWaits), reasons }
 }
 
-/** What is kept of an agent's words, in an annotation beside those of other Pipelines. */
+/** The part of an agent's message that is kept in an annotation beside those of other Pipelines. */
 const maxSaid = 256
 
 /** Words of an agent as the end of a sentence. */

@@ -38,7 +38,7 @@ import { type AgentView, failureText, type Lag, lagOf, shareOf, trafficOn, undon
 import { policyOf } from './rollout-plan.ts'
 import { waitText } from './waits.ts'
 
-/** Reports come in bursts: what they say is summed up at most so often. */
+/** Reports come in bursts: they are summarised at most this often. */
 const everyMs = 1000
 /** Without any report, silence itself is news. */
 const lookMs = 10_000
@@ -160,7 +160,7 @@ export class RolloutStatus implements AsyncDisposable {
     this.#texts.keep((key) => isThere(key.split(' ')[0] as string) || reaches.has(key))
   }
 
-  /** Whether nothing that an earlier process has found out stands any more: this one has heard for as long as figures are about. */
+  /** Whether findings of an earlier process no longer count: this process has received reports for the whole span of the figures. */
   #isWhole(id: string, now: number): boolean {
     return this.#begun.has(id) || now - this.#startedAt > flowWindowMs + 2 * this.#delivery.hearingMs
   }
@@ -227,7 +227,7 @@ export class RolloutStatus implements AsyncDisposable {
     }
   }
 
-  /** What was thrown about one Pipeline is said of that one. Reports have texts of agents, which hold no secret values. */
+  /** An error about one Pipeline is reported on that one. Reports contain texts of agents, which hold no secret values. */
   #failed(object: Pipeline, error: unknown): void {
     const { namespace, generation = 0 } = object.metadata
     this.#context.logger.error(
@@ -307,7 +307,7 @@ export class RolloutStatus implements AsyncDisposable {
     })
   }
 
-  /** The figures of a Pipeline. Those that stand there go on standing as long as they are about the same. */
+  /** The figures of a Pipeline. Written figures stay while they are about the same. */
   #figures(id: string, { status }: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number) {
     const flow = this.#delivery.flow(id)
     flow?.hold(now, traffic.bufferedBytes)
@@ -475,7 +475,7 @@ export class RolloutStatus implements AsyncDisposable {
     const known = conditionOf(object.status?.conditions, 'Flowing')
     if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(id, now))
       return found
-    // What an earlier process has seen is more than what this one has not seen yet.
+    // Findings of an earlier process count more than reports that this one lacks.
     return { type: 'Flowing', status: known.status, reason: known.reason as Reason, message: known.message }
   }
 
@@ -489,8 +489,8 @@ export class RolloutStatus implements AsyncDisposable {
   }
 
   /**
-   * Whether agents have found no log for a Pipeline of pods for some minutes. While one of them is away, what was found out before stands:
-   * pods of an agent that are replaced are no news of a Pipeline.
+   * Whether agents have found no log for a Pipeline of pods for some minutes. While one of them is away, the earlier finding stays:
+   * replaced pods of an agent are no news of a Pipeline.
    */
   #isUnread({ id, hub, sources }: Artifact, views: readonly AgentView[], now: number): boolean {
     const readsPods = hub.subscriptions.length > 0 && Object.keys(sources).length === 0

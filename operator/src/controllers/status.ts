@@ -1,5 +1,5 @@
-// The one writer of status. It joins what the parts report with what stands there already, makes the summary of it, and writes when
-// that differs from what the API server has: at once when a condition changes, else once in a while at most.
+// The one writer of status. It merges the reports of the parts with the existing status, derives the summary, and writes if the result
+// differs from the API server's: at once if a condition changes, otherwise at most once in a while.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import { printable } from '@penstock/agent/program'
@@ -42,7 +42,7 @@ const shown: Readonly<
   TenantPolicy: { always: ['Accepted'], needed: ['Accepted'] },
 }
 
-/** Reasons after which nothing goes on until somebody changes something. */
+/** Reasons that end progress until a user changes something. */
 const terminal: ReadonlySet<string> = new Set<Reason>([
   'InvalidConfig',
   'CompileFailed',
@@ -114,8 +114,8 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     const before = reports[part]
     if (before !== undefined && textOf(before) === textOf(contribution)) return
     this.#reports.set(reportKey(key, object), { ...reports, [part]: contribution })
-    // An author waits for what was found in a spec. Figures, and the revision that comes to all Pipelines with each change of
-    // one, stand behind; parts often report together, and one write does for all.
+    // An author waits for findings about a spec, so they come first. Figures, and the revision that all Pipelines get with each change
+    // of one, come later; parts often report together, and one write serves all.
     if (part === 'compile') this.#controller.add(key)
     else this.#controller.queue.addAfter(key, 20, 'resync')
   }
@@ -173,7 +173,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
   }
 }
 
-/** Of thousands of reports a second nearly all say what was said before: each is written out once. */
+/** Of thousands of reports a second nearly all repeat earlier ones: each text is built once. */
 const texts = new WeakMap<StatusContribution, string>()
 
 function textOf(contribution: StatusContribution): string {

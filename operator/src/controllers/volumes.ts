@@ -1,5 +1,5 @@
-// What becomes of the volumes of an aggregator: which are left over after it was scaled down, which are empty by now, and whether a
-// change of storage would make the workload anew. Pure: what is seen is an argument.
+// The volumes of an aggregator: which remain after it was scaled down, which are empty by now, and whether a change of storage would
+// recreate the workload. Pure: observations are arguments.
 
 import type { Agent } from '../api/agent.ts'
 import type { KubeObject } from '../api/object.ts'

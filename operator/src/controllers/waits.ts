@@ -1,4 +1,4 @@
-// What a Pipeline waits for that some agents do not run yet. Pure.
+// The reason why some agents do not run a Pipeline yet. Pure.
 
 import type { Delivered } from '../fleet/delivery.ts'
 import { fragmentsIn, shortRevision } from './revisions.ts'

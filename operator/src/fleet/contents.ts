@@ -43,7 +43,7 @@ export function contentsOf(desired: Content, stable: Content, trial: Trial | und
     const tried = content.get(id)
     const runs = stable.get(id)
     const isSame = tried?.hash === wanted.hash || runs?.hash === wanted.hash
-    // Another change waits: its Pipeline goes on as it is in this trial, also if all agents got it as new a moment ago.
+    // Another change waits: its Pipeline stays unchanged in this trial, even if all agents got it as new a moment ago.
     const before = tried ?? runs
     const isNew = runs === undefined && !(isEverywhere && tried !== undefined)
     candidate.set(id, before === undefined || isNew || isSame || mayJoin ? wanted : before)
@@ -51,7 +51,7 @@ export function contentsOf(desired: Content, stable: Content, trial: Trial | und
   return { stable: base.content, candidate, added: base.added }
 }
 
-/** What runs, with the Pipelines that are new and without those that are gone. */
+/** The running content, with new Pipelines and without deleted ones. */
 function withArrivals(desired: Content, stable: Content): { readonly content: Content; readonly added: string[] } {
   const content = new Map<string, Fragment>()
   const added: string[] = []

@@ -60,7 +60,7 @@ export interface Delivered {
   why: string
 }
 
-/** What agents that ask for their bundle are given: a state that is in the Secrets already, and stays as it is. */
+/** The content for agents that ask for their bundle: a state that is already in the Secrets, and never changes. */
 export interface Offered {
   readonly mode: Agent['spec']['mode']
   /** The ServiceAccount of its pods; undefined where they are the users' own. */
@@ -152,7 +152,7 @@ export class Delivery {
     this.#delivered.set(agent, delivered)
   }
 
-  /** What is offered for an Agent; undefined: nothing, or nothing yet. */
+  /** The offered content of an Agent; undefined: nothing, or nothing yet. */
   offered(agent: string): Offered | undefined {
     return this.#offers.get(agent)
   }

@@ -1,5 +1,5 @@
-// Traffic of one Pipeline over the last minutes. Agents report at times of their own, so what one of them counted is spread over the
-// time in which it counted: traffic that does not change gives figures that do not.
+// Traffic of one Pipeline over the last minutes. Agents report at different times, so the counts of each are spread over the time in
+// which it counted: constant traffic gives constant figures.
 
 import type { LastError } from '@penstock/agent/bundle'
 
@@ -196,7 +196,7 @@ export function rounded(value: number): number {
   return value === 0 ? 0 : Number(value.toPrecision(2))
 }
 
-/** Two significant digits; those that stand there already while they are as good as the next ones: equal traffic writes nothing. */
+/** Two significant digits; written figures stay while they are as good as the next ones, so equal traffic writes nothing. */
 export function steady(value: number, before: unknown): number {
   const known = Number(before)
   if (before !== undefined && Number.isFinite(known) && known > 0 && value > 0) {

@@ -1,5 +1,5 @@
-// Which pods are on which node, for what the node's agent is given. Of a pod its place and labels are kept and nothing else. One that
-// is gone counts for a while longer: its agent may still have lines of it to read, and says so in its next request.
+// The pods on each node, which decide the content of the node's agent. Only the place and labels of a pod are kept. A deleted pod
+// counts for a while longer: its agent may still have lines of it to read, and reports that in its next request.
 
 import type { KubeObject } from '../api/object.ts'
 import type { Cache, Shape } from '../kube/cache.ts'

@@ -90,7 +90,7 @@ export class Reach {
   }
 }
 
-/** What pods found out about destinations, by what has each: a Sink, or a Pipeline with a sink of its own. */
+/** Findings of pods about destinations, by the object that defines each: a Sink, or a Pipeline with its own sink. */
 export function reachesOf(
   reports: Iterable<Pick<Report, 'node' | 'refusals' | 'pipelines'>>,
   targetOf: (pipeline: string, component: string) => string,

@@ -1,5 +1,5 @@
-// Versions of operator, agents and commands that work with each other: those of one minor version, and of the ones beside it. Others are
-// reported and still served, because refusing them would stop what may work.
+// Compatible versions of operator, agents and commands: those of one minor version, and of its neighbours. Others are reported and
+// still served, because refusing them would stop installations that may work.
 
 /** `0.3.1-rc.2` → [0, 3]; undefined for what is no version. */
 function minorOf(version: string): readonly [major: number, minor: number] | undefined {

@@ -23,7 +23,7 @@ export const pipelineFigures = [
   'lagSeconds',
 ] as const satisfies readonly (keyof PipelineReport)[]
 
-/** Sums of one pipeline; `PipelineReport` says what each figure means. */
+/** Sums of one pipeline; `PipelineReport` defines each figure. */
 export interface Traffic extends Record<(typeof addedFigures)[number], number> {
   bufferUse: number
   /** How far reading is behind at most, and where that is. */

@@ -1,12 +1,12 @@
-// Which pods of an Agent count for what is reported of its Pipelines. Agents start, join and get lost all the time, and none of that
-// is news of a Pipeline: such pods are counted beside those that serve. Pure, but for the memory of `Standstill`.
+// The pods of an Agent that count for the status of its Pipelines. Agents start, join and get lost all the time, which is no news of a
+// Pipeline: such pods are counted separately from those that serve. Pure, except for the memory of `Standstill`.
 
 import { type Condition, conditionOf } from '../api/conditions.ts'
 import type { Report } from './delivery.ts'
 
 /**
- * `serving`: what it runs is what the Agent runs. `starting`: it has not loaded yet what is in force, and is young enough to do so in a
- * moment. `lost`: it has been silent for too long.
+ * `serving`: it runs the content of the Agent. `starting`: it has not loaded the content in force yet, and is young enough to do so in
+ * a moment. `lost`: it has been silent for too long.
  */
 export type Standing = 'serving' | 'starting' | 'lost'
 
@@ -68,8 +68,8 @@ interface Counted {
 }
 
 /**
- * Whether the numbers in the status of a Pipeline may stay as they are while pods come and go: it was in force for these Agents with this
- * content, and no pod that serves says otherwise.
+ * Whether the numbers in the status of a Pipeline may stay unchanged while pods come and go: it was in force for these Agents with this
+ * content, and no serving pod contradicts that.
  */
 export function mayHold(
   before:

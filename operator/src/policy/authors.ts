@@ -1,7 +1,7 @@
-// Who has applied a ClusterPipeline, and whether they may collect the logs of all namespaces, where `--authorize-cluster-pipelines` asks
-// for it. Admission writes down whom it has seen and let pass; a reconcile believes nothing else. A record is of one object and
-// one content of its spec, so it says nothing about what is applied while nobody answers. It stands in the operator's namespace,
-// where authors cannot write, and not in the object, which stays as its author has made it.
+// The authors of ClusterPipelines, and whether they may collect the logs of all namespaces, for `--authorize-cluster-pipelines`.
+// Admission records the authors that it has admitted; a reconcile trusts only these records. A record is for one object and one content
+// of its spec, so it does not cover changes that are applied while admission is down. It is in the operator's namespace, where authors
+// cannot write, and not in the object, which stays as its author wrote it.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -94,7 +94,7 @@ export class Authors {
     })
   }
 
-  /** Writes down that the operator itself has applied an object, if it is what it has applied and nobody has added to it. */
+  /** Records that the operator itself has applied an object, if its content is the operator's and no other client has added to it. */
   async recordOwn(applied: KubeObject, wanted: KubeObject): Promise<void> {
     if (contentOf(applied) === contentOf(wanted) && !(await this.knows(applied)))
       await this.record(applied, await selfOf(this.#kube))
@@ -148,7 +148,7 @@ export class Authors {
   }
 }
 
-/** What an author stands for, in a form to compare. */
+/** The identity of an author, in a form to compare. */
 export const contentOf = (object: KubeObject) => canonicalJson((object as { readonly spec?: unknown }).spec ?? null)
 
 function recordName(pipeline: KubeObject): string {

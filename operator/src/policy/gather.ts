@@ -1,5 +1,5 @@
-// Everything that a compile of one Pipeline depends on, gathered from caches: what it refers to, the policy of its namespace, and the
-// names of the keys in its Secrets. Values of Secrets are looked at for their keys and forgotten at once.
+// All inputs for compiling one Pipeline, gathered from caches: its references, the policy of its namespace, and the names of the keys
+// in its Secrets. Values of Secrets are read only to list their keys.
 
 import {
   clusterPipelineKind,

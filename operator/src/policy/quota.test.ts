@@ -15,7 +15,7 @@ const claim = (day: number, wanted: Need | undefined, running?: Need): Claim => 
   }
 }
 
-/** Days of those that are refused, whatever order they are looked at in. */
+/** Days of refused Pipelines, in any order of judging. */
 function refused(quota: Parameters<typeof namespaceQuotaProblem>[2], claims: readonly Claim[]): string[] {
   const found = (order: readonly Claim[]) =>
     claims

@@ -57,8 +57,8 @@ export function namespaceQuotaProblem(
 }
 
 /**
- * Why the disk buffers of a Pipeline do not fit on the nodes of an Agent (T10). A budget that the Agent sets is for all of its Pipelines. The
- * default, or the size of an aggregator's volumes, is for those of namespaces alone.
+ * The reason why the disk buffers of a Pipeline do not fit on the nodes of an Agent (T10). A budget that the Agent sets is for all of
+ * its Pipelines. The default, or the size of an aggregator's volumes, is only for Pipelines of namespaces.
  */
 export function diskBudgetProblem(claim: Claim, peers: readonly Claim[], agent: Agent): string | undefined {
   const own = agent.spec.node?.dataDir?.diskBudget
@@ -81,8 +81,8 @@ function raisedBy({ spec: { mode } }: Agent): string {
 }
 
 /**
- * What is found for a Pipeline after all that are older have got what they may have. It depends on these alone, so nothing that is younger,
- * and nothing that is refused and does not run, ever changes it.
+ * The finding for a Pipeline after all older ones have taken their share. It depends only on those, so no younger Pipeline, and no
+ * refused one that does not run, ever changes it.
  */
 function problemOf(
   { pipeline, wanted }: Claim,

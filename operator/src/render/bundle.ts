@@ -8,7 +8,7 @@ import type { Fragment } from './fragment.ts'
 
 const gzip = promisify(gzipWithCallback)
 
-/** Limit of a compressed shard: a Secret takes 1 MiB, and the manifest stands beside the first. */
+/** Limit of a compressed shard: a Secret takes 1 MiB, and the first also contains the manifest. */
 const shardBytes = 900 * 1024
 /** Limit of one revision: two revisions and those that agents still run must fit into the slots together. */
 const maxShards = 3

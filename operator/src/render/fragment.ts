@@ -1,5 +1,5 @@
-// One pipeline's share of a bundle as text: made once from an artifact, or taken out of a bundle that is in force. Bundles are put
-// together from these, so that thousands of pipelines cost no more than the ones that changed.
+// One pipeline's share of a bundle as text: rendered once from an artifact, or taken from a bundle in force. Bundles are assembled from
+// these, so thousands of pipelines cost no more than the changed ones.
 
 import { type Bundle, type BundlePipeline, canonicalJson, pipelineOf } from '@penstock/agent/bundle'
 import type { EgressOptions } from '@penstock/agent/config'

@@ -86,7 +86,7 @@ function numberFor({ minimum, exclusiveMinimum, maximum, exclusiveMaximum, defau
 
 const avroSchema = '{"type":"record","name":"e","fields":[{"name":"message","type":"string"}]}'
 
-/** What options need beside them, where the checks of a component demand it. */
+/** Companion options that the checks of a component require. */
 const companions: readonly (readonly [place: RegExp, options: Table])[] = [
   [/^source demo_logs/, { format: 'json' }],
   [/^source amqp\.tls\.enabled$/, { connection_string: 'amqps://a.example' }],
@@ -214,7 +214,7 @@ async function outcomeOf(option: Option, value: unknown, namespace: string | und
 
 const metricSource = { type: 'webserver_metrics', config: { endpoints: ['http://a.example/server-status'] } }
 
-/** Components that reach beyond a namespace, so that a tenant has none of their options. */
+/** Components that reach beyond a namespace, so a tenant has none of their options. */
 const clusterOnly = ['sink console', 'sink file', 'source internal_logs', 'source internal_metrics', 'source stdin']
 
 /** The options for which the outcome is another than the one expected, each with what happened. */

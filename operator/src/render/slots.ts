@@ -17,9 +17,9 @@ export interface Placement {
 }
 
 /**
- * @param current where keys are now
+ * @param current the present places of keys
  * @param items in the order of their importance
- * @param reserved bytes of the first slot for what is put there besides
+ * @param reserved bytes of the first slot for other content
  */
 export function place(
   count: number,

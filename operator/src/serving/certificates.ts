@@ -1,6 +1,6 @@
-// The operator's own certificates: an authority of one year in a Secret, and a server certificate made by it. Both are replaced
-// when two thirds of their time are over. A new authority is published beside the old one for a while before anything is
-// signed by it, so that nobody meets a certificate that he cannot check yet.
+// The operator's own certificates: an authority of one year in a Secret, and a server certificate signed by it. Both are replaced after
+// two thirds of their time. A new authority is published beside the old one for a while before it signs anything, so clients always
+// trust a certificate before it is served.
 
 import { webcrypto, X509Certificate } from 'node:crypto'
 import type { RequestListener } from 'node:http'
@@ -323,7 +323,7 @@ function applySecret(context: OperatorContext, name: string, type: string, value
   })
 }
 
-/** `caBundle` of our webhooks: a field of its own manager, so that the tool that installed them sees no difference. */
+/** `caBundle` of our webhooks, with a separate field manager, so the tool that installed them sees no difference. */
 async function trustAuthority(context: OperatorContext, ca: string): Promise<void> {
   const caBundle = Buffer.from(ca).toString('base64')
   const types: ResourceType[] = [validatingWebhookConfigurationType, mutatingWebhookConfigurationType]

@@ -1,6 +1,6 @@
-// Where agents report, and ask for their bundles. It runs on every replica: who asks is made sure of by a review of the token, and what
-// was said is passed on to the leader, who alone keeps it. Pod and node are those of the token, never those that the body names.
-// Any client that can connect may send tokens: malformed ones cost no review, and others have limits (kube/token-gate.ts).
+// The server where agents report and ask for their bundles. It runs on every replica: a token review identifies the caller, and reports
+// are passed on to the leader, which alone keeps them. Pod and node are those of the token, never those that the body names. Any client
+// that can connect may send tokens: malformed ones cost no review, and others have limits (kube/token-gate.ts).
 
 import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -289,7 +289,7 @@ class HeartbeatServer implements AsyncDisposable {
     const name = extra('pod-name')
     const uid = extra('pod-uid')
     if (namespace === undefined || account === undefined || name === undefined || uid === undefined) return undefined
-    // Pods of workloads are known already; those with a sidecar are looked up.
+    // Pods of workloads are already known; those with a sidecar are looked up.
     const cached = this.#pods.get(namespace, name)
     const pod = cached?.metadata.uid === uid ? cached : await kube.as('heartbeat').get<Pod>(podType, namespace, name)
     if (pod === undefined || pod.metadata.uid !== uid) return undefined

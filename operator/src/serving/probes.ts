@@ -1,4 +1,4 @@
-// What is asked of the operator over HTTP: /healthz and /readyz are open to probes; /metrics is for those whom the API server lets
+// Requests to the operator over HTTP: /healthz and /readyz are open to probes; /metrics is for callers that the API server permits to
 // read it, but on a loopback address for everybody there.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'

@@ -1,6 +1,6 @@
-// Bundles for agents that ask for them. A request is held until something is newer than what the agent has: another revision, another
-// value of a secret, or a pod on its node that a pipeline reads. An agent of a node is given what concerns its node and nothing else.
-// Only the leader answers. It makes a part when it sends it, a few at a time; a waiting agent costs a connection and some names.
+// Bundles for agents that ask for them. A request is held until something is newer than the agent's content: another revision, another
+// value of a secret, or a pod on its node that a pipeline reads. An agent of a node gets only the content for its node. Only the leader
+// answers. It renders a part when it sends it, a few at a time; a waiting agent costs a connection and some names.
 
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
@@ -39,7 +39,7 @@ const maxHeld = 5000
 const maxSending = 8
 /** Who does not take an answer in this time makes room for others. */
 const sendMs = 15_000
-/** Work on those that wait goes on in turns of this length. */
+/** Work on waiting requests continues in turns of this length. */
 const turnMs = 10
 /** Answers that many agents get are made once. */
 const maxKeptBytes = 16 * 1024 * 1024
@@ -181,7 +181,7 @@ export class Streams implements Disposable {
     })
   }
 
-  /** Content newer than the agent's; undefined if there is none, or it is not known yet. */
+  /** Content newer than the agent's; undefined if there is none, or it is unknown yet. */
   #partFor({ asked, account, have, busy }: Request): Part | undefined {
     const offered = this.#delivery.offered(asked.agent)
     if (offered === undefined || asked.node === '' || !isOwn(offered, account)) return undefined
@@ -221,8 +221,9 @@ export class Streams implements Disposable {
   }
 
   /**
-   * Which pipelines a pod was given: what an agent reports to be busy with is a claim. An operator that has started since knows it
-   * by the mark, which covers the contents and the values of secrets, so that none can make one for a pipeline that it was not given.
+   * The pipelines that a pod was given: an agent's report of what it runs is only a claim. An operator that has started since
+   * recognises the content by the mark, which covers contents and secret values, so no agent can forge one for a pipeline that it was
+   * not given.
    */
   #givenTo(
     pod: string,

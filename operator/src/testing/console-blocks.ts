@@ -19,7 +19,7 @@ export function consoleBlocks(page: string): readonly (readonly Shown[])[] {
   )
 }
 
-/** A line as it is shown: `…` stands for text that is new each time. */
+/** A line in its shown form: `…` replaces text that changes each time. */
 export function shownLine(line: string): RegExp {
   return new RegExp(`^${line.split('…').map(RegExp.escape).join('.*')}$`)
 }

@@ -24,7 +24,7 @@ export function converted(convert: Convert, files: readonly NamedText[], namespa
 }
 
 let written = 0
-/** Problems of a resource, whose variables stand in a Secret, and its tests that fail. */
+/** Problems of a resource, whose variables are in a Secret, and its failing tests. */
 export async function lint(text: string): Promise<string[]> {
   folder ??= mkdtempSync(join(tmpdir(), 'penstock-loki-'))
   const file = join(folder, `${++written}.yaml`)
@@ -57,8 +57,8 @@ function literal(value: unknown): string {
 }
 
 /**
- * Adds a test: the event goes into the first transform behind a source, and the one before the sink gives what is expected.
- * @param expected undefined if nothing may come out
+ * Adds a test: the event enters the first transform after a source, and the transform before the sink must return the expected event.
+ * @param expected undefined if no event may come out
  */
 export function withTest(
   document: Document,

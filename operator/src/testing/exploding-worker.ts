@@ -1,4 +1,4 @@
-// Stands for a compiler that something has got the better of: what it does with a job is the name of the Pipeline.
+// Replaces a compiler that misbehaves: the name of the Pipeline decides how.
 
 import type { CompileJob } from '../compile/job.ts'
 import { limitOwnProcess } from '../compile/own-limits.ts'
@@ -7,7 +7,7 @@ import type { WorkerMessage } from '../compile/worker.ts'
 const say = (message: WorkerMessage) => process.send?.(message)
 
 const attacks: Readonly<Record<string, () => void>> = {
-  /** Memory beside the heap, of which the flags of Node know nothing; what is refused is tried again. */
+  /** Memory outside the heap, which Node's flags do not limit; a refused allocation is tried again. */
   buffers() {
     const kept: Uint8Array[] = []
     for (;;) {

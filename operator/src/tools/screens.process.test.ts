@@ -1,4 +1,4 @@
-// The pictures of the guide show what the commands print now: each is taken again at 80 columns.
+// The pictures of the guide match the current output of commands: each is taken again at 80 columns.
 
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Makes the pictures of the guide: what commands show in a terminal, 80 and 120 columns wide, with colours and without. The commands are
-// the real ones, in a pseudo terminal; those that need a cluster see a recorded one.
+// Makes the pictures of the guide: commands in a terminal, 80 and 120 columns wide, with colours and without. The commands are the real
+// ones, in a pseudo terminal; those that need a cluster read a recorded one.
 
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

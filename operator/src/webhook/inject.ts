@@ -1,5 +1,5 @@
-// The sidecar of a pod that asks for one. Pure, and the same when it is asked again: what an earlier call has added is taken out
-// first, so a second call gives the same pod.
+// The sidecar of a pod that asks for one. Pure and idempotent: it first removes the additions of an earlier call, so a second call
+// returns the same pod.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -178,7 +178,7 @@ export function misplacedWarnings(workload: {
   ]
 }
 
-/** The pod without what a call before has added. A volume of the user's own stays, also one that was made for him. */
+/** The pod without the additions of an earlier call. A user's volume stays, also one that was created for it. */
 function withoutSidecar(pod: Pod): Pod {
   if (pod.metadata.annotations?.[annotations.injected] === undefined) return pod
   const kept = <T extends { readonly name: string }>(

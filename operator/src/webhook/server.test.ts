@@ -49,7 +49,7 @@ async function started({ judging = judge, clients }: { judging?: Judge; clients?
   const make = async () => certificate.set((await renewCertificates({}, serverNames('ns'), new Date())).server)
   await make()
   let port = 0
-  // What the server takes of its context, and nothing else.
+  // The parts of its context that the server uses, and no others.
   const context = {
     settings: { webhookAddress: '127.0.0.1:0', authorizeClusterPipelines: true, namespace: 'ns' },
     caches: { cache: () => ({ get: (_: string, name: string) => (name === 'side' ? agent : undefined) }) },

@@ -1,7 +1,7 @@
-// The server of the webhooks. It answers on every replica and holds no state: what it needs is in the caches. The one thing that it
-// writes is who has applied a ClusterPipeline, where that is asked for. A certificate that is renewed is used for the next connection.
-// It answers the API server alone, which knows the secret in the path of each webhook, and where that is configured shows a
-// certificate: of every other request nothing but the path is read.
+// The server of the webhooks. It answers on every replica and holds no state: its data are in the caches. It writes only the authors of
+// ClusterPipelines, where that is configured. A renewed certificate is used for the next connection. It answers the API server alone,
+// which knows the secret in the path of each webhook, and where that is configured shows a certificate: of every other request it reads
+// only the path.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'

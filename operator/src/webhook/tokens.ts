@@ -160,7 +160,7 @@ function isToken(value: unknown): value is WebhookToken {
   return typeof text === 'string' && text.length >= 32 && typeof createdAt === 'number'
 }
 
-/** `path` of our webhooks: a field of its own manager, so that the tool that installed them sees no difference. */
+/** `path` of our webhooks, with a separate field manager, so the tool that installed them sees no difference. */
 async function registerPaths(context: OperatorContext, token: string): Promise<void> {
   const types: ResourceType[] = [validatingWebhookConfigurationType, mutatingWebhookConfigurationType]
   for (const type of types) {

@@ -1,5 +1,5 @@
-// The derived files of the charts and of the install manifest. Templates are written by hand; what they would repeat (CRDs, rules of
-// roles, values, dashboards) is generated beside them.
+// The derived files of the charts and of the install manifest. People write the templates; repeated content (CRDs, rules of roles,
+// values, dashboards) is generated beside them.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ interface DerivedFolder {
 }
 
 const installNamespace = 'penstock-system'
-/** Before everything else, for those who apply in waves. */
+/** Before everything else, for users who apply in waves. */
 const crdAnnotations = { 'argocd.argoproj.io/sync-wave': '-1' }
 
 const yaml = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })

@@ -18,7 +18,7 @@ export interface Variable {
   /** A metric whose label gives the choices. */
   readonly query: string
   readonly regex?: string
-  /** The expression that stands for all. */
+  /** The expression that matches all. */
   readonly all: string
 }
 

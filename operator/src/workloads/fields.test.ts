@@ -1,5 +1,5 @@
-// No field of the kind is taken and forgotten: each changes what is rendered, or is refused with its path, or is heeded elsewhere,
-// which is said here.
+// Every field of the kind has an effect: it changes the rendered objects, is refused with its path, or is used elsewhere, as listed
+// here.
 
 import { expect, test } from 'vitest'
 import { type Agent, type AgentSpec, agentSpec } from '../api/agent.ts'
@@ -58,7 +58,7 @@ const sampleOf = (schema: Schema | undefined): unknown =>
     ? '/other'
     : Object.fromEntries(Object.keys(schema.properties).map((key) => [key, 'other']))
 
-/** What a field needs beside it to count. */
+/** Companion fields that a field needs to have an effect. */
 const companions: Readonly<Record<string, AgentSpec['aggregator']>> = {
   'aggregator.autoscaling': { autoscaling: { minReplicas: 3, maxReplicas: 9 } },
   'aggregator.storage': { storage: { size: '1Gi' } },

@@ -106,7 +106,7 @@ export function longestName({ spec }: Pick<Agent, 'spec'>): { readonly length: n
   return { length: 63 - `penstock-${revision}`.length, why: 'a label of the StatefulSet is made of it' }
 }
 
-/** What chooses the pods of an Agent; a selector cannot be changed, so nothing else may go in here. */
+/** The selector of an Agent's pods; a selector cannot change, so it contains nothing else. */
 export const podLabels = (agent: Named): Record<string, string> => ({
   [labels.name]: 'penstock-agent',
   [labels.instance]: agent.metadata.name,
@@ -129,8 +129,8 @@ export const awayLabels = (agent: Named): Record<string, string> => ({
 export const sharedLabels: Readonly<Record<string, string>> = { [labels.managedBy]: 'penstock', [labels.agent]: '' }
 
 /**
- * Whether an object is one that the operator has made for an Agent: it says so, and nobody else controls it. The operator neither
- * changes nor deletes other objects, even with such names.
+ * Whether the operator has created an object for an Agent: it is labelled so, and nobody else controls it. The operator neither changes
+ * nor deletes other objects, even with such names.
  */
 export function isOwn(agent: Named, { metadata }: KubeObject): boolean {
   const { namespace, name } = agent.metadata

@@ -104,8 +104,9 @@ function podTemplate(agent: Agent, input: WorkloadInput) {
 // The kubelet listens on the node's own address.
 const nodeAddress = { name: 'NODE_IP', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } }
 
-// Hands the folder over, with what a former user of another number has left in it. The image has no shell. Root without further rights
-// opens only folders of its own, so each is its own while it is gone through; all are, since one that was ended may be half done.
+// Changes the owner of the folder and of the files that a former user of another number has left in it. The image has no shell. Root
+// without further rights opens only folders that it owns, so it owns each while it goes through it. It goes through all folders,
+// because an earlier run may have been interrupted.
 const handOver = `
 const { chmodSync, lchownSync, lstatSync, readdirSync } = require('node:fs')
 const [folder, user] = [process.argv[1], Number(process.argv[2])]

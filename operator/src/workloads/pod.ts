@@ -15,7 +15,7 @@ import {
   valuesSecretName,
 } from './names.ts'
 
-/** What a workload depends on besides its Agent. */
+/** The inputs of a workload besides its Agent. */
 export interface WorkloadInput {
   /** The image that belongs to this operator. */
   readonly image: string
@@ -39,7 +39,7 @@ export interface WorkloadInput {
   readonly podMonitors?: boolean
   /** The Secret of the Agent's namespace whose `token` may read `/metrics`. */
   readonly metricsTokenSecret?: string
-  /** Aggregators: the Lease by which the replicas choose the one that runs singleton sources. */
+  /** Aggregators: the Lease that decides which replica runs singleton sources. */
   readonly lease?: string | undefined
 }
 

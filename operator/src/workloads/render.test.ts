@@ -278,7 +278,7 @@ test.skipIf(process.getuid?.() !== 0)(
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hand-over-'))
     try {
-      // As an agent leaves it: folders that nobody else may look into.
+      // As an agent leaves them: folders that no other user may open.
       for (const name of ['pods', 'pods/deep']) await mkdir(join(folder, name), { mode: 0o700 })
       await writeFile(join(folder, 'pods/deep/position'), '', { mode: 0o600 })
       await symlink('/etc/passwd', join(folder, 'link'))
@@ -392,7 +392,7 @@ test('each Aggregator of a namespace has a Lease of its own that the role of age
     agentRoleRules['penstock-agent-election']?.find(({ resources }) => resources?.includes('leases')) ?? {}
   expect(verbs).toEqual(['get', 'create', 'update'])
   for (const lease of chosen.values()) expect(resourceNames).toContain(lease)
-  // What comes later, or is elsewhere, takes none of them.
+  // Later or other objects take none of them.
   const elsewhere = { ...hub({}), metadata: { ...hub({}).metadata, namespace: 'other' } }
   const more = [...made.toReversed(), elsewhere, node()]
   for (const one of of64) expect(leaseName(one, more)).toBe(chosen.get(one.metadata.name))

@@ -41,8 +41,8 @@ export const electionRole = 'penstock-agent-election'
 export const eventsRole = 'penstock-agent-events'
 
 /**
- * The objects of an Agent, in the order in which they are applied. An Agent with problems (`workloadProblems`) is not rendered:
- * what it had stays.
+ * The objects of an Agent, in the order in which they are applied. An Agent with problems (`workloadProblems`) is not rendered: its
+ * existing objects stay.
  */
 export function renderWorkloads(agent: Agent, input: WorkloadInput): Manifest[] {
   return synthesise((chart) => new AgentInstallation(chart, agent, input))
@@ -94,7 +94,7 @@ function metadataOf(agent: Agent, name: string) {
   }
 }
 
-/** Problems for which an Agent is not rendered, beyond those that the schema of the kind finds. */
+/** Problems that prevent rendering an Agent, beyond those that the schema of the kind finds. */
 export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Problem[] {
   const problems = podTemplateProblems(agent)
   const { name } = agent.metadata

@@ -1,4 +1,4 @@
-// The guide's page on rights: each rule of each role with its reason, made of the rules themselves, so that it says what is granted.
+// The guide's page on rights: each rule of each role with its reason, generated from the rules, so it lists exactly the granted rights.
 
 import { cliRole } from './installation-names.ts'
 import {

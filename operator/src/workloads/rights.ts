@@ -167,7 +167,7 @@ const withinNamespace = (rules: readonly Rule[]): readonly Rule[] =>
 export const watchedNamespaceRules: readonly Rule[] = [
   ...withinNamespace(operatorRules),
   { apiGroups: ['authorization.k8s.io'], resources: ['localsubjectaccessreviews'], verbs: ['create'] },
-  // Agents of nodes read pods here, and those that are here themselves do what they do in their own namespace.
+  // Agents of nodes read pods here; agents of this namespace do all their work here.
   { apiGroups: [rbac], resources: ['rolebindings'], verbs: ['get', ...write] },
   { apiGroups: [rbac], resources: ['roles'], resourceNames: Object.values(agentRoles), verbs: ['bind'] },
 ]
@@ -351,8 +351,8 @@ export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
 }
 
 /**
- * The same with only Roles: agents of nodes have theirs in each watched namespace, beside `namespaceItself`, and the others in
- * their own namespace, whose Leases they may write and whose events they may read.
+ * The same with Roles only: agents of nodes have theirs in each watched namespace, beside `namespaceItself`. The others have theirs in
+ * their own namespace, where they may write Leases and read events.
  */
 export const agentNamespacedRules: Readonly<Record<string, readonly Rule[]>> = {
   [agentRoles.Node]: withinNamespace(agentRoleRules[agentRoles.Node] ?? []),

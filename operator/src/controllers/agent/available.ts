@@ -17,7 +17,7 @@ interface WorkloadStatus {
   readonly readyReplicas?: number
 }
 
-/** The kind of the workload that runs an Agent's pods; a sidecar has none of its own. */
+/** The kind of the workload that runs an Agent's pods; a sidecar has none. */
 export function workloadKindOf({ spec }: Agent): 'DaemonSet' | 'Deployment' | 'StatefulSet' | undefined {
   if (spec.mode === 'Sidecar') return undefined
   if (spec.mode === 'Node') return 'DaemonSet'
@@ -90,7 +90,7 @@ const createReasons: ReadonlySet<string> = new Set([
   'CreatePodSandboxError',
 ])
 
-/** What keeps a pod from running, in words that stay the same while it is tried again and again. */
+/** The reason why a pod does not run, in words that stay the same during retries. */
 export function troubleOf(pods: Iterable<PodObject>): string | undefined {
   for (const { metadata, status } of pods) {
     for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {

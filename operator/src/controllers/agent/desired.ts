@@ -32,7 +32,7 @@ export function selectFragments(
     if (back !== undefined && back.hash === artifact.hash && back.retry === artifact.retry) {
       still[artifact.id] = back
       fragment = stable.get(artifact.id)
-      // All agents have got it at once, as it was new: there is nothing to go back to.
+      // All agents got it at once, because it was new: there is no earlier version to return to.
       if (fragment?.hash === back.hash) fragment = undefined
     }
     if (fragment !== undefined) entries.push({ fragment, createdAt: artifact.createdAt })

@@ -1,4 +1,4 @@
-// Takes what has come and gone into the revisions of a rollout that is under way, without beginning it anew.
+// Adds new Pipelines to the revisions of a running rollout and removes deleted ones, without starting the rollout again.
 
 import type { Candidate } from '@penstock/agent/bundle'
 import { type Content, changesOf, contentsOf, hasTried, isSameContent } from '../../fleet/contents.ts'
@@ -61,7 +61,9 @@ export function keepRevision({ revisions }: Pick<Delivered, 'revisions'>, revisi
   shareFragments(revisions)
 }
 
-/** Shows the revisions that have all that the candidate tries as the candidate: what else is in them is no part of the trial. */
+/**
+ * Shows the revisions that contain everything that the candidate tries as the candidate: their other content is no part of the trial.
+ */
 export function triedRevisions(
   delivered: Pick<Delivered, 'revisions'>,
   candidate: Candidate | undefined,

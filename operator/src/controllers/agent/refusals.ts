@@ -63,8 +63,9 @@ export function refusalOfAgent(
 
 /**
  * Turns a rejected write into conditions. A missing right shows only when a write is denied; undefined: the error is no rejection.
- * @param lacksRights whether the operator lacks a right in the namespace of the Agent. The answer to the write does not say so: those of
- *   quotas and of admission have the same status and reason.
+ * @param lacksRights whether the operator lacks a right in the namespace of the Agent. The answer to the write does not show it:
+ * refusals by
+ *   quotas and by admission have the same status and reason.
  */
 export function refusedWrite(
   agent: Agent,

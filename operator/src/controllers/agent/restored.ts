@@ -31,7 +31,7 @@ export function restored(
     delivered.startSpreadMs = manifest.startSpreadMs ?? 0
     if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
     const named = [manifest.stable, manifest.candidate].filter((revision) => revision !== undefined)
-    // Those that a rollout may go back to are not named in the manifest; agents need not know of them.
+    // The manifest does not name the revisions that a rollout may return to; agents need not know them.
     const kept = delivered.record.history
       .filter(({ revision: rev }) => !named.some((revision) => revision.rev === rev))
       .map(({ revision: rev }) => ({ rev, shards: shardsOf(rev, config) }))
@@ -54,7 +54,7 @@ export function restored(
   return delivered
 }
 
-/** The shards of a revision as they stand in the Secrets. */
+/** The shards of a revision in the Secrets. */
 function shardsOf(rev: string, { slots, data }: AgentSecrets['config']): Shard[] {
   const shards: Shard[] = []
   for (;;) {

@@ -18,7 +18,7 @@ export interface SeenSecrets {
   readonly agent: string
   /** Revisions that pods have reported. */
   readonly running: ReadonlySet<string>
-  /** Whether every pod has reported: if not, nothing that a pod may run is taken away. */
+  /** Whether every pod has reported: otherwise nothing that a pod may run is removed. */
   readonly allKnown: boolean
   /** The secret value of a key as it is now; undefined if it was not read in this pass. */
   value(key: string): Buffer | undefined

@@ -39,7 +39,7 @@ export interface Transition {
   readonly events: readonly RolloutEvent[]
   /** After how long time alone may change the decision. */
   readonly recheckMs: number | undefined
-  /** Whether a new candidate has started, so that restarts and waits count anew. */
+  /** Whether a new candidate has started, so restarts and waits count from zero. */
   readonly isStarted: boolean
 }
 
@@ -87,7 +87,7 @@ function withAdded(record: RolloutRecord, ids: readonly string[], now: number): 
   return all.length === 0 ? rest : { ...rest, added: Object.fromEntries(all) }
 }
 
-/** Contents that have taken in what has come and gone, rendered; those that are the same are not given. */
+/** Contents after Pipelines have come and gone, rendered; unchanged ones are absent. */
 export interface Rebased {
   readonly stable?: KnownRevision
   /** Null: nothing is left to try. */
@@ -212,7 +212,7 @@ function takenBack(
       record: { ...without(withoutStep(record), culprits), rolledBack, history },
     },
     events: [{ type: 'Warning', reason: 'RolledBack', message }],
-    // What is left of it is rendered next.
+    // The rest of it is rendered next.
     recheckMs: 0,
     isStarted: false,
   }
@@ -226,9 +226,9 @@ export interface Return {
 }
 
 /**
- * The state after somebody asked for an earlier revision: it is put in force everywhere, as it has run everywhere before.
- * @param request the annotation that asks for it
- * @param wanted revision that runs without it
+ * The state after a user asked for an earlier revision: it is put in force everywhere, because it has run everywhere before.
+ * @param request the annotation with the request
+ * @param wanted revision that runs without the request
  */
 export function goBack(
   before: RolloutState,

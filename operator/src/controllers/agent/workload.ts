@@ -1,5 +1,5 @@
-// The workload of an Agent: applied where it is not as it should be, pruned of what is not part of it any more. Foreign changes are
-// taken back and counted.
+// The workload of an Agent: applied if it differs from the desired state, pruned of objects that no longer belong to it. Foreign
+// changes are reverted and counted.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import { type Agent, isTenants } from '../../api/agent.ts'
@@ -41,7 +41,7 @@ import type { PodObject } from './pods.ts'
 export const contendedMs = 600_000
 const operatorManager = 'penstock-operator'
 
-/** Types of what an Agent owns, so that foreign changes of them are noticed. */
+/** Types that an Agent owns, watched for foreign changes. */
 export const ownedTypes: readonly ResourceType[] = [
   serviceAccountType,
   clusterRoleBindingType,
@@ -142,7 +142,7 @@ export class Workloads {
     await this.#leaveReplicas(agent, signal)
     const wanted = new Set<string>()
     for (const manifest of renderWorkloads(agent, input)) {
-      // One that ends is made anew when it is gone.
+      // An object that is being deleted is created again when it is gone.
       if (manifest.kind === 'StatefulSet' && this.live(agent).set?.metadata.deletionTimestamp !== undefined) continue
       const type = typeOf(manifest)
       wanted.add(idOf(manifest.kind, manifest.metadata))
@@ -226,7 +226,7 @@ export class Workloads {
     const live = whole
       ? cache.get(namespace, manifest.metadata.name)
       : await this.#context.kube.as('agent').get<KubeObject>(type, namespace, manifest.metadata.name, { signal })
-    // Caches hold what has our labels: what has not may be there nonetheless, and is somebody else's.
+    // Caches contain only objects with our labels: an object without them may still exist, and belongs to another owner.
     const there =
       live ??
       (whole
@@ -242,7 +242,7 @@ export class Workloads {
         return
       }
     }
-    // It was as it should be, and what it should be is the same: somebody else has changed it.
+    // It matched before and the desired state is unchanged, so another client has changed it.
     const isForeign = live !== undefined && memory.verified.get(id)?.endsWith(` ${canonicalJson(manifest)}`) === true
     if (isForeign) await this.#contend(agent, memory, type, id, manifest.metadata.name, signal)
     const applied = await this.#context.kube.as('agent').apply<KubeObject>(type, manifest as KubeObject, { signal })
@@ -278,7 +278,7 @@ export class Workloads {
     memory.reverts.set(id, { times: [...times, now], manager })
   }
 
-  /** Who changes what is ours again and again; what an earlier process has found stands as long as it would have. */
+  /** Managers that repeatedly change our objects; a finding of an earlier process stays as long as it would have. */
   contended(agent: Agent, memory: Applied): Finding | undefined {
     const now = monotonicNow()
     for (const [id, { times, manager }] of memory.reverts) {

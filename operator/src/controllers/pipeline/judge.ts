@@ -92,7 +92,7 @@ export class Judge {
     return problem && `${problem} (TenantPolicy "${policy?.metadata.name}"; the youngest gives way)`
   }
 
-  /** What a Pipeline takes of quotas: by its newest version, if that is refused for nothing else, and by the one that runs. */
+  /** The quota usage of a Pipeline: that of its newest version, if only quotas refuse that one, and of the running one. */
   claimOf(pipeline: Pipeline): Claim {
     return claimOf(pipeline, ...this.#artifactsOf(pipeline))
   }

@@ -1,4 +1,4 @@
-// How the pods of an Agent stand to what is delivered, and what the views of several Agents say together of one Pipeline.
+// Compares the pods of an Agent with the delivered content, and combines the views of several Agents for one Pipeline.
 
 import { conditionOf } from '../../api/conditions.ts'
 import type { Pipeline } from '../../api/pipeline.ts'
@@ -8,7 +8,7 @@ import { addTraffic, noTraffic, type Traffic } from '../../fleet/traffic.ts'
 import type { Share, Turnout } from '../../fleet/turnout.ts'
 import { shortRevision } from '../revisions.ts'
 
-/** How the pods of one Agent stand to what is delivered. */
+/** The pods of one Agent compared with the delivered content. */
 export interface AgentView {
   readonly key: string
   readonly delivered: Delivered

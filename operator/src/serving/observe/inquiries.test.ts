@@ -10,7 +10,7 @@ const asked = (name: string): Asked => ({
 const none = new Set<string>()
 const never = new AbortController().signal
 
-/** Somebody who looks at what the pods of these names do. */
+/** An observer of the pods with these names. */
 function look(id: string, ...names: string[]) {
   const taken: string[] = []
   const self: Look = {

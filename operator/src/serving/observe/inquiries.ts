@@ -1,5 +1,5 @@
-// What those who look at Pipelines want of agents. Agents dial out only, so each holds a request open here, which is answered when
-// somebody looks; what an agent then sends goes to that one, for as long as they listen. Only the leader keeps any of it.
+// Requests of observers to agents. Agents dial out only, so each holds a request open here, which is answered when an observer comes.
+// The agent's output then goes to that observer while it listens. Only the leader keeps any of it.
 
 import { holdMs, type Inquiry } from '@penstock/agent/bundle'
 
@@ -28,8 +28,8 @@ interface Held {
 }
 
 /**
- * Requests that are held at a time; each costs a connection, some 80 KB with TLS. Further agents ask again within a minute, and are answered
- * at once while somebody looks.
+ * Requests that are held at a time; each costs a connection, some 80 KB with TLS. Further agents ask again within a minute, and are
+ * answered at once while an observer watches.
  */
 const maxHeld = 500
 

@@ -1,5 +1,5 @@
-// Who may look at what: requests to the real server of looks, beside an API server that grants Pipelines in all namespaces, whatever the
-// name of a namespace is, and nothing of ClusterPipelines.
+// The rights of observers: requests to the real observer server, beside an API server that grants Pipelines in all namespaces, whatever
+// their name, and nothing of ClusterPipelines.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,5 +1,5 @@
-// Somebody who looks at the events of one Pipeline: what agents have sampled goes on to them line by line, with the node it comes from,
-// and never more of it in a turn than was asked for.
+// An observer of the events of one Pipeline: the samples of agents are passed on line by line, with their node, and never more in a
+// turn than the observer requested.
 
 import type { TapInquiry } from '@penstock/agent/bundle'
 import type { Asked, Look } from './inquiries.ts'
@@ -15,7 +15,7 @@ export interface TapQuestion {
   readonly intervalMs: number
 }
 
-/** What a line of an agent begins with; the event is its end, and goes on as it is, numbers to the last digit. */
+/** The beginning of an agent's line; the event is its end, and is passed on unchanged, numbers to the last digit. */
 const eventStart = '{"kind":"event",'
 /** An agent's own bound is a quarter of that. */
 const longestLine = 256 * 1024

@@ -114,7 +114,7 @@ export class TopLook implements Look {
         if (now === undefined || now.at < oldest) continue
         const figures = now.pipelines.get(id) ?? nothing
         positions.push(...(figures.positions ?? []))
-        // Where it stands is known at once, rates by what comes next.
+        // The position is known at once, rates with the next look.
         if (this.#pod !== undefined) answered++
         if (before === undefined) continue
         if (this.#pod === undefined) answered++

@@ -32,7 +32,7 @@ export function linesOf(screen: Screen): readonly string[] {
 
 const write = (screen: Screen, text: string) => new Promise<void>((done) => screen.write(text, done))
 
-/** Begins a line that is drawn anew: what stands before it is a whole screen. */
+/** Begins a line that is drawn again: the text before it is a whole screen. */
 const redrawn = '\r\u001b[K'
 
 function piecesOf(text: string): string[] {
