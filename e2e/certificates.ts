@@ -1,4 +1,4 @@
-// Certificates for tests, made anew in a temporary folder: an authority, a server's certificate for loopback, and an
+// Certificates for tests, made again in a temporary folder: an authority, a server's certificate for loopback, and an
 // authority that signed nothing.
 
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

@@ -54,7 +54,7 @@ export function execute(
     clearTimeout(timer)
     reject(error)
   })
-  // What it printed last is read until the end (`close`). Something it leaves running may hold its output open for ever,
+  // What it printed last is read until the end (`close`). Something it leaves running may hold its output open forever,
   // which is waited for a moment only.
   child.on('exit', (code, signal) => {
     clearTimeout(timer)

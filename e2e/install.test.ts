@@ -410,7 +410,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     const firstOf = (node: string) =>
       Math.min(...all.filter((line) => line['mark'] === 'two' && nodeOf(line) === node).map(({ at }) => at))
     const [canary = '', ...others] = [...nodes].sort((left, right) => firstOf(left) - firstOf(right))
-    // While it was tried on the canary the others went on as before.
+    // While it was tried on the canary the others continued as before.
     for (const node of others) {
       const meanwhile = all.filter(
         (line) => line['mark'] === 'one' && nodeOf(line) === node && line.at > firstOf(canary),
@@ -496,7 +496,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       return said.lastIndexOf('candidate=false') > said.lastIndexOf('candidate=true')
     })
     await kubectl('delete', 'clusterpipeline', 'bad')
-    // The others go on by the version that is back, and a change of theirs is taken up.
+    // The others continue by the version that is back, and a change of theirs is taken up.
     await cluster.apply(pipeline('three'))
     await waitFor('lines of the repaired Pipeline', 150_000, async () => (await nodesWith('three')).length === 3)
     await isReady('pl', 'shop', 'checkout')
@@ -533,7 +533,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
 
   /** A node that no operator runs on. */
   let lost: string
-  test('a node is lost, and the others go on', { timeout: 600_000 }, async () => {
+  test('a node is lost, and the others continue', { timeout: 600_000 }, async () => {
     const list = JSON.parse(
       await kubectl('-n', system, 'get', 'pods', '-l', 'app.kubernetes.io/name=penstock-operator', '-o', 'json'),
     )

@@ -142,7 +142,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
   test('documents of both stores carry every field, and the filter drops the right ones', {
     timeout: 180_000,
   }, async () => {
-    // Each line in a write of its own; long ones make containerd split them into parts of 16 KiB.
+    // Each line in its own write; long ones make containerd split them into parts of 16 KiB.
     const program = `
       const say = (value) => process.stdout.write(JSON.stringify(value) + '\\n')
       say({ n: 1, level: 'info', message: 'hello Zażółć \\u{1f980}', ratio: 0.5, nested: { list: [1, 'two', null] } })

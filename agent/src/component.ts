@@ -88,7 +88,7 @@ export interface Subscription {
   }
 }
 
-/** The reason of `stopping` where the agent goes on, without the source or with another in its place. */
+/** The reason of `stopping` where the agent continues, without the source or with another in its place. */
 export const reconfigured = Symbol('reconfigured')
 
 export interface SourceContext extends Context {
@@ -158,11 +158,11 @@ export interface Source {
   healthcheck?(signal: AbortSignal): Promise<void>
   /** Sources of log files: seconds since the oldest line was written that waits to be read; 0 where none does. */
   lagSeconds?(): number
-  /** Sources of pods' logs: where they stand in the files of a pod, by its uid. */
+  /** Sources of pods' logs: where they are in the files of a pod, by its uid. */
   positions?(podUid: string): readonly LogPosition[]
 }
 
-/** Where a source stands in a log file of a container. */
+/** Where a source is in a log file of a container. */
 export interface LogPosition {
   readonly container: string
   readonly file: string

@@ -118,7 +118,7 @@ test('a program that asks the network has its workers', async () => {
   })
 })
 
-test('as the image starts it, it gives back the pages of the program that only the start needed, and goes on', async () => {
+test('as the image starts it, it gives back the pages of the program that only the start needed, and continues', async () => {
   const dockerfile = readFileSync(new URL('../Dockerfile', import.meta.url), 'utf8')
   const entry = JSON.parse(/^ENTRYPOINT (\[.*\])$/m.exec(dockerfile)?.[1] ?? '[]') as string[]
   const path = join(folder, 'pages.json')

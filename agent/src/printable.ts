@@ -22,7 +22,7 @@ export function printableWithColours(text: string): string {
     .join('')
 }
 
-/** From here on, all text that the process prints is printable, whichever command wrote it. Bytes stay as they are. */
+/** From here on, all text that the process prints is printable, whichever command wrote it. Bytes stay unchanged. */
 export function printOnlyPrintable(streams: readonly NodeJS.WriteStream[] = [process.stdout, process.stderr]): void {
   for (const stream of streams) {
     const write = stream.write.bind(stream) as (...given: unknown[]) => boolean

@@ -46,7 +46,7 @@ test.each([['--color'], ['--color', 'blue'], ['--color=']])('%s %s is refused', 
   expect(() => readColor(argv)).toThrow('`--color` takes one of auto, always, never; found ')
 })
 
-test('a line is broken between words where it is too long, and goes on below its words', () => {
+test('a line is broken between words where it is too long, and continues below its words', () => {
   const line = '  Flowing  \u001b[31mFalse\u001b[0m  one two three'
   expect(wrapped(line, 25, 11)).toBe('  Flowing  \u001b[31mFalse\u001b[0m  one two\n           three')
   expect(wrapped(line, 80, 11)).toBe(line)

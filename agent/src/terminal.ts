@@ -18,7 +18,7 @@ interface MaybeTerminal extends Writable {
 /** The choice for the whole process. */
 let chosen: ColorChoice = 'auto'
 
-/** Reads `--color WHEN`, or PENSTOCK_COLOR, for the whole process; gives the command line without the flag. */
+/** Reads `--color WHEN`, or PENSTOCK_COLOR, for the whole process; returns the command line without the flag. */
 export function readColor(argv: readonly string[]): readonly string[] {
   chosen = colorChoices.find((choice) => choice === process.env['PENSTOCK_COLOR']) ?? 'auto'
   const rest: string[] = []
@@ -46,7 +46,7 @@ export function takesColors(stream: MaybeTerminal, choice: ColorChoice = chosen)
   return stream.isTTY === true && stream.hasColors?.() === true
 }
 
-/** Whether lines of the stream can be written anew. */
+/** Whether lines of the stream can be written again. */
 export function isRedrawn(stream: MaybeTerminal): boolean {
   return stream.isTTY === true && process.env['TERM'] !== 'dumb'
 }

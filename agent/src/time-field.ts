@@ -10,7 +10,7 @@ import { guessTimestamp } from './formats/datetime.ts'
 import { utc, type Zone, zoneOrUtc } from './formats/timezone.ts'
 import { warnedOnce } from './telemetry/warned-once.ts'
 
-/** Longer text is not looked at: no form of a time needs so many characters. */
+/** Longer text is not looked at: no form of a time needs this many characters. */
 const maxLength = 64
 
 /** The instant that a value stands for; dates without a zone are in the one given. Undefined if it is no time. */

@@ -1,4 +1,4 @@
-// An agent with a bundle of restricted pipelines: those of hostile tenants, one of each kind, and that of a victim, whose lines must go on
+// An agent with a bundle of restricted pipelines: those of hostile tenants, one of each kind, and that of a victim, whose lines must continue
 // arriving. Lines are made by the agent itself (`demo_logs`), so no cluster is needed. Everything stays on loopback.
 
 import { type ChildProcess, spawn } from 'node:child_process'

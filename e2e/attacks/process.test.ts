@@ -18,7 +18,7 @@ afterAll(() => resources.disposeAsync())
 
 const withPrograms = ['endless', 'doubling', 'texts', 'speaking']
 
-test.each(withPrograms)('%s: its events fail one by one, and the agent goes on to the next', async (name) => {
+test.each(withPrograms)('%s: its events fail one by one, and the agent continues to the next', async (name) => {
   await agent.until(
     `two errors of ${name}`,
     async () => (await agent.counted('component_errors_total', `${name}/p`)) >= 2,

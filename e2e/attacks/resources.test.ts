@@ -240,7 +240,7 @@ describe.skipIf(missing !== undefined)(`resources of a tenant${missing === undef
       expect((await read('-n', 'evil', 'get', kind)).items, kind).toEqual([])
   })
 
-  test('agents get the harmless one alone, and the operator goes on in little memory', async () => {
+  test('agents get the harmless one alone, and the operator continues in little memory', async () => {
     await eventually(async () => expect((await accepted('pl', 'harmless'))?.status).toBe('True'))
     const bundles = (await read('-n', system, 'get', 'configmaps')).items as {
       readonly metadata: { readonly name: string }

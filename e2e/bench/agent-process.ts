@@ -177,7 +177,7 @@ export function startBundleAgent(folder: string, where: Place, apiPort: number):
   })
 }
 
-/** Waits for the first line that is delivered, and gives the CPU until then: the cost of the start. */
+/** Waits for the first line that is delivered, and returns the CPU until then: the cost of the start. */
 export async function cpuToFirstLine(receiver: Receiver, agent: ChildProcess): Promise<number> {
   if (!(await receiver.until(() => receiver.received() > 0, 60_000, agent)))
     throw new Error('The agent has delivered nothing for a minute.')

@@ -50,7 +50,7 @@ const hex = (random: Random, digits: number) => {
   return text
 }
 
-/** The twelve members that a line may have, each with a probability of its own. */
+/** The twelve members that a line may have, each with its own probability. */
 const members: readonly (readonly [probability: number, member: (random: Random) => string])[] = [
   [0.96, (random) => `"level":"${random.pick(levels)}"`],
   [0.93, (random) => `"msg":"${random.pick(messages)}"`],
@@ -132,7 +132,7 @@ const makers: Readonly<Record<LineKind, (random: Random) => string>> = {
   keys: (random) => withKeys(random, () => emptyKey),
 }
 
-/** The JSON text of so many lines, with zeros where file, number and time come. */
+/** The JSON text of this many lines, with zeros where file, number and time come. */
 export function appTexts(kind: LineKind, count: number, seed: number): string[] {
   const random = new Random(seed)
   return Array.from({ length: count }, () => makers[kind](random))
@@ -143,7 +143,7 @@ export function appLines(kind: LineKind, count: number, seed: number): AppLine[]
 }
 
 const criPrefix = '2026-01-01T00:00:00.000000000Z stdout F '
-/** Where the tag `F` or `P` stands in it. */
+/** Where the tag `F` or `P` is in it. */
 const tagAt = criPrefix.length - 2
 
 function prepare(text: string): AppLine {

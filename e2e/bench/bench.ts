@@ -1,5 +1,5 @@
 // `npm run bench -- SCENARIO…`: runs scenarios, or `all`, and prints their figures. The agent runs as its command from a
-// configuration file, in a process of its own; the receiver is another process.
+// configuration file, in its own process; the receiver is another process.
 
 import { misuse, runScript } from '@penstock/agent/tools/script'
 import { programOf } from '../program.ts'

@@ -47,7 +47,7 @@ function pad(value: number): string {
   return value < 10 ? `0${value}` : String(value)
 }
 
-/** Makes a file of that many lines, unless it is there already. Gives its size in bytes. */
+/** Makes a file of that many lines, unless it is there already. Returns its size in bytes. */
 export function linesFile(path: string, count: number, line: (index: number) => string): number {
   const there = statSync(path, { throwIfNoEntry: false })
   if (there !== undefined) return there.size

@@ -114,7 +114,7 @@ export interface ClusterOptions {
   readonly logMaxFiles?: number
 }
 
-/** Starts a cluster of its own for a test; it ends with its holder. One with nodes waits until it is the only one. */
+/** Starts its own cluster for a test; it ends with its holder. One with nodes waits until it is the only one. */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const nodes = options.nodes ?? 0
   await prepareCluster(nodes)

@@ -26,7 +26,7 @@ describe.skipIf(collector.missing !== undefined)(`log service B and an event col
   })
   afterAll(() => server?.[Symbol.asyncDispose]())
 
-  /** Sends events of a run through the agent, and gives what the collector has made of them. */
+  /** Sends events of a run through the agent, and returns what the collector has made of them. */
   const send = async (sink: object): Promise<readonly CollectedLog[]> => {
     const run = randomUUID()
     const config = {

@@ -103,7 +103,7 @@ describe.skipIf(prometheus.missing !== undefined)(`remote_write_metrics and Prom
     expect(await readBack(namespace, 1)).toEqual([`c{} ${samples.join(' ')}`])
   })
 
-  test('a sample that is refused as out of order is rejected; the agent goes on and ends well', async () => {
+  test('a sample that is refused as out of order is rejected; the agent continues and ends well', async () => {
     const namespace = newNamespace()
     const gauge = (offset: number, value: number) => ({
       namespace,

@@ -1,5 +1,5 @@
 // The search_engine sink against real OpenSearch and Elasticsearch, through the agent's command: documents are queried back
-// and compared whole. Each test has an index of its own.
+// and compared whole. Each test has its own index.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -144,7 +144,7 @@ describe.skipIf(opensearch.missing !== undefined)(`search_engine and OpenSearch$
     )
   })
 
-  test('a partial failure: the engine keeps the good documents, the agent logs the reason and goes on', async () => {
+  test('a partial failure: the engine keeps the good documents, the agent logs the reason and continues', async () => {
     const name = `t-${randomUUID()}`
     await searchApi(server.url, 'PUT', `/${name}`, { mappings: { properties: { n: { type: 'integer' } } } })
     const config = pipeline({ endpoints: [server.url], bulk: { index: name }, batch: { max_events: 3 } })
@@ -164,7 +164,7 @@ describe.skipIf(opensearch.missing !== undefined)(`search_engine and OpenSearch$
     expect(result.stdout + result.stderr).toMatch(/mapper_parsing_exception|document_parsing_exception/)
   })
 
-  test('a partial failure with `request_retry_partial`: what cannot succeed is not sent for ever, nor anything twice', async () => {
+  test('a partial failure with `request_retry_partial`: what cannot succeed is not sent forever, nor anything twice', async () => {
     const name = `t-${randomUUID()}`
     await searchApi(server.url, 'PUT', `/${name}`, { mappings: { properties: { n: { type: 'integer' } } } })
     const config = pipeline({ endpoints: [server.url], bulk: { index: name }, request_retry_partial: true })

@@ -1,5 +1,5 @@
 // The sinks of logs against VictoriaLogs, which decodes pushes of log aggregation systems, the bulk API of search engines and the
-// log intake of monitoring service A. Tests compare everything that the store has decoded. Each test has a field of its own.
+// log intake of monitoring service A. Tests compare everything that the store has decoded. Each test has its own field.
 
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -74,7 +74,7 @@ class Writer {
     }
   }
 
-  // The kubelet leaves the last rotated file as it is and compresses the one before.
+  // The kubelet leaves the last rotated file unchanged and compresses the one before.
   #rotate(): void {
     const name = `${this.#path}.20260101-${String(this.rotations++).padStart(6, '0')}`
     renameSync(this.#path, name)

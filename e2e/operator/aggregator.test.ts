@@ -291,7 +291,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     expect([...seen].sort()).toEqual([3, 5])
   })
 
-  test('one replica at a time scrapes and collects events: the next when it is gone or gives up, and nothing else begins anew', async () => {
+  test('one replica at a time scrapes and collects events: the next when it is gone or gives up, and nothing else starts again', async () => {
     await using page = await StatusPage.start()
     // What a pod has mounted: the account of the agent.
     const account = join(cluster.folder, 'events-kubeconfig')
@@ -387,7 +387,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     await eventually(async () => expect(await collected(first)).toBe(1))
     for (const replica of replicas) if (replica !== first) expect(await collected(replica)).toBe(0)
 
-    // Without the API server it stops before another can begin, and goes on with the rest; then it is gone without a word.
+    // Without the API server it stops before another can begin, and continues with the rest; then it is gone without a word.
     wires.get(first)?.cut()
     await eventually(async () => expect(await leads(first)).toBe(0))
     const last = await scraped(first)

@@ -471,7 +471,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
 
     test('a bundle comes from the operator when the Agent says so, for the pods of the node alone', async () => {
       const before = pids()
-      // Only in a namespace of its own, with pods on the first node alone.
+      // Only in its own namespace, with pods on the first node alone.
       await cluster.kubectl(['create', 'namespace', 'streamed'])
       writers.set(0, await pod('streamed', 'on-0', { app: 'web' }, 0))
       await cluster.apply(agent({ configDelivery: 'Stream' }))
@@ -544,7 +544,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       expect(gunzipSync(own.file).toString()).not.toContain('streamed/web')
     })
 
-    test('what runs goes on while the operator is away; who starts meanwhile runs what is mounted', async () => {
+    test('what runs continues while the operator is away; who starts meanwhile runs what is mounted', async () => {
       fleet.frozen = false
       await operator.stop()
       await arrive('/streamed/web')
@@ -626,7 +626,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await arrive('/streamed/web')
     })
 
-    test('a new Pipeline that agents cannot run is taken out with its cause, and the others go on', async () => {
+    test('a new Pipeline that agents cannot run is taken out with its cause, and the others continue', async () => {
       const before = pids()
       await cluster.apply(withWrongFile('newcomer'))
       expect(await rolledBack('newcomer')).toMatch(

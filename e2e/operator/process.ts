@@ -1,4 +1,4 @@
-// `penstock operator` as a process of its own, and the faults that happen to it: it is killed, its way to the API server is cut, the
+// `penstock operator` as its own process, and the faults that happen to it: it is killed, its way to the API server is cut, the
 // API server is killed and started again, etcd forgets its past.
 
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -149,7 +149,7 @@ export class OperatorProcess implements AsyncDisposable {
     this.#child.kill(name)
   }
 
-  /** Ends it as Kubernetes does; gives the exit code. */
+  /** Ends it as Kubernetes does; returns the exit code. */
   async stop(): Promise<number | null> {
     this.#child.kill('SIGTERM')
     return this.ended()

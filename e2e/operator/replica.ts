@@ -1,5 +1,5 @@
 // A replica of an aggregator as a process: started with the arguments of its pod, under the account of its pod, with the bundle that the
-// operator has written, from folders of its own.
+// operator has written, from its own folders.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

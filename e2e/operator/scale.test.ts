@@ -114,7 +114,7 @@ describe.skipIf(missing !== undefined)(
       printMemory('after these changes')
     })
 
-    test('it fits into its memory when it starts anew beside all of them', { timeout: 1_800_000 }, async () => {
+    test('it fits into its memory when it starts again beside all of them', { timeout: 1_800_000 }, async () => {
       await operator.stop()
       operator = await start().leading()
       await until('every agent to be heard', 600_000, async () => (await operator.heard()) > 2 * agents)

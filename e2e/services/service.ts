@@ -24,7 +24,7 @@ interface Recipe {
   }
   /** Variables for `service.sh`, such as a version. */
   readonly env?: Readonly<Record<string, string>>
-  /** Several test files use it: in a run of all tests it goes on from one to the next. */
+  /** Several test files use it: in a run of all tests it continues from one to the next. */
   readonly shared?: true
 }
 

@@ -95,7 +95,7 @@ export class CredentialProvider {
     if (this.#known?.accessKeyId === credentials.accessKeyId) this.#known = undefined
   }
 
-  /** Whether another look-up may give others: not where they stand in the options or in the environment. */
+  /** Whether another look-up may give others: not where they are in the options or in the environment. */
   get renewable(): boolean {
     const { access_key_id, assume_role, credentials_file } = this.#auth
     const env = this.#context.identity?.env
@@ -351,7 +351,7 @@ export class InstanceMetadata {
         if (answer.status < 500) return undefined
       } catch (error) {
         if (this.#signal.aborted) throw error
-        // Off an instance nothing answers: the next attempt, then the chain, goes on.
+        // Off an instance nothing answers: the next attempt, then the chain, continues.
       }
     }
     return undefined

@@ -16,7 +16,7 @@ import { type Credentials, signRequest } from './sigv4.ts'
 export interface SignedClient {
   readonly client: HttpClient
   readonly sign: Sign
-  /** Judges an answer anew that its status alone would reject. */
+  /** Judges an answer again that its status alone would reject. */
   readonly judge: (response: HttpResponse, attempt: Attempt) => Attempt
 }
 

@@ -1,5 +1,5 @@
-// Measures a disk buffer without sources and sinks: standard lines in batches as a source hands them on, written with a sync every
-// 500 ms and no reader, then opened anew and read back. Called by the benchmarks as `bench-buffer.ts EVENTS FILE FOLDER [KIND]
+// Measures a disk buffer without sources and sinks: standard lines in batches as a source passes them on, written with a sync every
+// 500 ms and no reader, then opened again and read back. Called by the benchmarks as `bench-buffer.ts EVENTS FILE FOLDER [KIND]
 // [PART]`, where the part is `write`, which ends as a kill does, or `first`, which reads no more than the first batch; prints one
 // line of JSON.
 

@@ -75,7 +75,7 @@ async function pass(until: () => boolean): Promise<void> {
   }
 }
 
-/** Writes a batch as a record of its own, which may have to wait for a sync: time passes quicker here than the disk is. */
+/** Writes a batch as its own record, which may have to wait for a sync: time passes quicker here than the disk is. */
 async function write(run: BufferRun, batch: Batch): Promise<void> {
   const held = run.buffer.write(batch)
   if (held !== undefined) {
@@ -249,7 +249,7 @@ test.each([
 
 const dataFiles = () => readdirSync(disk.folder).filter((name) => name.endsWith('.dat'))
 
-/** Writes so many records, each in a turn of its own. */
+/** Writes this many records, each in its own turn. */
 async function fill(run: BufferRun, first: number, records: number): Promise<void> {
   for (let index = 0; index < records; index++) {
     await write(run, numbered(first + 5 * index, 5, undefined, 'x'.repeat(100)))

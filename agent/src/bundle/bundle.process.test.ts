@@ -306,7 +306,7 @@ test('what a later bundle brings waits for no pause', async () => {
   expect(await agent.stop()).toBe(0)
 })
 
-test('a pipeline that cannot be built keeps its old version, and the others go on', async () => {
+test('a pipeline that cannot be built keeps its old version, and the others continue', async () => {
   const { api, kubeConfig } = await cluster()
   await using _ = api
   await using operator = await Operator.start()

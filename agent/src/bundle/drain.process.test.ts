@@ -102,7 +102,7 @@ const write = (lines: readonly string[]) =>
 
 async function leaveEvents(endpoint: string, refused: () => number) {
   write(numbers(0, 200))
-  await using _ = start(bundle(endpoint)) // killed at the end: a graceful stop would go on trying
+  await using _ = start(bundle(endpoint)) // killed at the end: a graceful stop would continue trying
   await eventually(() => expect(refused()).toBeGreaterThan(0))
   // The sink need not have written all that it got: until then the file must deliver it again.
   await eventually(() => expect(inspectBuffer(bufferFolder(join(folder, 'data'), 'shop/a/out')).lag_events).toBe(200))

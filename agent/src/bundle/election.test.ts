@@ -123,7 +123,7 @@ class TestAgent {
     }
   }
 
-  /** Whether it would hand something on. */
+  /** Whether it would pass something on. */
   get leads(): boolean {
     return !this.#stands && this.election.leads
   }
@@ -151,7 +151,7 @@ function setUp(count: number) {
   return { time, server, agents, leaders: () => agents.filter((agent) => agent.leads) }
 }
 
-/** Lets time pass in small steps until something holds; gives how long that took. */
+/** Lets time pass in small steps until something holds; returns how long that took. */
 async function passUntil(time: FakeClock, holds: () => boolean, limitMs: number, always = () => {}): Promise<number> {
   const start = time.now()
   while (!holds()) {
@@ -249,7 +249,7 @@ test('a source that another takes the place of costs no claim', async () => {
   expect(server.lease?.spec?.leaseTransitions).toBe(1)
 })
 
-test('a process that stood still does not lead when it goes on, though no timer has fired yet', async () => {
+test('a process that stood still does not lead when it continues, though no timer has fired yet', async () => {
   const { time, agents, leaders } = setUp(2)
   await passUntil(time, () => leaders().length === 1, 5000)
   const [first] = leaders() as [TestAgent]

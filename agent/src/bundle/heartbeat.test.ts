@@ -169,7 +169,7 @@ async function withSink() {
     },
     say,
     sent: () => metrics.counter('component_sent_events_total', identity).add(3),
-    /** Until so many more reports were sent; gives the last one. */
+    /** Until so many more reports were sent; returns the last one. */
     async next(count = 1) {
       const wanted = beats.length + count
       while (beats.length < wanted) await vi.advanceTimersByTimeAsync(10)
@@ -237,7 +237,7 @@ test('the first refusal of a destination is reported within seconds, further one
     agent.refused({ status: 401 })
     expect(((await agent.next())?.at ?? 0) - before).toBeGreaterThanOrEqual(usual * 0.79)
   }
-  // It is well again, and refuses anew.
+  // It is well again, and refuses again.
   agent.sent()
   await agent.next(2)
   const again = Date.now()

@@ -20,7 +20,7 @@ interface AnyInquiry {
   readonly id: string
   /** Time between two answers. */
   readonly intervalMs: number
-  /** The longest that it goes on. */
+  /** The longest that it continues. */
   readonly forMs: number
 }
 
@@ -201,7 +201,7 @@ export class Inquiries {
     })
   }
 
-  /** Where pipelines stand in the logs of a pod. */
+  /** Where pipelines are in the logs of a pod. */
   #positions(podUid: string, wanted: ReadonlySet<string> | undefined): Map<string, LogPosition[]> {
     const found = new Map<string, LogPosition[]>()
     for (const [id, { source }] of this.#options.topology.sources) {

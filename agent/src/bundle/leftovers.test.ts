@@ -85,7 +85,7 @@ test('a buffer that nothing needs any more is removed after a while, and what it
   expect(beat(gone, leftoverGraceMs + 1)).toEqual([])
 })
 
-test('the while begins anew when something needs the buffer in between, or it runs again', async () => {
+test('the while starts again when something needs the buffer in between, or it runs again', async () => {
   mkdirSync(bufferFolder(dataDir, sinkId), { recursive: true })
   const { beat, state } = agent()
   const folder = bufferFolder(dataDir, sinkId)

@@ -46,7 +46,7 @@ export function redactorOf(values: Iterable<Buffer>): (text: string) => string {
 function formsOf(value: Buffer): string[] {
   const text = value.toString('utf8')
   const forms = [text, text.trim(), JSON.stringify(text).slice(1, -1)]
-  // In base64 the form of a value depends on how many bytes stand before it.
+  // In base64 the form of a value depends on how many bytes are before it.
   for (const before of [0, 1, 2]) {
     const encoded = Buffer.concat([Buffer.alloc(before), value])
       .toString('base64')

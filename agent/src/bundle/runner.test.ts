@@ -102,7 +102,7 @@ const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, i
 const fileOf = (pipeline: string) => join(logs, `${pipeline}_web_web-${pipeline}`, 'app', '0.log')
 const criLine = (text: string, tag = 'F') => `2026-01-01T00:00:00.000000000Z stdout ${tag} ${text}\n`
 
-/** A pod of a namespace of its own, that has written these lines. */
+/** A pod of its own namespace, that has written these lines. */
 function podOf(api: KubeApi, namespace: string, lines: string): void {
   api.set('namespaces', { metadata: { name: namespace } })
   api.set('pods', {
@@ -229,7 +229,7 @@ class Rig implements AsyncDisposable {
   }
 }
 
-test('a pipeline whose program costs much has no more of the thread than its neighbours, and they go on', async () => {
+test('a pipeline whose program costs much has no more of the thread than its neighbours, and they continue', async () => {
   // The clock moves by counted work alone, so that no machine is too slow.
   vi.spyOn(performance, 'now').mockImplementation(() => clockMs)
   await using api = await KubeApi.start()
@@ -584,7 +584,7 @@ test('with rights in some namespaces alone, pods and labels are followed in each
   await using rig = await Rig.start(api, bundle, undefined, { namespaces: ['shop', 'blog'] })
   await eventually(() => expect(got.get('shop/p')).toEqual(['["shop","shop","blue","one"]']))
   await eventually(() => expect(got.get('blog/p')).toEqual(['["blog","blog","blue","one"]']))
-  // A list of one namespace that is read anew says nothing about the pods of the others.
+  // A list of one namespace that is read again says nothing about the pods of the others.
   api.compact()
   api.cutWatches()
   api.set('namespaces', { metadata: { name: 'shop', labels: { team: 'green' } } })

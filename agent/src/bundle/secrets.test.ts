@@ -136,7 +136,7 @@ test('an object with the marker and something else is no place for a value', asy
   }
 })
 
-test('a value that is late holds up the pipelines that list it; the others go on, and it fails when it does not come', async () => {
+test('a value that is late holds up the pipelines that list it; the others continue, and it fails when it does not come', async () => {
   await using destination = await fakeDestination(200)
   const bundleOf = (hash: string) =>
     all(

@@ -187,7 +187,7 @@ test('a streamed bundle runs in place of the mounted one, and the agent reports 
   expect(rig.asked[1]?.have).toEqual({ rev: 'r1', candidate: false, mark: 'm1' })
   expect(rig.asked[1]?.waitMs).toBeGreaterThanOrEqual(30_000)
 
-  // The same bundle under another revision: nothing is built anew.
+  // The same bundle under another revision: nothing is built again.
   const before = rig.metrics.sum('component_received_events_total', { component_id: 'shop/two/out' })
   rig.say(gzipSync(JSON.stringify(head({ rev: 'r2', candidate: true, secretsEpoch: 'e2' }))))
   await eventually(() =>

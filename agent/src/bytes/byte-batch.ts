@@ -311,7 +311,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return fates
   }
 
-  /** Runs the units of a program for events that would stay lines; gives the columns of the form after it. */
+  /** Runs the units of a program for events that would stay lines; returns the columns of the form after it. */
   #compute(
     kernel: Kernel,
     { units, bare }: ByteEdits,

@@ -55,7 +55,7 @@ export class NewColumn implements Column {
     this.places = new Int32Array(lineCount).fill(untouched)
   }
 
-  /** Adds a value, and gives its number; undefined if there is no room for it, or if it is nested too deep. */
+  /** Adds a value, and returns its number; undefined if there is no room for it, or if it is nested too deep. */
   add(value: Value, room: ValueRoom): number | undefined {
     const { json } = this
     const start = json.length

@@ -50,7 +50,7 @@ export class Computation {
   }
 
   /**
-   * Gives the older columns with the new ones.
+   * Returns the older columns with the new ones.
    * @param fates of events by their texts, which change for those that do not stay
    * @param ended records how the program ends for an event; false: it is to be run
    */
@@ -98,7 +98,7 @@ export class Computation {
     }
   }
 
-  /** Runs a unit for a line. Gives how the program ends, if it does. */
+  /** Runs a unit for a line. Returns how the program ends, if it does. */
   #run(unit: ByteUnit, columns: readonly NewColumn[], line: number): object | typeof needsRun | undefined {
     const { reads, writes } = unit
     const found = this.#found

@@ -98,7 +98,7 @@ test('a field is what the line says, also where all of the chunk is ASCII', asyn
   })
 })
 
-test('the numbers of events begin anew before they come round', async () => {
+test('the numbers of events start again before they come round', async () => {
   const run = await programOf(merge)
   const pod = new BytePod('p')
   const lines = Array.from({ length: 20 }, (_, index) => lineOf(`{"i":${index}}`))
@@ -145,7 +145,7 @@ test('names that are data are written from where they stand once the table is fu
   }
 })
 
-test('a full table begins anew after a minute, so that other pods have room again', async () => {
+test('a full table starts again after a minute, so that other pods have room again', async () => {
   const run = await programOf(parse)
   const pod = new BytePod('p')
   for (let round = 0; round < 3; round++) {

@@ -41,7 +41,7 @@ export class Plan {
   /** The only members of messages that are written; undefined: all. */
   readonly #only: readonly number[] | undefined
   readonly #literalBytes: number
-  // For one order of names: the kernel's list of members, where values of columns stand in it, and the literals.
+  // For one order of names: the kernel's list of members, where values of columns are in it, and the literals.
   #rankedFor = -1
   #outside = new Int32Array(0)
   #columnPlaces: number[] = []

@@ -177,7 +177,7 @@ function writeLines(
 export interface StoredLines {
   readonly kind: LineKind
   readonly bytes: Buffer
-  /** Where the lines lie in the bytes; a newline stands behind each. */
+  /** Where the lines lie in the bytes; a newline is behind each. */
   readonly starts: readonly number[]
   readonly ends: readonly number[]
   /** By event, its line, or -1 less the place of its object. */
@@ -185,7 +185,7 @@ export interface StoredLines {
   readonly objects: readonly LogEvent[]
 }
 
-/** Whether lines of so many bytes may be read back as one batch. */
+/** Whether lines of this many bytes may be read back as one batch. */
 export function fitsStored(count: number, from: number, to: number): boolean {
   return ByteLines.fits(count, from, to)
 }

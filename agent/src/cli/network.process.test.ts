@@ -84,7 +84,7 @@ class Scene {
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line))
   }
-  /** Stops the agent gracefully; gives its exit code. */
+  /** Stops the agent gracefully; returns its exit code. */
   async stop(): Promise<number | null> {
     this.#agent?.kill('SIGTERM')
     await this.#closed

@@ -32,7 +32,7 @@ test('events keep their changes, and variables live on with the kinds of their v
   expect(await piped('foo = {"b": [1, 2]}\nfoo.b[1]\nfoo.b[0] + 1\n.x = foo\nfoo.b = 7\n.\nfoo\n')).toBe(
     '{ "b": [1, 2] }\n2\n2\n{ "b": [1, 2] }\n7\n{ "x": { "b": [1, 2] } }\n{ "b": 7 }\n',
   )
-  // An input that fails, or ends before, leaves them as they were.
+  // An input that fails, or ends before, leaves them unchanged.
   expect(await piped('x = "a"\nx = 1; parse_json!("{")\nx\nreturn x; x = 2\nupcase(x)\n')).toMatch(
     /^"a"\n[\s\S]*error: [\s\S]*"a"\n[\s\S]*"A"\n$/,
   )
@@ -48,7 +48,7 @@ test('heads and marks of diagnostics have colours where there are any', async ()
   expect(colored).toContain('\u001b[31m^^^^^\u001b[0m')
 })
 
-test('an input goes on while it is not complete', async () => {
+test('an input continues while it is not complete', async () => {
   expect(await piped('if true {\n  "yes"\n} else {\n  "no"\n}\n')).toBe('"yes"\n')
   expect(await piped('upcase(\n"a"\n)\n1 +\n2\n')).toBe('"A"\n3\n')
   expect(await piped('x = "one\ntwo"\n')).toBe('"one\\ntwo"\n')

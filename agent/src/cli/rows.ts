@@ -5,7 +5,7 @@ import { stringify } from 'yaml'
 export const rowFormats = ['table', 'json', 'yaml'] as const
 export type RowFormat = (typeof rowFormats)[number]
 
-/** Forms of a command that also has a text of its own. */
+/** Forms of a command that also has its own text. */
 export const outputFormats = ['text', ...rowFormats] as const
 
 export interface Field<Row> {

@@ -45,7 +45,7 @@ const ids = (screen: TopScreen) =>
     .slice(2, -1)
     .map((line) => line.replace(/^> /, '').trim().split(' ')[0])
 
-test('rows stand in the order of the agent, with rates, and with what was lost beside what was filtered', () => {
+test('rows are in the order of the agent, with rates, and with what was lost beside what was filtered', () => {
   const lines = screenWith().text(size).split('\n')
   expect(lines[0]).toBe('penstock-agent 1.2.3 on laptop, up 7 s')
   expect(lines[1]?.split(/ +/)).toEqual(

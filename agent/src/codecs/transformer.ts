@@ -1,5 +1,5 @@
 // Which fields of a log event are sent and how its timestamps are written: the shared part of every `encoding`.
-// Values are shared between sinks, so nothing is changed in place; an event that needs no change is passed as it is.
+// Values are shared between sinks, so nothing is changed in place; an event that needs no change is passed unchanged.
 
 import { allFields, type FieldSelection } from '../bytes/form.ts'
 import { getValue, type Path, parsePath, pathText, removePath, setPath } from '../event/path.ts'

@@ -84,7 +84,7 @@ test('without such a dialect a value may look like a flag, and a default stands 
   expect(parseFlags(['--to='], withDefault).flags.to).toBe('')
 })
 
-test('descriptions begin at a column, and go on there in the next line', () => {
+test('descriptions begin at a column, and continue there in the next line', () => {
   const table = {
     all: { type: 'boolean', help: 'everything' },
     file: { type: 'string', short: 'f', value: 'PATH', help: 'the first\nand the rest' },

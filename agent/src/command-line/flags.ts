@@ -189,7 +189,7 @@ function flagValue(flag: Flag, shown: string, text: string, dialect: Dialect): s
 
 /**
  * The lines of a help text that describe the flags.
- * @param column where the descriptions begin; then a flag without a short name stands at the left, too
+ * @param column where the descriptions begin; then a flag without a short name is at the left, too
  */
 export function flagHelp(table: Flags, column?: number): string {
   const rows = Object.entries(table).map(([name, flag]) => {

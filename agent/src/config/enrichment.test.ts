@@ -40,7 +40,7 @@ sinks: {out: {type: blackhole, inputs: [in]}}
   })
 })
 
-test('a table in a file of its own', async () => {
+test('a table in its own file', async () => {
   mkdirSync(join(dir, 'd', 'enrichment_tables'), { recursive: true })
   write(
     'd/main.yaml',

@@ -101,7 +101,7 @@ function resolveInputs(
     const matched = matches(input, node, outputs)
     for (const output of matched) resolved.add(output)
     if (matched.length > 0 || (isPattern(input) && options.relaxedWildcards)) continue
-    // Ports of a component with problems of its own are not known.
+    // Ports of a component with its own problems are not known.
     const owner = nodes.find((each) => input.startsWith(`${each.id}.`))
     if (owner !== undefined && owner.kind !== 'sink' && owner.ports === undefined) continue
     problems.push(

@@ -148,7 +148,7 @@ class Reader implements ReadResult {
 
 type Holds = Part['holds'] | { readonly kind: 'enrichment_tables'; readonly id: string }
 
-/** A table in a file of its own, as if the file had it below `enrichment_tables`. */
+/** A table in its own file, as if the file had it below `enrichment_tables`. */
 function underTables(text: SourceText, id: string): Located {
   const { document } = text
   const value = { enrichment_tables: { [id]: document.value ?? {} } }

@@ -20,7 +20,7 @@ interface Use {
 const members = { secret: secretOption }
 
 /**
- * Replaces the placeholders of all components and settings. Gives the files that the secrets came from, to be watched.
+ * Replaces the placeholders of all components and settings. Returns the files that the secrets came from, to be watched.
  * @param fetch whether to read the secrets; without, a stand-in takes their place, for checks that run elsewhere
  */
 export async function putSecretsIn(raw: Raw, fetch: boolean, problems: Problem[]): Promise<readonly string[]> {

@@ -10,7 +10,7 @@ export type Format = 'toml' | 'yaml' | 'json'
 
 export type Segments = readonly (string | number)[]
 
-/** Where something stands in a text. */
+/** Where something is in a text. */
 export interface Span {
   /** Offset of the key, or of the item of a list. */
   readonly key: number

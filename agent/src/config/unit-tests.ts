@@ -33,7 +33,7 @@ export interface UnitTestOutcome {
 
 type AnyEvent = LogEvent | MetricEvent
 
-/** Runs all tests of a configuration, one after the other, each on transforms of its own. */
+/** Runs all tests of a configuration, one after the other, each on its own transforms. */
 export async function runUnitTests(config: Config): Promise<UnitTestResult> {
   if (config.tests.length === 0) return { passed: true, text: 'No tests found.', tests: [] }
   const lines = ['Running tests']

@@ -6,7 +6,7 @@ import { writeJson } from '../formats/json.ts'
 export interface Comparison {
   /** Whether an integer differs from the float of the same value. */
   readonly numbersApart?: boolean
-  /** Whether the items of the outermost array may stand in any order. */
+  /** Whether the items of the outermost array may be in any order. */
   readonly anyOrder?: boolean
 }
 

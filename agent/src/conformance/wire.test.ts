@@ -15,7 +15,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true })
 })
 
-/** Runs one case; gives what was printed. */
+/** Runs one case; returns what was printed. */
 async function ran(form: object): Promise<{ passed: number; failed: number; printed: string }> {
   await writeFile(join(dir, 'made.jsonl'), `${JSON.stringify({ id: 'made', ...form })}\n`)
   const printed: string[] = []

@@ -301,7 +301,7 @@ function misfit(group: Group, request: Arrived, envelope: unknown): string | und
   return problem === undefined ? undefined : `envelope: ${problem}`
 }
 
-/** Compares paths; query parameters may stand in any order. */
+/** Compares paths; query parameters may be in any order. */
 function samePath(wanted: string, found: string): boolean {
   const [wantedPath = '', wantedQuery = ''] = wanted.split('?')
   const [foundPath = '', foundQuery = ''] = found.split('?')

@@ -227,7 +227,7 @@ export class Batcher {
     return start
   }
 
-  /** Gives the place of the first event that was not taken. */
+  /** Returns the place of the first event that was not taken. */
   #encode(run: Run, from: number, to: number, finalizer: Finalizer, request: OpenRequest, bytes: number): number {
     const before = request.count
     const written = request.body.length + request.bytesToCome

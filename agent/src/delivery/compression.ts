@@ -22,7 +22,7 @@ import type { Codec } from './request.ts'
 
 export interface Compression extends Codec {
   readonly algorithm: CompressionName
-  /** Value of `Content-Encoding`; undefined if bodies are sent as they are. */
+  /** Value of `Content-Encoding`; undefined if bodies are sent unchanged. */
   readonly contentEncoding: string | undefined
 }
 

@@ -6,7 +6,7 @@ export type AttemptResult = 'success' | 'back_pressure' | 'other'
 export interface ConcurrencyLimit {
   /** Requests that may be under way. */
   readonly limit: number
-  /** An attempt begins while so many requests, this one included, are under way. */
+  /** An attempt begins while this many requests, this one included, are under way. */
   sent(inFlight: number): void
   /** An attempt that began at `start` has ended. */
   answered(start: number, now: number, result: AttemptResult): void

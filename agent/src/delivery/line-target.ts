@@ -12,7 +12,7 @@ import type { OpenRequest } from './request.ts'
 export interface JsonFrames {
   /** The byte behind each event; undefined if there is none. It is not 0. */
   readonly delimiter: number | undefined
-  /** Whether the byte stands between events only, and belongs to none. */
+  /** Whether the byte is between events only, and belongs to none. */
   readonly isSeparator: boolean
   /** The fields that are written; all if not given. */
   readonly fields?: FieldSelection | undefined
@@ -56,7 +56,7 @@ export class LineTarget implements ByteTarget {
     const request = this.#request as OpenRequest
     const width = this.suffix === 0 ? 0 : 1
     request.markEach(start, ends, count, start - shift, width, this.#isSeparator ? 0 : width)
-    // The separator behind the last event stands before the next one.
+    // The separator behind the last event is before the next one.
     if (this.#isSeparator) request.body.length -= width
   }
 

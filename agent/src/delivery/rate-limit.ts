@@ -1,4 +1,4 @@
-// At most so many requests in a fixed window, which begins with the first request in it.
+// At most this many requests in a fixed window, which begins with the first request in it.
 
 export class RateLimit {
   readonly #most: number

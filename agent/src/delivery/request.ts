@@ -183,7 +183,7 @@ export interface Request {
 const maxWritten = 64 * 1024
 
 export interface Codec {
-  /** The bytes as they are sent. Gives the same buffer if nothing is to be done. */
+  /** The bytes as they are sent. Returns the same buffer if nothing is to be done. */
   compress(body: Buffer): Buffer
   /**
    * The same on another thread; undefined if `compress` is to be used. The body must not change before the promise settles.

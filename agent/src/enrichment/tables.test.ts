@@ -154,7 +154,7 @@ test('entries of a memory table end, and have bounded room', () => {
   expect(table.find({ other: 'a' }, undefined)).toContain('`key`')
 })
 
-test('a memory table takes no more than 64 MiB, whatever is written, and goes on as entries end', () => {
+test('a memory table takes no more than 64 MiB, whatever is written, and continues as entries end', () => {
   let now = 0
   const tables = open({ type: 'memory', inputs: ['x'] })
   const options = { type: 'memory', inputs: ['x'], ttl: 600, scan_interval: 30, max_byte_size: 67_108_864 } as const

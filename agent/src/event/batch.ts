@@ -1,4 +1,4 @@
-// The unit of work. Components hand on batches; queues, back-pressure, acknowledgement and counters work on batches, never on
+// The unit of work. Components pass on batches; queues, back-pressure, acknowledgement and counters work on batches, never on
 // single events. A batch holds one share of its finalizer. Its events may not exist as objects yet: `count` and `bytes` are
 // always cheap, `events` may have to make them.
 

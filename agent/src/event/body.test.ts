@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Body, BodyPool } from './body.ts'
 
-/** Takes and gives back one body after the other; gives those that came. */
+/** Takes and gives back one body after the other; returns those that came. */
 function inTurn(pool: BodyPool, times: number): Set<Body> {
   const seen = new Set<Body>()
   for (let time = 0; time < times; time++) {

@@ -75,7 +75,7 @@ export class BodyPool {
   }
 
   give(body: Body): void {
-    // One huge event must not keep its memory for ever.
+    // One huge event must not keep its memory forever.
     if (this.#free.length < this.#keep && body.buffer.length <= this.#capacity * 4) this.#free.push(body)
     if (--this.#untilLook > 0) return
     this.#untilLook = lookAfter

@@ -86,7 +86,7 @@ export class LogEvent {
   }
 }
 
-/** The root for a value that is not an object: it stands under the message key. */
+/** The root for a value that is not an object: it is under the message key. */
 export function rootFor(value: Value, messageKey: string): ValueObject {
   return { [messageKey]: value }
 }

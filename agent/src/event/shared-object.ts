@@ -10,7 +10,7 @@ export interface SharedObject {
   json: Uint8Array | undefined
 }
 
-/** Longer JSON is written anew each time: it is too large to be kept beside the object. */
+/** Longer JSON is written again each time: it is too large to be kept beside the object. */
 export const maxKeptJson = 64 * 1024
 
 const sharedObjects = new WeakMap<object, SharedObject>()

@@ -7,7 +7,7 @@ interface AssemblyGlobal<Exports> {
   }
 }
 
-/** An instance of a module that imports nothing; gives what it exports. */
+/** An instance of a module that imports nothing; returns what it exports. */
 export function instantiate<Exports>(code: Uint8Array): Exports {
   const { WebAssembly } = globalThis as unknown as AssemblyGlobal<Exports>
   return new WebAssembly.Instance(new WebAssembly.Module(code)).exports

@@ -129,7 +129,7 @@ const balancerParts: readonly (readonly [name: string, form: RegExp, part: Part]
 
 /**
  * The fields of a line of a load balancer; a sentence if the line is of another form.
- * @param strict whether something may stand after the last known field
+ * @param strict whether something may be after the last known field
  */
 export function parseBalancerLog(line: string, strict: boolean): ValueObject | string {
   const fields: ValueObject = {}

@@ -16,7 +16,7 @@ export function isLineProblem(result: ValueObject | LineProblem): result is Line
   return typeof (result as LineProblem).problem === 'string' && Object.keys(result).length === 1
 }
 
-// A request may be any text up to the quote after which the line goes on; a field ends where the next one can begin.
+// A request may be any text up to the quote after which the line continues; a field ends where the next one can begin.
 const request = String.raw`(?:-|"(?:-|\s*(?<message>(?<method>[\p{L}\p{M}\p{N}\p{Pc}]+)\s+(?<path>[^]*?)\s+(?<protocol>[^]*?)\s*|[^]*?)\s*)")`
 const common = String.raw`^\s*(?:-|(?<host>[^\n]*?))\s+(?:-|(?<identity>[^\n]*?))\s+(?:-|(?<user>[^\n]*?))\s+(?:-|\[(?:-|(?<timestamp>[^[]*))\])\s+${request}\s+(?:-|(?<status>\d+))\s+(?:-|(?<size>\d+))`
 

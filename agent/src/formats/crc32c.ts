@@ -138,7 +138,7 @@ function entry(table: number, local: number, index: number): Code {
   return [...get(local), ...shift, ...i32Const(255 * 4), and, ...i32Load(table * 1024)]
 }
 
-/** Byte by byte. Parameters: 0 register, 1 position, 2 end, which is not reached yet. Gives the register. */
+/** Byte by byte. Parameters: 0 register, 1 position, 2 end, which is not reached yet. Returns the register. */
 function oneByOne(): { locals: Code; body: Code } {
   const index = 3
   const step = [
@@ -155,7 +155,7 @@ const toBytes = (register: number, start: number): Code => [
 
 /**
  * Block by block. Parameters: 0 register, 1 where the bytes begin, 2 where the first block begins, in zeros before them (zeros
- * leave a register of zero as it is), 3 the end. Changes the first four bytes. Gives the register.
+ * leave a register of zero unchanged), 3 the end. Changes the first four bytes. Returns the register.
  */
 function blockByBlock(): { locals: Code; body: Code } {
   const [register, start, at, end, stretchEnd] = [0, 1, 2, 3, 4]
@@ -183,7 +183,7 @@ function blockByBlock(): { locals: Code; body: Code } {
     })
   const transpose = [...turn(rows, others), ...turn(others, rows), ...turn(rows, others), ...turn(others, rows)]
 
-  // Constants in the code would be put together anew for each use.
+  // Constants in the code would be put together again for each use.
   const fixed = own(vectorCount)
   const prepare = fixed.flatMap((local, k) => [...i32Const(vectorsAt + k * 16), ...vectorLoad(0), ...set(local)])
   const lowHalf = get(fixed[8] as number)
@@ -241,7 +241,7 @@ function blockByBlock(): { locals: Code; body: Code } {
 
 /**
  * A pass, and what it leaves block by block. Parameters: 0 register, 1 where the bytes begin, 2 where the first round begins, in
- * the zeros before them, 3 where the tail begins, some rounds behind that. Changes the bytes. Gives the register.
+ * the zeros before them, 3 where the tail begins, some rounds behind that. Changes the bytes. Returns the register.
  */
 function afterAPass(): { locals: Code; body: Code } {
   const [register, start, at, tail, end, to] = [0, 1, 2, 3, 4, 5]

@@ -687,7 +687,7 @@ function parseRfc3339Fields(text: string, from: number, fields: Fields): number 
 
 let spelledOut: Strftime | undefined
 
-/** What `%+` stands for, item by item: numbers may have fewer digits, and blanks may stand before the offset. */
+/** What `%+` stands for, item by item: numbers may have fewer digits, and blanks may be before the offset. */
 function parseSpelledOut(text: string, from: number, fields: Fields): number {
   spelledOut ??= strftime('%Y-%m-%dT%H:%M:%S%.f%#z')
   let at = from

@@ -18,7 +18,7 @@ export type WriteValue = (value: Value) => string
 type Bytes = Buffer & { utf8Write(text: string, at: number): number }
 
 /**
- * Writes from `at` on; gives the end. An end behind the buffer's own means that there was too little room, and that the object
+ * Writes from `at` on; returns the end. An end behind the buffer's own means that there was too little room, and that the object
  * is to be written again into more: bytes that fall behind the end of a typed array are dropped, so nothing is tested until then.
  */
 type ObjectWriter = (object: ValueObject, bytes: Bytes, at: number) => number
@@ -262,7 +262,7 @@ export function writeJsonStringOf({ buffer: text, length }: Body, body: Body): v
   body.length = at
 }
 
-/** How the bytes below 128 that are special in a JSON string stand in one. */
+/** How the bytes below 128 that are special in a JSON string are in one. */
 const escapes = Array.from({ length: 128 }, (_, code) =>
   Buffer.from(JSON.stringify(String.fromCharCode(code)).slice(1, -1)),
 )

@@ -8,7 +8,7 @@ import { parseJson, parseJsonToDictionaries } from './json.ts'
 import { FailedJson } from './json-reader.ts'
 import { KeyWatch } from './key-watch.ts'
 
-/** Gives the object if the text has the form. */
+/** Returns the object if the text has the form. */
 type Form = (text: string) => ValueObject | undefined
 
 /** Longer texts, with more values or nested deeper, are no forms. */

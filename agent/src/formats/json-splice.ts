@@ -235,7 +235,7 @@ export class JsonSplicer {
     this.#values[member] = value
   }
 
-  /** Finds the members of the text; gives the size of the object that they make, negative if it is not taken. */
+  /** Finds the members of the text; returns the size of the object that they make, negative if it is not taken. */
   #read(text: string): number {
     const { length } = text
     if (length > maxText) return -1

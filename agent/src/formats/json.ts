@@ -66,7 +66,7 @@ function hasInexact(text: string): boolean {
     let start = end - 1
     while (isNumberPart(text.charCodeAt(start - 1))) start--
     const before = text.charCodeAt(start - 1)
-    // A number stands after a colon, a comma, a bracket or a blank. After a letter or a quote it is part of a string.
+    // A number is after a colon, a comma, a bracket or a blank. After a letter or a quote it is part of a string.
     if (before !== 0x3a && before !== 0x2c && before !== 0x5b && before > 0x20) continue
     if (!isFraction(text, end) && !isLongButKnown(text, start, end)) return true
   }
@@ -336,7 +336,7 @@ export function writeJson(value: Value): string {
 }
 
 let scratch = new Body(4096)
-/** One huge value must not keep its memory for ever. */
+/** One huge value must not keep its memory forever. */
 const maxScratch = 1 << 20
 
 /** The definition of what `writeJson` gives, value by value. */

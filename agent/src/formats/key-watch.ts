@@ -16,7 +16,7 @@ const fewKnown = judgeAfter / 4
 const manyKnown = judgeAfter / 2
 
 export class KeyWatch {
-  /** Whether nearly every object has keys of its own. */
+  /** Whether nearly every object has its own keys. */
   areData = false
   /** Made with the first object. */
   #known: Int32Array | undefined

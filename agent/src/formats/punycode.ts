@@ -166,7 +166,7 @@ const arabicDigit =
   /[\u0600-\u0605\u0660-\u0669\u066b\u066c\u06dd\u0890\u0891\u08e2\u{10d30}-\u{10d39}\u{10e60}-\u{10e7e}]/u
 const europeanDigit = /[0-9²³¹\u06f0-\u06f9\u2070-\u2089\u2488-\u249b]/u
 
-/** Whether a label may stand in a name with letters that are written from right to left (RFC 5893). */
+/** Whether a label may be in a name with letters that are written from right to left (RFC 5893). */
 function isBidirectional(label: string): boolean {
   const classes = Array.from(label, (character) =>
     /\p{Mn}/u.test(character)

@@ -66,7 +66,7 @@ test('all states at once end on hostile texts', () => {
   }
 })
 
-test('matching goes on behind a match without looking twice at what failed', () => {
+test('matching continues behind a match without looking twice at what failed', () => {
   // Every match looks for an `x` up to the end.
   const text = 'ab'.repeat(25_000)
   expect(text.replace(compileBounded('a(?:.*x)?', 'vg'), '')).toBe('b'.repeat(25_000))

@@ -294,7 +294,7 @@ function instructions(node: RegexNode): number {
   }
 }
 
-/** How often far looks stand in the program of a node. */
+/** How often far looks are in the program of a node. */
 function farLooks(node: RegexNode): number {
   switch (node.kind) {
     case 'set':
@@ -500,7 +500,7 @@ function assertionOf(source: string, flags: string): (text: string, at: number) 
 
 const smallMemory = () => new Uint32Array(16)
 
-/** Words of memory that a machine may keep between texts. Only one machine has more, and only while its text goes on. */
+/** Words of memory that a machine may keep between texts. Only one machine has more, and only while its text continues. */
 const keptWords = 1 << 12
 let largeMemory: Machine | undefined
 
@@ -551,7 +551,7 @@ class Machine {
     return undefined
   }
 
-  /** After each search: a pattern that met one long text must not hold its memory for ever. */
+  /** After each search: a pattern that met one long text must not hold its memory forever. */
   release(textGoesOn: boolean): void {
     if (this.#stack.length > keptWords) this.#stack.length = 0
     if (textGoesOn) {

@@ -89,7 +89,7 @@ export function parseRubyHash(text: string): ValueObject | undefined {
   return text.slice(at).trim() === '' ? fields : undefined
 }
 
-/** Where a quoted text ends, or -1. A backslash stands before a quote, another backslash, or behind a plain character. */
+/** Where a quoted text ends, or -1. A backslash is before a quote, another backslash, or behind a plain character. */
 function endOfQuoted(text: string, from: number, quote: string): number {
   let plain = false
   for (let at = from; at < text.length; at++) {

@@ -146,7 +146,7 @@ class Translator {
       }
       if (from !== '' && to !== '' && Number(from) > Number(to)) throw this.#invalid(`${text} counts down`)
       result = `(?:${result}){${from === '' ? '0' : from}${comma}${to}}`
-      // With one number alone, `?` is a repetition of its own.
+      // With one number alone, `?` is its own repetition.
       if (comma !== '' && this.#take('?')) result += '?'
     }
   }

@@ -65,7 +65,7 @@ class Parser {
     return matcher
   }
 
-  /** Clauses side by side must all match; `OR` stands between groups of them. */
+  /** Clauses side by side must all match; `OR` is between groups of them. */
   #query(field: string | undefined): Matcher {
     const groups: Matcher[][] = [[]]
     for (;;) {

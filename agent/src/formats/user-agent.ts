@@ -106,7 +106,7 @@ function load(): LargeDataSet {
   }
 }
 
-/** @param fromGroups whether parts without a replacement are the groups in order; else only the first and last are the first group */
+/** @param fromGroups whether parts without a replacement are the groups in order; otherwise only the first and last are the first group */
 function matcherOf(rule: Rule, parts: readonly string[], fromGroups: boolean): Matcher {
   const source = rule['regex'] as string
   const flags = rule['regex_flag'] ?? ''

@@ -10,7 +10,7 @@ import type { Case } from './case.ts'
 import { integers, strings } from './events.ts'
 
 interface Property {
-  /** Gives `true`, whatever the fields of the event are. */
+  /** Returns `true`, whatever the fields of the event are. */
   readonly source: string
   readonly event: (random: Random) => ValueObject
 }

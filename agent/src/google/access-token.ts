@@ -29,7 +29,7 @@ export interface ServiceAccount {
 
 /**
  * Reads the file of a service account; throws a PenstockError that names it.
- * @param given the path of the file, or what would stand in it
+ * @param given the path of the file, or what would be in it
  */
 export async function readServiceAccount(given: string): Promise<ServiceAccount> {
   const isContent = isInline('json', given)
@@ -74,7 +74,7 @@ interface Token {
   readonly endMs: number
 }
 
-/** Gives the token of now. */
+/** Returns the token of now. */
 export class AccessTokens {
   readonly #ask: (signal: AbortSignal) => Promise<HttpResponse>
   readonly #source: string

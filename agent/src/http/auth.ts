@@ -10,7 +10,7 @@ export type StaticAuth =
 /** The message when an address and the options both name credentials. */
 const twoCredentials = 'Two authorization credentials was provided.'
 
-/** Takes the user information out of a URL; gives it as an authorization header, if there is one. */
+/** Takes the user information out of a URL; returns it as an authorization header, if there is one. */
 function takeUserInfo(url: URL): string | undefined {
   if (url.username === '' && url.password === '') return undefined
   const header = basic(unescaped(url.username), unescaped(url.password))

@@ -284,7 +284,7 @@ export function reasonText(error: unknown): string {
   return text === '' ? errorKind(error) : text
 }
 
-/** True for requests that cannot be sent as they are, such as with a header that is none: another attempt is in vain. */
+/** True for requests that cannot be sent unchanged, such as with a header that is none: another attempt is in vain. */
 export function isUnsendable(error: unknown): boolean {
   return errorKind(error) === 'UND_ERR_INVALID_ARG'
 }

@@ -70,7 +70,7 @@ export interface HttpSinkSpec {
   readonly encodeLines?: RequestWriter['encodeLines']
   /** Whether events that are lines still are taken as such; if not given, where `encodeLines` is. */
   readonly takesBytes?: boolean
-  /** Completes the body; gives the request to send, which may be another one with a body of the pool. */
+  /** Completes the body; returns the request to send, which may be another one with a body of the pool. */
   readonly finish?: (request: OpenRequest, pool: BodyPool) => OpenRequest
   /** Puts chosen events of a request together again. */
   readonly assemble: Assemble
@@ -134,7 +134,7 @@ export function encodeEach(context: SinkContext, encoder: Encoder, separator = '
   }
 }
 
-/** `encodeLines` for the same bodies; undefined if events are not JSON on one line there, or stand in other frames. */
+/** `encodeLines` for the same bodies; undefined if events are not JSON on one line there, or are in other frames. */
 export function encodeEachLine(
   context: SinkContext,
   encoder: Encoder | StreamEncoder,
@@ -159,7 +159,7 @@ interface Address {
 const keptAddresses = {
   maxEntries: 1000,
   maxBytes: 8 << 20,
-  // The parts of a URL are texts of their own, and headers may repeat the key.
+  // The parts of a URL are their own texts, and headers may repeat the key.
   sizeOf: ({ url, headers }: Address) => 1500 + 6 * url.href.length + 2 * lengthOf(headers),
 }
 

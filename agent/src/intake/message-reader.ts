@@ -31,7 +31,7 @@ export class MessageReader {
   }
 
   /**
-   * Hands on the events of a message. Takes the finalizer's share, which is released when all of the message is handed on.
+   * Hands on the events of a message. Takes the finalizer's share, which is released when all of the message is passed on.
    * @param time when the message was sent; events without a time get it, and the lag is measured by it
    * @param values fields of the message, as the notes want them
    */
@@ -72,7 +72,7 @@ export class MessageReader {
   }
 }
 
-/** How many messages were handed on and not answered for. */
+/** How many messages were passed on and not answered for. */
 export class Outstanding {
   #count = 0
   #none: (() => void) | undefined

@@ -46,7 +46,7 @@ export class KubeClient {
     this.#speaksHttp1 = target.server.protocol === 'http:'
   }
 
-  /** Asks for a path with its query, or sends a body of JSON to it; gives the status and the body as it comes. */
+  /** Asks for a path with its query, or sends a body of JSON to it; returns the status and the body as it comes. */
   async get(path: string, signal: AbortSignal, sent?: Sent): Promise<Answer> {
     signal.throwIfAborted()
     const headers: Record<string, string> = { accept: 'application/json', 'user-agent': this.#userAgent }

@@ -122,7 +122,7 @@ export class Transport {
         this.#access = access
         return this.#agent
       }
-      // Watches that run over the old connections go on; idle ones are closed as their answers end.
+      // Watches that run over the old connections continue; idle ones are closed as their answers end.
       const old = this.#agent
       setTimeout(() => old.destroy(), 600_000).unref()
     }

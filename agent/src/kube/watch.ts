@@ -34,7 +34,7 @@ export interface Followed {
 }
 
 export interface FollowHooks<T extends KubeObject> {
-  /** The whole list. Called once at first, and whenever the list was read anew. */
+  /** The whole list. Called once at first, and whenever the list was read again. */
   replaced(objects: readonly T[]): void
   /** Takes a list page by page, so that it is never held as a whole; `replaced` then gets none. May get a page again. */
   page?(objects: readonly T[]): Promise<void> | undefined
@@ -83,7 +83,7 @@ export async function follow<T extends KubeObject>(
   options: {
     readonly fromCache: boolean
     readonly signal: AbortSignal
-    /** The version to go on from; no list is read as long as the server knows it. */
+    /** The version to continue from; no list is read as long as the server knows it. */
     readonly from?: string | undefined
   },
 ): Promise<void> {
@@ -260,7 +260,7 @@ async function watch<T extends KubeObject>(
       }
     } catch (error) {
       if (signal.aborted || (seen === 0 && !silent.signal.aborted)) throw error
-      // The connection was cut under a watch that worked: go on from where it was.
+      // The connection was cut under a watch that worked: continue from where it was.
       hooks.failed(new PenstockError('PEN_KUBERNETES', `The watch on ${followed.name} was cut: ${errorText(error)}`))
       if (error instanceof BrokenStreamError) return { version: undefined, seen }
     }

@@ -109,14 +109,14 @@ test.each<{ what: string; totals: MetricValue[]; increments: (MetricValue | 'kep
   ).toEqual(increments.map((value) => (typeof value === 'string' ? value : ['incremental', value])))
 })
 
-test('an event of the right kind, or of any where none is asked for, goes on as it is', () => {
+test('an event of the right kind, or of any where none is asked for, continues as it is', () => {
   const increment = metric('m', counter(1))
   expect(new Normalizer(() => 'incremental').normalize(increment)).toBe(increment)
   expect(new Normalizer(() => 'as_is').normalize(increment)).toBe(increment)
   expect(new Normalizer(() => 'none').normalize(increment)).toBe('refused')
 })
 
-test('a total is of no interval; the event that it was made of stays as it is', () => {
+test('a total is of no interval; the event that it was made of stays unchanged', () => {
   const increment = metric('m', counter(1), { intervalMs: 1000 })
   expect(new Normalizer(() => 'absolute').normalize(increment)).toMatchObject({ intervalMs: undefined })
   expect(increment).toMatchObject({ kind: 'incremental', intervalMs: 1000 })
@@ -234,7 +234,7 @@ describe('with series without number', () => {
     return { time, normalizer, count: (name: string, value = counter(1)) => normalizer.normalize(metric(name, value)) }
   }
 
-  test('what is remembered stays within its bound, and known series go on', () => {
+  test('what is remembered stays within its bound, and known series continue', () => {
     const { normalizer, count } = start('absolute')
     let full = 0
     for (let index = 0; index < 200_000; index++) if (count(`${index}`.padEnd(1000, 'x')) === 'full') full++
@@ -254,7 +254,7 @@ describe('with series without number', () => {
     expect((total.value as Extract<MetricValue, { type: 'set' }>).values).toHaveLength(2000 - full)
   })
 
-  test('a single series takes a part of what is there, and others go on', () => {
+  test('a single series takes a part of what is there, and others continue', () => {
     const normalizer = new Normalizer(() => 'absolute')
     const add = (name: string, ...members: string[]) =>
       normalizer.normalize(metric(name, set(...members), { kind: 'incremental' }))

@@ -27,7 +27,7 @@ export interface Frame {
 }
 
 export interface GeneratedProgram {
-  /** Runs the program on the frame; gives the value of the last expression, or how the run ended. */
+  /** Runs the program on the frame; returns the value of the last expression, or how the run ended. */
   readonly run: (frame: Frame) => Result
   /** The event may have been written to in place when the run fails, unless it starts without owning the root. */
   readonly needsCopy: boolean

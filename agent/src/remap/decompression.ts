@@ -12,7 +12,7 @@ export function decompressedLimit(maxBytes: number): number {
   return Math.min(maxBytes, platformBytes)
 }
 
-/** The result where the data would give more: a program with a budget is over it, and does not go on to other such data. */
+/** The result where the data would give more: a program with a budget is over it, and does not continue to other such data. */
 export function tooLong(maxBytes: number, problem: string): RemapError {
   return maxBytes < platformBytes ? tooMuch : failure(problem)
 }
@@ -20,7 +20,7 @@ export function tooLong(maxBytes: number, problem: string): RemapError {
 /** A share of the budget: data that fail late cost at most this part, so a program may try them and continue. */
 const failedPart = 8
 
-/** The result where the data end or are damaged after they may have given so many bytes. */
+/** The result where the data end or are damaged after they may have given this many bytes. */
 export function failedAfter(bytes: number, maxBytes: number, problem: string): RemapError {
   const made = Math.floor(Math.min(bytes, maxBytes / failedPart))
   return new RemapError(problem, 'error', null, null, 'failure', undefined, made)

@@ -60,7 +60,7 @@ export function mapEach(value: Value, recursive: boolean, closure: Closure): Res
   return visited(value, recursive ? { left: maxVisits } : undefined, closure, 0)
 }
 
-// A closure that gives collections in recursion could go on for ever.
+// A closure that gives collections in recursion could continue forever.
 const maxVisits = 1_000_000
 const maxDepth = 1000
 

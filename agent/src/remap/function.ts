@@ -43,7 +43,7 @@ export function failureFact({ message, sort, place }: Pick<RemapError, 'message'
   return new Fact(message, shown)
 }
 
-/** A failure, as a value. Also how `abort` and `return` leave a closure: a function that runs one hands them on unchanged. */
+/** A failure, as a value. Also how `abort` and `return` leave a closure: a function that runs one passes them on unchanged. */
 export class RemapError {
   readonly message: string
   /** `fatal` is an error that nothing catches. */
@@ -229,7 +229,7 @@ export interface FunctionDeclaration {
   readonly growth?: 'none' | 'product'
   /** Its work does not depend on how large its argument is, and it gives the argument itself or a scalar: it costs no budget. */
   readonly looksAtTypeOnly?: true
-  /** It changes secrets of the event, which stand outside of its fields. */
+  /** It changes secrets of the event, which are outside of its fields. */
   readonly writesMetadata?: true
   /** The program never evaluates its arguments: the compiler's knowledge of them is the result. */
   readonly typeOfArguments?: true

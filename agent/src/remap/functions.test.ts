@@ -27,7 +27,7 @@ test.each(examples)('$name: $source', ({ source, result }) => {
   expect(run(source)).toBe(result)
 })
 
-test('every function has three examples, a summary that is a sentence, and a name of its own', () => {
+test('every function has three examples, a summary that is a sentence, and its own name', () => {
   for (const declaration of functions) {
     expect(declaration.examples.length, declaration.name).toBeGreaterThanOrEqual(3)
     expect(declaration.summary, declaration.name).toMatch(/^[A-Z].*\.$/)

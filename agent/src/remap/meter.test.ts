@@ -1,4 +1,4 @@
-// Programs of namespaced resources end before they hold the agent up, or fill its memory, and the next event goes on.
+// Programs of namespaced resources end before they hold the agent up, or fill its memory, and the next event continues.
 
 import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
@@ -165,7 +165,7 @@ test('constants of constants do not grow while a program is compiled', () => {
   expect(result).toMatchObject({ sort: 'budget' })
 })
 
-test('a program with a budget has a limit of its own', () => {
+test('a program with a budget has its own limit', () => {
   const source = '.a = 1\n'.repeat(40_000)
   expect(compileProgram(source, { rules: restrictedRules })).toMatchObject({ ok: false, diagnostics: [{ code: 203 }] })
 })

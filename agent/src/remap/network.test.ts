@@ -1,4 +1,4 @@
-// Functions that need the network, against servers on loopback. The servers live in a thread of their own: a program that
+// Functions that need the network, against servers on loopback. The servers live in their own thread: a program that
 // waits for an answer holds up the thread it runs in.
 
 import { once } from 'node:events'

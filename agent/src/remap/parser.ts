@@ -1,4 +1,4 @@
-// Tokens to a syntax tree. After a syntax error reading goes on with the next root expression, so one compilation reports
+// Tokens to a syntax tree. After a syntax error reading continues with the next root expression, so one compilation reports
 // several; errors of the lexer end it.
 
 import type { Value } from '../event/value.ts'

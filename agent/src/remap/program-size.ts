@@ -20,7 +20,7 @@ export function excessOf(program: readonly Root[]): string | undefined {
   return undefined
 }
 
-/** Adds the expressions right below a part of the tree; gives how many of them are statements. */
+/** Adds the expressions right below a part of the tree; returns how many of them are statements. */
 function addBelow(part: object, into: unknown[]): number {
   if ('node' in part && part.node === 'literal') return 0
   let statements = 0

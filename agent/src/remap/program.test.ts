@@ -32,7 +32,7 @@ test.each([
   ['if .a == 1 { .a = 2 }\n.b = upcase!(.b)', { a: 1, b: 1 }],
   ['. = {"x": 1}\n.y = 2\nto_int!("x")', { a: 1 }],
   ['.a, err = to_int("5")\n.b, err = to_int("x")\nif err != null { abort string!(err) }', { a: 1 }],
-])('%s leaves the event as it came', (source, event) => {
+])('%s leaves the event unchanged', (source, event) => {
   expect(outcome(source, event)).not.toHaveProperty('ok')
 })
 

@@ -1,4 +1,4 @@
-// Programs that need the network run in a worker of their own: only there does anything wait for a name server or an address.
+// Programs that need the network run in their own worker: only there does anything wait for a name server or an address.
 // A batch goes to the worker as text and comes back as the outcome of each event; `RecordedRuns` plays them to the component as
 // if the program ran there. Tables and the agent's metrics stay here: the worker asks for them.
 

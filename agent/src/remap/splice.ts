@@ -106,7 +106,7 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
     return program.frame.root as ValueObject
   }
 
-  /** The event that a run of the program would leave; undefined if it has to run. The event itself stays as it is. */
+  /** The event that a run of the program would leave; undefined if it has to run. The event itself stays unchanged. */
   defer(event: LogEvent): DeferredEvent<ValueObject> | undefined {
     const spliced = this.#spliced
     const field = this.parsing?.field

@@ -126,7 +126,7 @@ function standard(schema: Schema): Json {
   return result
 }
 
-/** Editors see the text before variables are replaced: `${NAME}` may stand in place of any plain value. */
+/** Editors see the text before variables are replaced: `${NAME}` may be in place of any plain value. */
 function allowPlaceholder(schema: Json): void {
   const { type, enum: words, ...rest } = schema
   if (type === 'integer' || type === 'number' || type === 'boolean') {

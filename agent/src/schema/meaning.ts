@@ -32,7 +32,7 @@ export interface Meaning {
 
 export interface FileMeaning {
   readonly use: 'read' | 'write' | 'folder' | 'glob'
-  /** The form of text that stands in place of a file's name. */
+  /** The form of text that is in place of a file's name. */
   readonly inline?: InlineForm
   /** A name should be an absolute path; a relative one brings a warning, because it depends on the folder in which the agent starts. */
   readonly absolute?: true

@@ -41,7 +41,7 @@ test('a number that may be 0 says what 0 means', () => {
   const silent = numbers.filter(
     (place) => isBounded(place) && takes(place.schema, 0) && typeof place.schema['x-zero'] !== 'string',
   )
-  // The size of a buffer on disk has a lower limit of its own, which the check of all sinks knows.
+  // The size of a buffer on disk has its own lower limit, which the check of all sinks knows.
   const diskBuffers = components.filter(({ kind }) => kind === 'sink').map(({ type }) => `sink ${type}.buffer.max_size`)
   expect(named(silent)).toEqual(diskBuffers)
 })

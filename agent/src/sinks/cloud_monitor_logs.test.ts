@@ -50,7 +50,7 @@ test('posts signed arrays of records', async () => {
   })
 })
 
-test('the time of the record may be a field of its own', async () => {
+test('the time of the record may be its own field', async () => {
   await using destination = await fakeDestination()
   await using sink = await startSink('cloud_monitor_logs', {
     ...required,

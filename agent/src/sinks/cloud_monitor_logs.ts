@@ -146,7 +146,7 @@ function isoMilliseconds(instant: Timestamp): string {
   return Number.isNaN(date.getTime()) ? instant.toString() : date.toISOString()
 }
 
-/** Signs each attempt anew, for the signature holds for its time and its length. */
+/** Signs each attempt again, for the signature holds for its time and its length. */
 function signer(customerId: string, sharedKey: string): Sign {
   const key = Buffer.from(sharedKey, 'base64')
   return async ({ headers, body }) => {

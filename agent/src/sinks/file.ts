@@ -230,7 +230,7 @@ interface OpenFile {
   lastUsedMs: number
 }
 
-/** Makes a folder and those above it, one by one: asked for all at once, Node tries for ever where one can never exist. */
+/** Makes a folder and those above it, one by one: asked for all at once, Node tries forever where one can never exist. */
 async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder)

@@ -108,7 +108,7 @@ const others = [
   'internal_metrics',
   'memory',
 ]
-/** Variables that give an identity, or lead to one. The library of `cloud_queue` also looks for settings of its own, which give none. */
+/** Variables that give an identity, or lead to one. The library of `cloud_queue` also looks for its own settings, which give none. */
 const ofIdentity =
   /^(?:(?:AWS|CLOUD)_(?:ACCESS_KEY|SECRET|SESSION_TOKEN|ROLE|WEB_IDENTITY|CONTAINER|EC2|ENDPOINT_URL|APPLICATION)|GOOGLE_|GCE_|DD_)/
 
@@ -160,7 +160,7 @@ afterEach(async () => {
 const proxy = { enabled: true, http: undefined, https: undefined, no_proxy: undefined }
 const ofTenant = { ...proxy, egress: { deny: [] } }
 
-/** Runs a component with an event; gives everything that it said was wrong. */
+/** Runs a component with an event; returns everything that it said was wrong. */
 async function run(kind: 'sink' | 'source', type: string, options: object, own: typeof ofTenant): Promise<string> {
   const said: string[] = []
   const note = (error: unknown) => void said.push(errorText(error))

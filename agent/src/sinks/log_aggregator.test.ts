@@ -63,7 +63,7 @@ test.each([
   expect(sink.events.counts.get('component_sent_events_total')).toBe(1000)
 })
 
-test('an event with labels or metadata that no destination takes is rejected, and others go on', async () => {
+test('an event with labels or metadata that no destination takes is rejected, and others continue', async () => {
   await using destination = await fakeDestination(204)
   const endpoint = destination.url
   await using sink = await startSink('log_aggregator', {
@@ -443,7 +443,7 @@ describe('a label that is written out', () => {
     for (const stream of streams) {
       const text = String(message(stream)[0]?.[1])
       const pairs = [...text.slice(1, -1).matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:, |$)/g)]
-      // Nothing stands between the pairs.
+      // Nothing is between the pairs.
       expect(`{${pairs.map(([whole]) => whole).join('')}}`).toBe(text)
       expect(pairs.filter(([, name]) => name === 'namespace').map(([, , value]) => value)).toEqual(['shop'])
       expect(pairs.filter(([, name]) => name === 'pod').map(([, , value]) => value)).toEqual(['real'])

@@ -158,7 +158,7 @@ export const logAggregator = defineSink({
   },
 })
 
-/** Gives the tenant of an event; undefined if the event is discarded. */
+/** Returns the tenant of an event; undefined if the event is discarded. */
 function tenantOf(tenant: Template, context: SinkContext): (event: AnyEvent) => string | undefined {
   return (event) => {
     const id = tenant.render(event)

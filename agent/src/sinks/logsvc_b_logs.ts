@@ -174,7 +174,7 @@ class EnvelopeWriter {
     this.#times.report()
   }
 
-  /** Gives the problem of the encoder, if there is one. */
+  /** Returns the problem of the encoder, if there is one. */
   #writeEvent(event: LogEvent, body: Body): string | undefined {
     if (this.#isJson) return this.#encoder.encode(event, body)
     const scratch = this.#scratch

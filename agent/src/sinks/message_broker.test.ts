@@ -735,7 +735,7 @@ describe('health check', () => {
   ])('reports %s', async (_, script, text) => {
     await expect(check(script)).rejects.toThrow(text)
   })
-  test('can be an address of its own', async () => {
+  test('can be its own address', async () => {
     await using admin = await fakeDestination(503)
     await expect(check({}, { healthcheck: { uri: `${admin.url}/ready` } })).rejects.toThrow('answered with status 503')
   })

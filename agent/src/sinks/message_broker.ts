@@ -164,7 +164,7 @@ export const messageBroker = defineSink({
     const tlsSettings = compileTls({ ...options.tls, alpn_protocols: options.tls.alpn_protocols ?? [] })
     for (const warning of tlsSettings.warnings) context.logger.warn({}, warning)
     const proxy = compileProxy(context.proxy)
-    // For OAuth2 and for a health check at an address of its own.
+    // For OAuth2 and for a health check at its own address.
     const client = new HttpClient({
       tls: compileTls(options.tls),
       proxy,

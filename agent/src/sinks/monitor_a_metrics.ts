@@ -1,4 +1,4 @@
-// Metrics of monitoring service A: single values as series, samples as sketches, each with an API of its own. The key of the
+// Metrics of monitoring service A: single values as series, samples as sketches, each with its own API. The key of the
 // account is part of the partition: an event may bring its own, and a request carries one.
 
 import { defineSink, type OptionProblem } from '../component.ts'

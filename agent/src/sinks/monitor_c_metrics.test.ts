@@ -61,7 +61,7 @@ test.each([{}, { token: 't' }, { default_namespace: 'n' }])('does not start with
   await expect(startSink('monitor_c_metrics', given)).rejects.toThrow(/token|default_namespace/)
 })
 
-test('series without number are refused once too many are remembered, counted, and the others go on', async () => {
+test('series without number are refused once too many are remembered, counted, and the others continue', async () => {
   await using destination = await fakeDestination(202)
   await using sink = await startSink('monitor_c_metrics', {
     endpoint: destination.url,

@@ -112,7 +112,7 @@ export const observabilityD = defineSink({
             record = metricRecord(event as MetricEvent)
           } else {
             const { fields } = event as LogEvent
-            // A number is sent as it is: the destination takes seconds and milliseconds.
+            // A number is sent unchanged: the destination takes seconds and milliseconds.
             const own = getField(fields, timestampKey)
             const isCount = typeof own === 'number' || typeof own === 'bigint' || own instanceof Float
             const instant = isCount ? undefined : time.of(fields)

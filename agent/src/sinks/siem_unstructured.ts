@@ -164,7 +164,7 @@ interface GroupOptions {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** The entries of one request have one type and one namespace, which stand before them. */
+/** The entries of one request have one type and one namespace, which are before them. */
 class EntryGroups {
   /** Whether all events are of one group. */
   readonly isStatic: boolean

@@ -222,7 +222,7 @@ test.each(decodingCodecs)(
   async (codec) => {
     const random = new Random(seed)
     for (const method of framingMethods) {
-      // Protobuf cannot stand between delimiters: its bytes look like them.
+      // Protobuf cannot be between delimiters: its bytes look like them.
       if (codec === 'native' && (method === 'newline_delimited' || method === 'character_delimited')) continue
       await using broker = await startBroker()
       await using started = await source(broker, { decoding: { codec }, framing: limitedTo(method, 2000) })

@@ -38,7 +38,7 @@ const messages = (...bodies: string[]) =>
     })),
   })
 
-/** A service that gives these answers to requests for messages, then none for ever; deletions succeed by default. */
+/** A service that gives these answers to requests for messages, then none forever; deletions succeed by default. */
 function queueService(receives: readonly Answer[], deletion: Answer = json({ Successful: [] })) {
   let next = 0
   return fakeDestination((request) => {
@@ -185,7 +185,7 @@ test('with `delete_message: false` nothing is deleted', async () => {
   expect(calls(service, 'DeleteMessageBatch')).toEqual([])
 })
 
-test('what cannot be decoded counts as done; parts of a message are events of their own', async () => {
+test('what cannot be decoded counts as done; parts of a message are their own events', async () => {
   await using service = await queueService([messages('{"a":1}\n{"timestamp":"own"}', 'nonsense')])
   await using started = await source(service, {
     decoding: { codec: 'json' },

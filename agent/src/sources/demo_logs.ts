@@ -13,7 +13,7 @@ import { decoding, framing } from '../schema/groups.ts'
 import { list, oneOf, optional, seconds, text, uint } from '../schema/options.ts'
 import { demoFormats, demoLine } from './demo_logs/lines.ts'
 
-/** Lines handed on at once; without an interval, this many at each turn. */
+/** Lines passed on at once; without an interval, this many at each turn. */
 const maxPerBatch = 1000
 
 const protocol = { protocol: 'none' }

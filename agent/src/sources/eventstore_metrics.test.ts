@@ -105,7 +105,7 @@ test('addresses are given in one way', () => {
   expect(problemsOf('source', 'eventstore_metrics', { endpoints: ['http://b/stats'] })).toEqual([])
 })
 
-test('after hostile answers the source goes on', async () => {
+test('after hostile answers the source continues', async () => {
   const bodies = [
     '['.repeat(9 << 20),
     `${'['.repeat(1 << 20)}${']'.repeat(1 << 20)}`,

@@ -142,7 +142,7 @@ test('read_to_end ends at the end of every file, the last line without a newline
   expect(messages(source).sort()).toEqual(['no newline at all', 'one', 'two'])
 })
 
-test('reading goes on after a restart where delivery ended', async () => {
+test('reading continues after a restart where delivery ended', async () => {
   const path = join(folder, 'app.log')
   writeFileSync(path, lines(0, 10))
   const dataDir = mkdtempSync(join(tmpdir(), 'penstock-data-'))

@@ -126,7 +126,7 @@ test.each([
   expect(messages(source)).toEqual(expected)
 })
 
-test('after a restart it goes on where it was, without loss and without doubles', async () => {
+test('after a restart it continues where it was, without loss and without doubles', async () => {
   const first = await start()
   await watched()
   api.set('events', happened('one'))

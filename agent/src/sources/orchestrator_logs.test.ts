@@ -123,7 +123,7 @@ test('a line becomes an event with everything known about its pod', async () => 
   expect(second?.fields['orchestrator']).toBe(first?.fields['orchestrator'])
 })
 
-test('lean metadata says where a line comes from, and what was asked for by a path of its own', async () => {
+test('lean metadata says where a line comes from, and what was asked for by its own path', async () => {
   api.set('pods', describedPod)
   write('shop_web-1_uid-web-1', cri('a par', 'P') + cri('t') + cri('whole'))
   await using source = await start({ metadata: 'lean', annotation_fields: { pod_uid: '.uid', pod_owner: '' } })
@@ -232,7 +232,7 @@ test.each([
   expect(source.events.counts.get('component_discarded_events_total intentional=false') ?? 0).toBe(discarded)
 })
 
-test('a part that waits when the agent ends is handed on', async () => {
+test('a part that waits when the agent ends is passed on', async () => {
   api.set('pods', pod('web-1'))
   write('shop_web-1_uid-web-1', cri('x') + cri('abc', 'P'))
   await using source = await start()
@@ -542,7 +542,7 @@ test('lists are read in pages, or from the cache as a whole', async () => {
   expect(api.requests.some((request) => request.startsWith('/api/v1/pods?resourceVersion=0'))).toBe(true)
 })
 
-test('a token is read anew when it was exchanged', async () => {
+test('a token is read again when it was exchanged', async () => {
   writeFileSync(join(folder, 'token'), 'first\n')
   writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig({ tokenFile: 'token' }))
   api.token = 'first'

@@ -88,7 +88,7 @@ test('an input that is one frame has the limit too', async () => {
 })
 
 const seed = 20_260_103
-// Protobuf cannot stand between delimiters: its bytes look like them.
+// Protobuf cannot be between delimiters: its bytes look like them.
 const delimited = ['newline_delimited', 'character_delimited']
 const pairs = decodingCodecs.flatMap((codec) =>
   framingMethods

@@ -81,7 +81,7 @@ export class Checkpoints {
     }
   }
 
-  /** Whether no successor has read the file, to go on from there. */
+  /** Whether no successor has read the file, to continue from there. */
   get owned(): boolean {
     return owners.get(this.#path) === this
   }
@@ -127,7 +127,7 @@ export class Checkpoints {
     }
   }
 
-  /** Writes what has changed; gives the number of entries written: none once a successor has read the file. */
+  /** Writes what has changed; returns the number of entries written: none once a successor has read the file. */
   async write(): Promise<number> {
     while (this.#writing !== undefined) await this.#writing.catch(() => 0) // that write's caller reports its failure
     if (!this.#takeChange()) return 0

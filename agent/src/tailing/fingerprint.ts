@@ -114,7 +114,7 @@ export class Fingerprinter {
   }
 }
 
-/** Reads the bytes `[length, end)` of a file to the same place of the buffer; gives how far it got. */
+/** Reads the bytes `[length, end)` of a file to the same place of the buffer; returns how far it got. */
 function readFrom(descriptor: number, buffer: Buffer, from: number, end: number): number {
   let length = from
   while (length < end) {

@@ -58,7 +58,7 @@ export class Lines {
     if (!this.shared) this.#release()
   }
 
-  /** The batch has been handed on: if it was not read by now, the bytes must stay. To be called by the slab's reader. */
+  /** The batch has been passed on: if it was not read by now, the bytes must stay. To be called by the slab's reader. */
   settle(): void {
     const slab = this.#slab
     if (slab === undefined) return

@@ -1,4 +1,4 @@
-// How far a file has been delivered. Positions are handed on in order and may be answered in any order; the checkpoint moves
+// How far a file has been delivered. Positions are passed on in order and may be answered in any order; the checkpoint moves
 // only past what has been answered without a gap.
 
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
@@ -9,7 +9,7 @@ import type { Fingerprint } from './fingerprint.ts'
 export interface ProgressState {
   /** The agent is stopping: what fails from now on is read again after the start. */
   stopping: boolean
-  /** Batches that were handed on and not answered. */
+  /** Batches that were passed on and not answered. */
   inFlight: number
   /** A checkpoint has moved. */
   moved(): void
@@ -43,7 +43,7 @@ export class Progress {
   }
 
   /**
-   * The finalizer for events after which everything before `position` has been handed on.
+   * The finalizer for events after which everything before `position` has been passed on.
    * @param ended called when all of the events have ended
    */
   handOn(position: number, ended?: (status: BatchStatus) => void): Finalizer {
@@ -63,7 +63,7 @@ export class Progress {
     })
   }
 
-  /** Nothing is to be handed on up to `position`. */
+  /** Nothing is to be passed on up to `position`. */
   skip(position: number): void {
     const last = this.#pending.at(-1)
     if (last !== undefined ? last.position >= position : this.position >= position) return
@@ -76,7 +76,7 @@ export class Progress {
     this.#closed = true
   }
 
-  /** Everything before has been handed on; undefined if some of it must be handed on again. */
+  /** Everything before has been passed on; undefined if some of it must be passed on again. */
   get reach(): number | undefined {
     return this.#lost || this.#closed ? undefined : (this.#pending.at(-1)?.position ?? this.position)
   }
@@ -112,7 +112,7 @@ export class Progress {
   }
 }
 
-/** How far the files of tailers that have ended were handed on, for those that take their place. */
+/** How far the files of tailers that have ended were passed on, for those that take their place. */
 const left = new Map<string, ReadonlyMap<Fingerprint, Progress>>()
 
 const keyOf = (dataDir: string, componentId: string) => `${dataDir}\u0000${componentId}`
@@ -121,7 +121,7 @@ export function leaveProgress(dataDir: string, componentId: string, files: Itera
   left.set(keyOf(dataDir, componentId), new Map(Array.from(files, (progress) => [progress.fingerprint, progress])))
 }
 
-/** What was left; gives it once. */
+/** What was left; returns it once. */
 export function takeProgress(dataDir: string, componentId: string): ReadonlyMap<Fingerprint, Progress> | undefined {
   const key = keyOf(dataDir, componentId)
   const found = left.get(key)

@@ -44,7 +44,7 @@ export class FileReader<State> {
   readonly #ready = new Set<TailedFile<State>>()
   /** New files that are not read yet. */
   readonly #held = new Set<TailedFile<State>>()
-  /** Back-pressure of what was handed on outside the loop: the loop waits for it. */
+  /** Back-pressure of what was passed on outside the loop: the loop waits for it. */
   readonly #delays: Promise<void>[] = []
   #heldTimer: NodeJS.Timeout | undefined
   #wake: (() => void) | undefined
@@ -193,7 +193,7 @@ export class FileReader<State> {
     this.#wake?.()
   }
 
-  /** Lets the loop wait for what was handed on outside it. */
+  /** Lets the loop wait for what was passed on outside it. */
   delay(promise: Promise<void> | undefined): void {
     if (promise !== undefined) this.#delays.push(promise)
   }
@@ -370,7 +370,7 @@ export class FileReader<State> {
     return waiting
   }
 
-  /** All files are at their end: their last lines are handed on. */
+  /** All files are at their end: their last lines are passed on. */
   async #finishAll(): Promise<void> {
     for (const file of [...this.#registry.files()]) this.finish(file)
     for (const delay of this.#delays) await this.#waits.unlessStopping(delay)

@@ -1,5 +1,5 @@
 // A piece of a file: its bytes and where its lines lie. Lines become text only when someone asks.
-// A slab belongs to the reader until it is `held`; then its bytes stay as they are until the holder gives it back.
+// A slab belongs to the reader until it is `held`; then its bytes stay unchanged until the holder gives it back.
 
 import { isAscii, isUtf8 } from 'node:buffer'
 import { Timestamp } from '../event/timestamp.ts'
@@ -51,7 +51,7 @@ export class Slab {
     this.consumed = at
   }
 
-  /** Leaves out the lines that are not wanted; gives their number. */
+  /** Leaves out the lines that are not wanted; returns their number. */
   keep(wanted: (start: number, end: number) => boolean): number {
     let kept = 0
     for (let line = 0; line < this.count; line++) {

@@ -1,4 +1,4 @@
-// The tailing engine: keeps found files open and hands on their lines, chunk by chunk, in the order of each file. The registry knows
+// The tailing engine: keeps found files open and passes on their lines, chunk by chunk, in the order of each file. The registry knows
 // the files, the reader reads them, and retention lets go of them. This class connects them to discovery, to checkpoints and to time.
 
 import type { ComponentEvents } from '../telemetry/component-events.ts'
@@ -52,7 +52,7 @@ export class Tailer<State> {
       readonly events: ComponentEvents
       readonly logger: Logger
       readonly stopping: AbortSignal
-      /** Whether it goes on where a tailer of the same component has just ended. */
+      /** Whether it continues where a tailer of the same component has just ended. */
       readonly replaces?: boolean
     },
   ) {
@@ -202,7 +202,7 @@ export class Tailer<State> {
     const all = this.#beats % (idleMs / beatMs) === 0
     for (const file of this.#registry.files()) {
       this.#retention.measure(file)
-      // Polled files have a timer of their own.
+      // Polled files have their own timer.
       if (all || file.goneSince !== undefined) this.#reader.mark(file)
       else if (!this.#reader.isPolled(file) && (file.unwatched || now - file.lastData < idleMs)) this.#reader.mark(file)
     }

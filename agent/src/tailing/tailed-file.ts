@@ -54,11 +54,11 @@ export interface TailOptions {
 }
 
 export interface TailHooks<State> {
-  /** A file is being read from now on; gives what the reader keeps for it. */
+  /** A file is being read from now on; returns what the reader keeps for it. */
   opened(file: TailedFile<State>): State
   /** Lines were read. The slab is valid until this returns, unless it is made `held`. */
   lines(file: TailedFile<State>, slab: Slab): Promise<void> | undefined
-  /** A file ends: hand on the lines that are held back for it. */
+  /** A file ends: pass on the lines that are held back for it. */
   closed(file: TailedFile<State>): Promise<void> | undefined
   /** The tailer stops, and the file may continue: held-back lines are read again. Same as `closed` if not given. */
   stopped?(file: TailedFile<State>): Promise<void> | undefined

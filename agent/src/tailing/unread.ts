@@ -1,4 +1,4 @@
-// How far reading is behind: looks at the lines from where reading will go on, because only they say when they were written.
+// How far reading is behind: looks at the lines from where reading will continue, because only they say when they were written.
 
 import { readSync } from 'node:fs'
 import type { SlabPool } from './slab.ts'

@@ -134,7 +134,7 @@ class Log {
 }
 
 interface Reader extends AsyncDisposable {
-  /** The lines that each tailer has handed on. */
+  /** The lines that each tailer has passed on. */
   readonly received: readonly (readonly unknown[])[]
 }
 

@@ -50,12 +50,12 @@ export interface ComponentEvents {
   receivedBytes(bytes: number, tags?: Readonly<Record<string, string>>): void
   /** Events taken in. */
   received(events: number, bytes: number, origin?: Readonly<Record<string, string>>): void
-  /** Events handed on or delivered; `output` for named outputs. */
+  /** Events passed on or delivered; `output` for named outputs. */
   sent(events: number, bytes: number, output?: string): void
   /** Bytes sent over the network, after compression (sinks). */
   sentBytes(bytes: number, tags?: Readonly<Record<string, string>>): void
   error(report: ErrorReport): void
-  /** Events that will not go on, with a constant sentence that says why. */
+  /** Events that will not continue, with a constant sentence that says why. */
   discarded(events: number, intentional: boolean, reason: string): void
   /** A counter of the component's own; the name must be one of telemetry/metric-table.ts. */
   count(name: string, by?: number, tags?: Readonly<Record<string, string>>): void

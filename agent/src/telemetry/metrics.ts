@@ -216,7 +216,7 @@ export interface MetricSnapshot {
   readonly samples: readonly Sample[]
 }
 
-/** The metrics of one running agent. Counters go on through reloads. */
+/** The metrics of one running agent. Counters continue through reloads. */
 export class Metrics {
   readonly #families = new Map<string, Family>()
   readonly #total = { bytes: 0 }

@@ -2,7 +2,7 @@
 
 import type { ComponentEvents, ErrorReport } from './component-events.ts'
 
-/** Gives the function that reports how many there were. */
+/** Returns the function that reports how many there were. */
 export function warnedOnce(
   events: ComponentEvents,
   report: Omit<ErrorReport, 'count' | 'level'>,

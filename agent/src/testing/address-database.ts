@@ -52,7 +52,7 @@ function encoded(data: Data): Buffer {
   ])
 }
 
-/** Types up to 7 stand in the first byte, others in a second one; lengths are below 29 or need one more byte. */
+/** Types up to 7 are in the first byte, others in a second one; lengths are below 29 or need one more byte. */
 function control(type: number, length: number): Buffer {
   const size = length < 29 ? length : 29
   const more = length < 29 ? [] : [length - 29]

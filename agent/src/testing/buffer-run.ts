@@ -55,7 +55,7 @@ export class BufferRun {
     await this.buffer.close()
   }
 
-  /** Writes a batch as a record of its own, and waits until the files hold it. */
+  /** Writes a batch as its own record, and waits until the files hold it. */
   async put(batch: Batch): Promise<void> {
     const before = this.nextId
     await this.buffer.write(batch)
@@ -77,7 +77,7 @@ export class BufferRun {
     }
   }
 
-  /** Takes everything there is; gives the messages. */
+  /** Takes everything there is; returns the messages. */
   async drain(status: EventStatus = 'delivered'): Promise<number[]> {
     const numbers: number[] = []
     for (let batch = await this.take(); batch !== undefined; batch = await this.take()) {

@@ -31,7 +31,7 @@ export interface TestBundle {
   readonly sinks: Record<string, Record<string, unknown>>
 }
 
-/** The files of a revision: its shards, each of at most so many bytes before compression. */
+/** The files of a revision: its shards, each of at most this many bytes before compression. */
 function revisionOf(bundle: TestBundle, shardBytes = 1 << 20): { revision: Revision; files: Record<string, Buffer> } {
   const { pipelines, subscriptions = [], sources = {}, transforms = {}, sinks } = bundle
   const text = Buffer.from(

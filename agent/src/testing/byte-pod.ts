@@ -1,4 +1,4 @@
-// A pod whose lines are handed on as bytes, as the source of pod logs does it.
+// A pod whose lines are passed on as bytes, as the source of pod logs does it.
 
 import type { ByteBatch } from '../bytes/byte-batch.ts'
 import { Finalizer } from '../event/finalizer.ts'

@@ -44,7 +44,7 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Resolves when every promise that could go on has done so. */
+/** Resolves when every promise that could continue has done so. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }

@@ -118,7 +118,7 @@ export function problemsOf(kind: AnyDeclaration['kind'], type: string, options: 
 export interface TestSink extends AsyncDisposable {
   readonly sink: Sink
   readonly events: RecordedEvents
-  /** Writes the events as one batch, closes the batch by flushing the sink, and gives what the finalizer heard. */
+  /** Writes the events as one batch, closes the batch by flushing the sink, and returns what the finalizer heard. */
   deliver(events: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus>
   /** Writes the events as one batch; the promise resolves to their status. Does not flush. */
   write(events: readonly (LogEvent | MetricEvent)[]): Promise<BatchStatus>
@@ -201,7 +201,7 @@ export interface TestSourceOptions {
   readonly acknowledgements?: boolean
   /** Whether lines may come as bytes; true if not given. */
   readonly takesBytes?: boolean
-  /** Looks at a batch before its events are made, and gives those that count as sent. */
+  /** Looks at a batch before its events are made, and returns those that count as sent. */
   readonly look?: (batch: Batch) => readonly (LogEvent | MetricEvent)[]
   /** What becomes of each batch; delivered if not given. May wait, as a full buffer does. */
   readonly consume?: (batch: Batch, origin?: OriginTags) => Promise<void> | undefined
@@ -301,7 +301,7 @@ export async function buildTransform(
   })
 }
 
-/** Runs events through one transform; gives what it emitted, by output (`''` is the default one). */
+/** Runs events through one transform; returns what it emitted, by output (`''` is the default one). */
 export async function runTransform(
   type: string,
   options: object,

@@ -26,7 +26,7 @@ interface Case {
   readonly values: number
   /** Characters of each. */
   readonly length: number
-  /** Sends the values, calls back while all is alive, and gives how many results were right. */
+  /** Sends the values, calls back while all is alive, and returns how many results were right. */
   run(batches: Iterable<string[]>, look: () => void): Promise<number>
 }
 

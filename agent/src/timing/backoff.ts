@@ -33,7 +33,7 @@ export class Backoff {
     this.#options = options
   }
 
-  /** Counts a failure; gives the milliseconds to wait. */
+  /** Counts a failure; returns the milliseconds to wait. */
   next(): number {
     const { initialMs, maxMs, jitter, resetMs = Number.POSITIVE_INFINITY, random, now = monotonicNow } = this.#options
     if (now() - this.#last > resetMs) this.#failures = 0

@@ -15,7 +15,7 @@ export class TokenBucket {
     this.#tokens = initial
   }
 
-  /** Fills up to a time in milliseconds; gives the tokens in stock, below zero while in debt. Always ask the same clock. */
+  /** Fills up to a time in milliseconds; returns the tokens in stock, below zero while in debt. Always ask the same clock. */
   fill(now: number): number {
     if (this.#filledAt !== undefined && now > this.#filledAt) {
       const tokens = this.#tokens + ((now - this.#filledAt) / 1000) * this.perSecond
@@ -43,7 +43,7 @@ export class TokenBucket {
     return this.#tokens >= 0 ? 0 : (-this.#tokens / this.perSecond) * 1000
   }
 
-  /** Takes a token that may lie in the future; gives the milliseconds until it is there. */
+  /** Takes a token that may lie in the future; returns the milliseconds until it is there. */
   takeAfterMs(now: number = performance.now()): number {
     this.fill(now)
     this.take(1)

@@ -1,4 +1,4 @@
-// Waiting for a promise, but no longer than until a signal or a time limit. The promise itself goes on.
+// Waiting for a promise, but no longer than until a signal or a time limit. The promise itself continues.
 
 /** Resolves when the signal is aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {

@@ -37,7 +37,7 @@ export interface DerivedFolder {
   readonly path: string
   /** Content by path below the folder. */
   readonly files: ReadonlyMap<string, string>
-  /** Whether the folder also holds files that are not derived; else such a file belongs to nothing. */
+  /** Whether the folder also holds files that are not derived; otherwise such a file belongs to nothing. */
   readonly shared?: true
 }
 

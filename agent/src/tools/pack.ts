@@ -10,7 +10,7 @@ const root = resolve(import.meta.dirname, '../../..')
 /** Where the packed files of a workspace lie below a folder. */
 export const packedIn = (folder: string, workspace: 'agent' | 'operator'): string => join(folder, workspace, 'packed')
 
-/** Packs a workspace into an empty folder, and gives the one in which the packed files lie; throws if that fails. */
+/** Packs a workspace into an empty folder, and returns the one in which the packed files lie; throws if that fails. */
 export function pack(folder: string, workspace: 'agent' | 'operator'): string {
   const packed = packedIn(folder, workspace)
   mkdirSync(join(folder, workspace), { recursive: true })

@@ -12,7 +12,7 @@ export interface Script<F extends Flags> {
   readonly flags: F
   /** Whether the script takes words beside the flags; `run` judges them. */
   readonly words?: boolean
-  /** Gives the exit code; a `misuse` that it throws is reported as a problem of the flags. */
+  /** Returns the exit code; a `misuse` that it throws is reported as a problem of the flags. */
   run(given: ParsedArgs<F>): number | Promise<number>
 }
 

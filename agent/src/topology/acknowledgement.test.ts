@@ -200,7 +200,7 @@ test('a full buffer that drops the newest does not hold the source, nor report a
 
 test.each([
   { limit: 'of a moment', ms: 20 },
-  { limit: 'none', ms: undefined }, // a silent destination would hold it for ever
+  { limit: 'none', ms: undefined }, // a silent destination would hold it forever
 ])(
   'what a sink with a disk buffer gives up at the end (limit: $limit) is not lost, and comes with the next start',
   async ({ ms }) => {

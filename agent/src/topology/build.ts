@@ -126,7 +126,7 @@ export interface SourceNode {
   readonly logger: Logger
   readonly limit: RepetitionLimit
   readonly stopping: AbortController
-  /** Busy while it hands on events, and while the next components do not accept them. */
+  /** Busy while it passes on events, and while the next components do not accept them. */
   readonly meter: Meter
 }
 

@@ -13,7 +13,7 @@ export interface ConfigDiff {
   readonly sources: KindDiff
   readonly transforms: KindDiff
   readonly sinks: KindDiff
-  /** Components that go on but read other outputs than before. */
+  /** Components that continue but read other outputs than before. */
   readonly rewired: readonly string[]
   /** Names of top-level settings that differ: they cannot be changed while running. */
   readonly globals: readonly string[]

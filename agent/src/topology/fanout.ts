@@ -25,7 +25,7 @@ export class Pressure {
     else this.#waits.push(wait)
   }
 
-  /** Pushes a batch into an output; gives what to wait for, if anything. Pushes may be nested. */
+  /** Pushes a batch into an output; returns what to wait for, if anything. Pushes may be nested. */
   push(outlet: Outlet, batch: Batch): Promise<void> | undefined {
     const outer = this.#waits
     this.#waits = undefined

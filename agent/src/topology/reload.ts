@@ -205,7 +205,7 @@ function putInForce(topology: Topology, change: Change): void {
   if (!topology.requireHealthy) topology.checkInBackground([...sinks.values(), ...sources.values()])
 }
 
-/** Components that go on take the inputs of the new configuration. */
+/** Components that continue take the inputs of the new configuration. */
 function rewire(topology: Topology, next: Config): void {
   for (const [id, node] of topology.transforms) node.config = next.transforms.get(id) ?? node.config
   for (const [id, node] of topology.sinks) node.config = next.sinks.get(id) ?? node.config

@@ -1,5 +1,5 @@
 // The running topology: components, the wires between them, and the end of it all. Sinks start before sources; sources stop
-// before sinks. One component's failure is that component's, unless a source says that the agent cannot go on.
+// before sinks. One component's failure is that component's, unless a source says that the agent cannot continue.
 
 import type { SinkBuffer } from '../buffers/buffer.ts'
 import { reconfigured } from '../component.ts'
@@ -43,7 +43,7 @@ export interface TopologyOptions {
   readonly bundle?: BundleParts
   /** Takes the failure of a source, which ends the topology otherwise. */
   readonly sourceFailed?: (id: string, error: unknown) => void
-  /** How long a sink that was taken out may go on delivering what it holds; as long as it needs if not given. */
+  /** How long a sink that was taken out may continue delivering what it holds; as long as it needs if not given. */
   readonly drainMs?: number
 }
 
@@ -245,7 +245,7 @@ export class Topology {
     }
   }
 
-  /** Ends the topology because it cannot go on. */
+  /** Ends the topology because it cannot continue. */
   fail(error: unknown): void {
     this.#end({ failure: error })
   }
@@ -379,7 +379,7 @@ export class Topology {
   }
 
   /**
-   * Stops gracefully: sources hand on what they have, sinks deliver what they hold. After the limit everything is abandoned.
+   * Stops gracefully: sources pass on what they have, sinks deliver what they hold. After the limit everything is abandoned.
    * @param limitMs undefined: no limit
    * @returns ids of the components that did not end in time
    */

@@ -84,7 +84,7 @@ export class SinkDriver {
     })
   }
 
-  /** False if the buffer has been handed on to another driver. */
+  /** False if the buffer has been passed on to another driver. */
   get ownsBuffer(): boolean {
     return this.#ownsBuffer
   }

@@ -300,7 +300,7 @@ class Office implements Leadership {
   }
 }
 
-/** Everything that could go on has done so. */
+/** Everything that could continue has done so. */
 const settled = () => new Promise<void>((done) => setImmediate(done))
 
 const withLoneFeed = `
@@ -341,7 +341,7 @@ test('a source for one of several agents runs while this one leads, and nothing 
   expect(running.topology.sources.size).toBe(2)
 })
 
-test('a source for one of several agents hands on what it has when the agent stops, and then takes part no more', async () => {
+test('a source for one of several agents passes on what it has when the agent stops, and then takes part no more', async () => {
   const leadership = new Office()
   await using running = await start(withLoneFeed, {
     bundle: { hub: undefined, programLog: () => undefined, leadership },
@@ -406,7 +406,7 @@ test('events of a type that a sink does not take are left out', async () => {
   expect(running.metrics.sum('component_discarded_events_total', left)).toBe(1)
 })
 
-test('named outputs have readers of their own; what nobody reads is done', async () => {
+test('named outputs have their own readers; what nobody reads is done', async () => {
   await using _running = await start(`
     sources: {in: {type: feed}}
     transforms: {a: {type: change, inputs: [in], split: true}}
@@ -484,7 +484,7 @@ test('with drop_newest a hanging sink never holds anybody', async () => {
   expect(feed('in').statuses).toHaveLength(5)
 })
 
-test('a component that throws is counted, and the rest goes on', async () => {
+test('a component that throws is counted, and the rest continues', async () => {
   await using running = await start(`
     sources: {in: {type: feed}}
     transforms: {bad: {type: change, inputs: [in], fails: true}}
@@ -1049,7 +1049,7 @@ test('a stop waits for transforms that wait; after its limit their events have a
   expect(second.metrics.snapshot().find(({ name }) => name === 'component_discarded_events_total')).toBeDefined()
 })
 
-test('a transform that is replaced while it waits hands on what it had to the readers of its successor', async () => {
+test('a transform that is replaced while it waits passes on what it had to the readers of its successor', async () => {
   await using running = await start(asking())
   void feed('in').send('a')
   const old = asker('ask')
@@ -1063,7 +1063,7 @@ test('a transform that is replaced while it waits hands on what it had to the re
   expect(feed('in').statuses).toEqual(['delivered', 'delivered'])
 })
 
-test('a transform that is removed while it waits hands on what it had to the readers that it had', async () => {
+test('a transform that is removed while it waits passes on what it had to the readers that it had', async () => {
   await using running = await start(asking())
   void feed('in').send('a')
   const old = asker('ask')

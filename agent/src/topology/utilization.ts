@@ -57,7 +57,7 @@ export class Stopwatch {
     this.#maxMs = ms
   }
 
-  /** Time is this meter's from now on; gives the one whose it was, for `leave`. */
+  /** Time is this meter's from now on; returns the one whose it was, for `leave`. */
   enter(meter: Meter): Meter | undefined {
     const now = performance.now()
     const outer = this.#current

@@ -71,7 +71,7 @@ test('where the lane for bytes is off, programs run for all events', async () =>
   expect([...events.counts.keys()].filter((name) => name.startsWith('byte_lane'))).toEqual([])
 })
 
-test('an array makes one event of each element, and what is no object stands under the message key', async () => {
+test('an array makes one event of each element, and what is no object is under the message key', async () => {
   const sent = await runTransform('remap', { source: '. = [{"a": 1}, "text", 5]' }, [log({ message: 'x' })])
   expect(fields(sent.get(''))).toEqual([{ a: 1 }, { message: 'text' }, { message: 5 }])
 })

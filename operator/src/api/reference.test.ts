@@ -73,7 +73,7 @@ test('the examples are valid resources', () => {
   expect(new Set(resources.map(({ kind }) => kind))).toEqual(new Set(kinds.map(({ kind }) => kind)))
 })
 
-test('a field is explained with the fields below it, wherever it stands in a list', () => {
+test('a field is explained with the fields below it, wherever it is in a list', () => {
   const pipeline = kindNamed('pipeline')
   if (pipeline === undefined) throw new Error('There is no Pipeline.')
   const text = fieldText(pipeline, 'spec.sources.multiline')

@@ -56,7 +56,7 @@ Every command takes \`--color auto|always|never\` (auto: on a terminal, unless N
 /** These write logs, each line as JSON, or let an agent write. */
 export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', 'run'])
 
-/** Runs a command; gives the exit code. */
+/** Runs a command; returns the exit code. */
 export async function main(given: readonly string[]): Promise<number> {
   const { isDebug, asks, words } = firstWords(given)
   const [name, ...argv] = words

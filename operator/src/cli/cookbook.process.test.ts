@@ -27,7 +27,7 @@ afterAll(() => rmSync(bin, { recursive: true }))
 /** A command that goes on for ever, such as a `run` without input, is ended. */
 const timeout = 280_000
 
-/** Runs a command as a reader pastes it, and gives what it prints. It fails as the command does. */
+/** Runs a command as a reader pastes it, and returns what it prints. It fails as the command does. */
 async function pasted(command: string): Promise<string> {
   const { FORCE_COLOR: _, ...environment } = process.env
   const env = { ...environment, PATH: `${bin}:${process.env['PATH']}` }

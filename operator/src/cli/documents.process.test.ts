@@ -221,7 +221,7 @@ function expectShown(printed: string, shown: string): void {
   }
 }
 
-/** Whether a command goes on, as a line `…` shows, and has printed all events that are shown. */
+/** Whether a command continues, as a line `…` shows, and has printed all events that are shown. */
 function isSeen(printed: string, shown: string): boolean {
   if (!/^…$/m.test(shown)) return false
   const lines = printed.split('\n').slice(0, -1)

@@ -1,4 +1,4 @@
-// The end of the operator: waiting for the signal, and then for its parts, but not for ever.
+// The end of the operator: waiting for the signal, and then for its parts, but not forever.
 
 import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry'
@@ -6,7 +6,7 @@ import type { Logger } from '@penstock/agent/telemetry'
 /** How long what is being worked on may take to end. */
 const drainMs = 25_000
 
-/** Waits for an end, but not for ever. */
+/** Waits for an end, but not forever. */
 export async function limited(ending: Promise<void>, logger: Logger): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {

@@ -180,7 +180,7 @@ describe('files', () => {
     expect(await penstock('migrate', '-f', folder.path, '--dry-run')).toMatchObject({ code: 0 })
   })
 
-  test('stay as they are if one of them cannot be read', async () => {
+  test('stay unchanged if one of them cannot be read', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-migrate-'))
     await writeFile(join(folder.path, 'a.yaml'), alpha)
     await writeFile(join(folder.path, 'b.yaml'), 'kind: Sink\nspec: a: b\n')

@@ -1,5 +1,5 @@
 // The binary of an old agent on recorded lines, for `penstock convert --prove SAMPLE --binary PATH`. It prints the events; it is ended when it
-// prints no more, since agents go on waiting for lines, and it is never left behind.
+// prints no more, since agents continue waiting for lines, and it is never left behind.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ const graceMs = 10_000
 const maxOutputBytes = 256 << 20
 
 /**
- * Gives what the binary prints.
+ * Returns what the binary prints.
  * @param stdin a file
  * @param limitMs how long it may run
  */

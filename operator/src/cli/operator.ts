@@ -92,7 +92,7 @@ async function operate(flags: Flags, logger: Logger, stop: AbortController, webh
 /** The claim of this process to write. */
 interface Claim {
   election: LeaderElection | undefined
-  /** Set when the process must not go on although nobody asked it to stop. */
+  /** Set when the process must not continue although nobody asked it to stop. */
   isLost: boolean
 }
 

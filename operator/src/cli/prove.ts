@@ -129,7 +129,7 @@ export function proofIn(flags: ProofFlags): ProofOptions | undefined {
   }
 }
 
-/** Prints the comparison; gives the exit code, 1 where there are differences. */
+/** Prints the comparison; returns the exit code, 1 where there are differences. */
 export async function prove(converted: Converted, options: ProofOptions, origin: Origin): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-prove-'))
   try {
@@ -243,7 +243,7 @@ async function runOn(resource: object, sample: string, folder: string): Promise<
   return Buffer.concat(printed).toString('utf8')
 }
 
-/** Each run writes its logs of pods into a folder of its own; events name the folder of a node instead. */
+/** Each run writes its logs of pods into its own folder; events name the folder of a node instead. */
 function withNodePaths(text: string): string {
   return text.replaceAll(/"[^"\\]*\/penstock-run-\w+(?=\/pods\/)/g, '"/var/log')
 }

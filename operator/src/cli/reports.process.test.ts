@@ -43,7 +43,7 @@ spec:
       expect: [{ at: parse, assert: .mark == ${expected} }]
 `
 
-test('each error of a program stands at its own line of the file, in text and SARIF', () => {
+test('each error of a program is at its own line of the file, in text and SARIF', () => {
   const program = ['# first', '.a = parse_json(.message)', '', '  .b = upcas(.c)'].join('\n          ')
   writeFileSync(join(folder, 'p.yaml'), pipeline('wrong', program))
   expect(penstock(['lint', 'p.yaml']).err).toContain('--> p.yaml:12:16  (spec.transforms[0].config.source)')

@@ -8,7 +8,7 @@ import { watchFiles } from '@penstock/agent/output'
 const quietMs = 200
 
 /**
- * @param files what to watch, listed anew for each run
+ * @param files what to watch, listed again for each run
  * @param once runs until it is done, or until the signal
  */
 export async function runAtChanges(

@@ -25,7 +25,7 @@ function run(...args: readonly string[]) {
   return { code: result.status, out: result.stdout, err: result.stderr, lines: result.stdout.trimEnd().split('\n') }
 }
 
-test('off a terminal, each event is one plain short line, and the first three stand below the lines that they were', () => {
+test('off a terminal, each event is one plain short line, and the first three are below the lines that they were', () => {
   const { code, out, err, lines } = run('-f', quickstart, '--for', '3s')
 
   expect(code).toBe(0)

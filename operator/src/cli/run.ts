@@ -215,7 +215,7 @@ interface RunOptions {
   readonly limit: number | undefined
   readonly output: Output
   readonly color: ColorChoice
-  /** How long nothing may move before the run ends; undefined: it goes on. */
+  /** How long nothing may move before the run ends; undefined: it continues. */
   readonly quietMs?: number
   /** A file that the agent reads as its standard input. */
   readonly stdin?: string | undefined

@@ -1,4 +1,4 @@
-// `penstock webhook`: the admission webhooks in a process of their own, with the flags of `penstock operator`.
+// `penstock webhook`: the admission webhooks in their own process, with the flags of `penstock operator`.
 
 import { run as runOperator } from './operator.ts'
 

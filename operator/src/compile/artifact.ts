@@ -68,7 +68,7 @@ export interface HubSubscription {
   /** Only pods with the label `penstock.dev/collect: "true"`. */
   readonly optIn?: boolean | undefined
   readonly limits?: HubLimits | undefined
-  /** Component id under which the events go on. */
+  /** Component id under which the events continue. */
   readonly out: string
   /** The source's further options, `multiline` as the agent has it. */
   readonly options: ComponentOptions

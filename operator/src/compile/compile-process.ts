@@ -183,7 +183,7 @@ export class CompileProcess {
     const pid = this.#child?.pid
     if (pid === undefined || process.platform !== 'linux') return undefined
     try {
-      // The name of the program, which may hold anything, stands in parentheses before the rest.
+      // The name of the program, which may hold anything, is in parentheses before the rest.
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       const ticks = Number(fields[11]) + Number(fields[12])

@@ -92,7 +92,7 @@ export interface CompiledPipeline {
   readonly platform: readonly string[]
   /** The sink for what the destinations of the others reject. */
   readonly deadLetter: Artifact['deadLetter']
-  /** Where each component stands in the resources, to turn a path of the configuration into a place. */
+  /** Where each component is in the resources, to turn a path of the configuration into a place. */
   readonly origins: ReadonlyMap<string, Origin>
   /** Entries that nothing is known of, as their `ref` leads nowhere or their shape is wrong. */
   readonly unresolved: readonly Unresolved[]

@@ -1,4 +1,4 @@
-// Work of many tenants in one line: each has a line of its own, the lines take turns, and a line has a limit. So a tenant who asks for
+// Work of many tenants in one line: each has its own line, the lines take turns, and a line has a limit. So a tenant who asks for
 // much waits for himself, and takes no place from the others.
 
 export interface FairQueueLimits {
@@ -23,7 +23,7 @@ export class FairQueue<T> {
   }
 
   /**
-   * Adds an item to the line of its tenant. Gives the item that must leave for it: itself where its line is full; where all lines
+   * Adds an item to the line of its tenant. Returns the item that must leave for it: itself where its line is full; where all lines
    * together are, the newest of the longest line.
    */
   add(key: string, item: T): T | undefined {

@@ -59,7 +59,7 @@ const componentReasons: ReadonlySet<Reason> = new Set<Reason>(['SourceNotFound',
 /** The worst first: a forbidden option is reported before other problems. */
 const order: readonly Reason[] = ['ForbiddenOption', 'InvalidConfig', 'CompileFailed', 'TestsFailed']
 
-/** Compiles, checks and tests; `onCompiled` is called before the tests, which have a time limit of their own. */
+/** Compiles, checks and tests; `onCompiled` is called before the tests, which have their own time limit. */
 export async function compileJob(job: CompileJob, onCompiled: () => void = () => {}): Promise<CompileResult> {
   const { pipeline, policy } = job
   const resource = resourceOf(pipeline)

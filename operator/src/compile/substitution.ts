@@ -1,4 +1,4 @@
-// Values that stand elsewhere: `valueFrom` and `SECRET[alias.key]` in options are replaced by places that name a key. No value of a
+// Values that are elsewhere: `valueFrom` and `SECRET[alias.key]` in options are replaced by places that name a key. No value of a
 // Secret passes through here.
 
 import { isTable } from '@penstock/agent/schema'

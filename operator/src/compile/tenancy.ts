@@ -252,7 +252,7 @@ function textViolations(
   const name = lastName(path)
   const program = meanings.some((meaning) => meaning.program !== undefined)
   if (program) violations.push(...callViolations(text, path))
-  // `${NAME}` would stay as it is, which its author hardly intends. Programs may hold any text.
+  // `${NAME}` would stay unchanged, which its author hardly intends. Programs may hold any text.
   const variable = program ? null : /\$\{[A-Z_][A-Z0-9_]*(:?[-?][^}]*)?\}/.exec(text)
   if (variable !== null) {
     const help = 'Resources do not see the environment of the agent; use a Secret, or `fieldRef`.'

@@ -112,7 +112,7 @@ export class AgentSecrets {
     return { slots, data: (key: string) => contents.get(key) }
   }
 
-  /** Writes in the order that keeps agents whole; gives the number of writes. */
+  /** Writes in the order that keeps agents whole; returns the number of writes. */
   async write(
     values: readonly Contents[],
     shards: readonly Contents[],

@@ -294,7 +294,7 @@ test.each(
     'Service penstock-hub',
     'Deployment penstock-hub',
   ].flatMap((object) => foreigners.map(([what, its, owners]) => ({ object, what, its, owners }))),
-)('$object $what is left as it is', async ({ object, its, owners }) => {
+)('$object $what is left unchanged', async ({ object, its, owners }) => {
   const [kind = '', name = ''] = object.split(' ')
   const key = `${kind} nodes/${name}`
   const metadata = {
@@ -346,7 +346,7 @@ test('the bindings of rights hold the accounts of the platform, and those of an 
   expect(new Set(operator.deleted)).toEqual(new Set(['ClusterRoleBinding undefined/penstock-agent-nodes-hub']))
 })
 
-test('a ClusterRoleBinding of somebody else with the name of one of ours is left as it is, and a condition says so', async () => {
+test('a ClusterRoleBinding of somebody else with the name of one of ours is left unchanged, and a condition says so', async () => {
   const name = 'penstock-agent-aggregator'
   const foreign: KubeObject = {
     apiVersion: 'rbac.authorization.k8s.io/v1',

@@ -111,7 +111,7 @@ async function started(
   }
 }
 
-test('agents that ask are given what is in force before all Pipelines are compiled anew', async () => {
+test('agents that ask are given what is in force before all Pipelines are compiled again', async () => {
   await using operator = await started('Stream', { k: 'of the shop' })
   await vi.waitFor(() => expect(operator.delivery.offered('system/node')).toBeDefined(), 30_000)
   const { stable, candidate, values, account } = operator.delivery.offered('system/node') ?? {}
@@ -165,7 +165,7 @@ test('what changed is taken back when the agents that have been given it only wa
     expect(delivery.get(key)?.record.rolledBack).toHaveProperty('_cluster/p')
   }, 30_000)
   expect(delivery.get(key)?.record.rolledBack['_cluster/p']?.why).toContain('has waited for more than 2 minutes')
-  // The clock of the next candidate begins anew.
+  // The clock of the next candidate starts again.
   say()
   await vi.waitFor(() => expect(delivery.get(key)?.why).toBe('1 agents have not loaded it yet.'), 30_000)
 })

@@ -1,4 +1,4 @@
-// The loop of one Agent: selects its Pipelines, renders their bundle, lets the rollout go on by one decision, writes Secrets and
+// The loop of one Agent: selects its Pipelines, renders their bundle, lets the rollout continue by one decision, writes Secrets and
 // workloads, and reports. Decisions are functions without side effects in agent/; this file gathers facts, and writes what they decide.
 
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -222,7 +222,7 @@ export class AgentController implements AsyncDisposable {
     }
   }
 
-  /** One pass; gives after how long the next is due, if time alone can change something. */
+  /** One pass; returns after how long the next is due, if time alone can change something. */
   async #reconcile(key: string, signal: AbortSignal): Promise<number | undefined> {
     if (key === rightsKey) {
       const known = this.#rights.problem
@@ -413,7 +413,7 @@ export class AgentController implements AsyncDisposable {
     return result.ok ? result.value : undefined
   }
 
-  /** Lets the rollout go on by one decision; gives after how long to look again. */
+  /** Lets the rollout continue by one decision; returns after how long to look again. */
   #advance(
     key: string,
     agent: Agent,

@@ -79,7 +79,7 @@ export class KeptQuarantine extends MemoryQuarantine {
         data: { version, 'entries.json': JSON.stringify(this.entries()) },
       })
     } catch (error) {
-      // Compiling goes on: it is only after a restart that it would be missed.
+      // Compiling continues: it is only after a restart that it would be missed.
       this.#logger.warn({ error: errorText(error) }, 'The quarantine of the compiler could not be written.')
     }
   }

@@ -79,7 +79,7 @@ export function orphanPart(options: OrphanOptions = {}): OperatorPart {
   }
 }
 
-/** Deletes orphans; gives their names. */
+/** Deletes orphans; returns their names. */
 export async function sweep(
   context: Pick<OperatorContext, 'kube' | 'settings' | 'logger'>,
   signal: AbortSignal,

@@ -377,7 +377,7 @@ export class PipelineController implements AsyncDisposable {
     return kept
   }
 
-  /** Puts the newest version in force, or leaves the last good one; gives the time after which that one must go. */
+  /** Puts the newest version in force, or leaves the last good one; returns the time after which that one must go. */
   async #publish(
     id: string,
     pipeline: Pipeline,

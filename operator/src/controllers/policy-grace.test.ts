@@ -30,7 +30,7 @@ test.each([
   ['one under the same rules, whatever its newest version is refused for', { ranUnder: 'new' }],
   ['one that does not run, or was kept by an earlier release', { ranUnder: undefined }],
   ['one whose references are missing', { accepted: { status: 'Unknown', reason: 'Pending', message: '' } }],
-] satisfies [string, Partial<GraceFacts>][])('%s goes on', (_, change) => {
+] satisfies [string, Partial<GraceFacts>][])('%s continues', (_, change) => {
   const grace = new PolicyGrace()
   grace.endOf('p', facts)
   expect(grace.endOf('p', { ...facts, ...change, now: start + 5 })).toBeUndefined()
@@ -43,7 +43,7 @@ test('an edit of the Pipeline does not save what the policy has come to forbid',
   expect(new PolicyGrace().endOf('p', { ...facts, accepted: broken })).toBe(start + 600_000)
 })
 
-test('the time goes on after a restart, and does not count what the Pipeline was refused for before', () => {
+test('the time continues after a restart, and does not count what the Pipeline was refused for before', () => {
   const since = condition('ForbiddenOption', '2026-01-01T11:55:00Z')
   expect(new PolicyGrace().endOf('p', { ...facts, before: since })).toBe(start + 300_000)
   const other = condition('CompileFailed', '2025-12-01T00:00:00Z')

@@ -1,4 +1,4 @@
-// How long the version of a Pipeline that runs goes on after its TenantPolicy has come to forbid it.
+// How long the version of a Pipeline that runs continues after its TenantPolicy has come to forbid it.
 
 import type { Condition } from '../api/conditions.ts'
 import type { Verdict } from '../compile/job.ts'
@@ -21,7 +21,7 @@ export class PolicyGrace {
   readonly #since = new Map<string, number>()
 
   /**
-   * When the version that runs must end, in milliseconds since the epoch; undefined if it may go on. It may as long as the rules are
+   * When the version that runs must end, in milliseconds since the epoch; undefined if it may continue. It may as long as the rules are
    * those under which it was accepted, whatever the newest version is refused for. Under other rules nothing shows that they allow it.
    */
   endOf(key: string, { accepted, before, ranUnder, rules, graceMs, now }: GraceFacts): number | undefined {
@@ -31,7 +31,7 @@ export class PolicyGrace {
     }
     let since = this.#since.get(key)
     if (since === undefined) {
-      // After a restart the time goes on.
+      // After a restart the time continues.
       const isForbidden = before?.status === 'False' && before.reason === 'ForbiddenOption'
       since = isForbidden && accepted.reason === 'ForbiddenOption' ? Date.parse(before.lastTransitionTime) : now
       this.#since.set(key, since)

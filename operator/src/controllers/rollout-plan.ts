@@ -165,7 +165,7 @@ function isAtOnce({ policy, nodes }: Observation): boolean {
   return policy.canary === null || policy.canary.percent >= 100 || nodes.length <= 1
 }
 
-/** Whether a change may join a candidate on its first agents: their bake begins anew then, once at most. */
+/** Whether a change may join a candidate on its first agents: their bake starts again then, once at most. */
 export function mayJoin(candidate: TriedRevision, { canary }: RolloutPolicy, now: number): boolean {
   if (candidate.step > 0 || candidate.percent >= 100 || candidate.begun === undefined || canary === null) return false
   return now - candidate.begun < canary.bakeMs

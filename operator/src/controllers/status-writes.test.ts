@@ -138,7 +138,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     },
     /** An agent falls silent. */
     silence: (pod: string) => void said.delete(pod),
-    /** Lets time pass in which agents report; gives the number of writes. */
+    /** Lets time pass in which agents report; returns the number of writes. */
     async pass(seconds: number): Promise<number> {
       const before = writes
       for (let passed = 0; passed < seconds; passed += 15) {

@@ -80,7 +80,7 @@ test('a Pipeline whose own sinks are refused stays ready, because it runs', () =
   expect(says(good, [...programmed, reachable])).toContain('Reachable=False/Unauthorized')
 })
 
-test('after a restart what no part has spoken about yet stays as it was, so that nothing is written', () => {
+test('after a restart what no part has spoken about yet stays unchanged, so that nothing is written', () => {
   const reports = {
     compile: { generation: 3, findings: good },
     rollout: { generation: 3, findings: programmed, fields: { agents: [] } },

@@ -185,7 +185,7 @@ function textOf(contribution: StatusContribution): string {
   return text
 }
 
-/** A status as text; the server keeps conditions in an order of its own. */
+/** A status as text; the server keeps conditions in its own order. */
 function normal(status: Readonly<Record<string, unknown>>): string {
   const conditions = (status['conditions'] ?? []) as readonly Condition[]
   return canonicalJson({

@@ -26,7 +26,7 @@ export interface RolloutRecord {
   readonly since?: string
   /** When the candidate was first tried. */
   readonly begun?: string
-  /** Pipelines that all agents have got without a trial of their own, and when: if agents fail soon, they are under suspicion, too. */
+  /** Pipelines that all agents have got without their own trial, and when: if agents fail soon, they are under suspicion, too. */
   readonly added?: Readonly<Record<string, string>>
   /** Contents that were taken back: they are not tried again before they change or `retry` does. */
   readonly rolledBack: Readonly<

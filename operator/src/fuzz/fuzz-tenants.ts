@@ -19,7 +19,7 @@ interface Outcome {
   readonly crash: string | undefined
 }
 
-/** Runs each step-th seed in a process of its own. */
+/** Runs each step-th seed in its own process. */
 function runSome(from: number, to: number, step: number, goOn: boolean): Promise<Outcome> {
   return new Promise((resolve) => {
     const found: Found[] = []

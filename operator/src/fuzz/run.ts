@@ -86,13 +86,13 @@ export class Harness implements Disposable {
       throw new Error(`Only ${this.#bases.length} of ${baseSeeds} cases are accepted.`)
   }
 
-  /** Two of three are cases in order with a change, the others are written anew. */
+  /** Two of three are cases in order with a change, the others are written again. */
   caseOf(seed: number): TenantCase {
     const base = this.#bases[seed % this.#bases.length] as TenantCase
     return seed % 3 === 0 ? caseOf(seed, this.#bait) : disturbed(base, seed, this.#bait)
   }
 
-  /** Runs one case; gives what does not hold. */
+  /** Runs one case; returns what does not hold. */
   async run(seed: number): Promise<Found | undefined> {
     const test = this.caseOf(seed)
     const problem = await this.#problemOf(seed, test)

@@ -68,7 +68,7 @@ export interface KubeClient {
   ): Promise<T>
   /** True when there was something to delete. */
   delete(type: ResourceType, namespace: string | undefined, name: string, options?: DeleteOptions): Promise<boolean>
-  /** Any other request; `body` is sent as JSON. Gives the parsed answer. */
+  /** Any other request; `body` is sent as JSON. Returns the parsed answer. */
   request<T>(
     method: string,
     path: string,

@@ -51,7 +51,7 @@ const algorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512']
 const leewaySeconds = 60
 /** Issuer of tokens in Secrets; they have no end and are good as long as their Secret is there. */
 const secretIssuer = 'kubernetes/serviceaccount'
-/** Keys are read again so often without a reason: one that was taken back is not trusted for ever. */
+/** Keys are read again so often without a reason: one that was taken back is not trusted forever. */
 const keepKeysMs = 600_000
 const keepAccountsMs = 30_000
 const extraPrefix = 'authentication.kubernetes.io'
@@ -231,7 +231,7 @@ function boundClaims(payload: JWTPayload): Claims | undefined {
   return isWhole(claims) && payload.sub === subjectOf(claims) ? claims : undefined
 }
 
-/** A token in a Secret names it in claims of its own. */
+/** A token in a Secret names it in its own claims. */
 function legacyClaims(payload: JWTPayload): Claims | undefined {
   const claim = (name: string) => String(payload[`kubernetes.io/serviceaccount/${name}`] ?? '')
   const claims: Claims = {

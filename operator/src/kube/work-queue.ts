@@ -105,7 +105,7 @@ export class WorkQueue {
     this.#delayed.set(key, { at, timer })
   }
 
-  /** Adds a key that failed; gives the wait. */
+  /** Adds a key that failed; returns the wait. */
   retry(key: string, minMs = 0): number {
     const failures = this.#failures.get(key) ?? 0
     this.#failures.set(key, failures + 1)
@@ -138,7 +138,7 @@ export class WorkQueue {
     const again = this.#again.get(key)
     this.#again.delete(key)
     if (again !== undefined) this.add(key, again)
-    // One that waited for its line may go on.
+    // One that waited for its line may continue.
     this.#hand()
   }
 

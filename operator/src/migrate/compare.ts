@@ -82,7 +82,7 @@ function leavesOf(event: EventFields, ignored: readonly string[]): Leaves {
 
 const nameInPath = (name: string) => (/^[A-Za-z_@][\w@]*$/.test(name) ? name : JSON.stringify(name))
 
-/** Gives the counterpart of each event that has one: equal events first, then those that share most, near each other. */
+/** Returns the counterpart of each event that has one: equal events first, then those that share most, near each other. */
 function pair(left: Side, right: Side): Map<number, number> {
   const partners = new Map<number, number>()
   const equals = Map.groupBy(right.texts.keys(), (at) => right.texts[at] as string)

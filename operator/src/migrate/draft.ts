@@ -1,5 +1,5 @@
 // The Pipeline that a conversion makes, as it grows: components in their order with comments, and the gaps that no component fills.
-// A gap is never silent: it has a row in the report, and a comment at the component that stands in its place.
+// A gap is never silent: it has a row in the report, and a comment at the component that is in its place.
 
 import { compileCondition, compileProgram } from '@penstock/agent/config'
 import { type Document, isCollection, type Node, Document as YamlDocument } from 'yaml'
@@ -12,7 +12,7 @@ export interface NamedText {
   readonly text: string
 }
 
-/** Gives the files that an include names, seen from the file that names them; none if there are none. */
+/** Returns the files that an include names, seen from the file that names them; none if there are none. */
 export type Included = (path: string, from: string) => readonly NamedText[]
 
 /** A difference between the old configuration and the Pipeline. */
@@ -101,7 +101,7 @@ export class Draft {
     this.namespace = namespace
   }
 
-  /** Adds a component below a name like the wanted one, and gives the name. */
+  /** Adds a component below a name like the wanted one, and returns the name. */
   add(kind: Kind, wanted: string, component: Component): string {
     const base = nameLike(wanted)
     let name = base

@@ -17,7 +17,7 @@ export class Policies {
   readonly #policies: Cache<TenantPolicy> | undefined
   readonly #namespaces: Cache<KubeObject>
   readonly #subscriptions: Disposable[] = []
-  /** Namespaces that each policy matches; made anew when one of either changes. */
+  /** Namespaces that each policy matches; made again when one of either changes. */
   #matching: ReadonlyMap<string, ReadonlySet<string>> | undefined
 
   constructor(policies: Cache<TenantPolicy> | undefined, namespaces: Cache<KubeObject>) {

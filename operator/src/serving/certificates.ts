@@ -99,7 +99,7 @@ const parsed = (pem: string): X509Certificate | undefined => {
   try {
     return new X509Certificate(pem)
   } catch {
-    return undefined // as if it were not there: it is made anew
+    return undefined // as if it were not there: it is created again
   }
 }
 
@@ -206,7 +206,7 @@ export class OperatorCertificate {
 }
 
 /**
- * A server that shows the newest certificate to every client, and nothing before there is one; open connections go on. With
+ * A server that shows the newest certificate to every client, and nothing before there is one; open connections continue. With
  * `clientAuthority` it asks clients for a certificate; the listener decides about those that have none.
  */
 export function secureServer(

@@ -300,7 +300,7 @@ class HeartbeatServer implements AsyncDisposable {
     return { asked: { agent: objectKey(namespace, agent), pod: name, podUid: uid, node }, account }
   }
 
-  /** Passes a request on to the leader; gives the status of its answer. */
+  /** Passes a request on to the leader; returns the status of its answer. */
   async #relay(
     request: IncomingMessage,
     response: ServerResponse,
@@ -309,7 +309,7 @@ class HeartbeatServer implements AsyncDisposable {
   ): Promise<number> {
     const identity = this.#context.leader()
     const address = identity === undefined ? undefined : addressOf(identity)
-    // One step only: two that each take the other for the leader would send it round for ever.
+    // One step only: two that each take the other for the leader would send it round forever.
     if (address === undefined || request.headers[forwardedHeader] !== undefined) {
       answer(response, 503, 'There is no leader at the moment.')
       return 503

@@ -22,7 +22,7 @@ test('a token is registered at once if it is the first one, and a later one when
   expect(renewTokens(rotated.tokens, at + publishMs + overlapMs).tokens).toEqual([rotated.tokens[0]])
 })
 
-test('a clock that was set back does not keep a token for ever', () => {
+test('a clock that was set back does not keep a token forever', () => {
   const ahead = renewTokens([], start + 10 * rotateMs)
   const renewed = renewTokens(ahead.tokens, start)
   expect(renewed.tokens).toHaveLength(2)
@@ -30,7 +30,7 @@ test('a clock that was set back does not keep a token for ever', () => {
   expect(renewTokens(renewed.tokens, start + publishMs + overlapMs).tokens).toEqual([renewed.tokens[0]])
 })
 
-test('each webhook has a secret of its own, under every token that is good', () => {
+test('each webhook has its own secret, under every token that is good', () => {
   const tokens = new WebhookTokens()
   expect(tokens.webhookAt(pathOfWebhook('/validate', 'one'), ['/validate'])).toBeUndefined()
   tokens.set(['one', 'two'].map((value) => ({ value, createdAt: start })))

@@ -121,7 +121,7 @@ export function keepTokensPart(tokens: WebhookTokens): OperatorPart {
   }
 }
 
-/** Reads the tokens, renews what is due, and registers the paths; gives the tokens to accept. */
+/** Reads the tokens, renews what is due, and registers the paths; returns the tokens to accept. */
 export async function keepTokens(context: OperatorContext, now: number): Promise<readonly WebhookToken[]> {
   const found = await readTokens(context)
   const { tokens, registered } = renewTokens(found, now)

@@ -67,7 +67,7 @@ test('an object that was wrong may be changed, but gets wrong in no new way', as
   expect((await ask(pipeline({ wrong: [['InvalidConfig', 'x']] }), pipeline({}))).allowed).toBe(false)
 })
 
-test('warnings stay within what the API server hands on', async () => {
+test('warnings stay within what the API server passes on', async () => {
   const many = Array.from({ length: 40 }, (_, n) => ['SinkNotFound', `${n} ${'x'.repeat(500)}`] as const)
   const { warnings } = await ask(pipeline({ wrong: many }))
   expect(warnings).toHaveLength(13)

@@ -69,7 +69,7 @@ test.each(queries)('%s is PromQL', (_, expr) => {
   expect(mistakesIn(`${expr} by (`), 'a mistake would be noticed').not.toEqual([])
 })
 
-test('every dashboard is one that loads: panels with ids and places of their own, and a data source to choose', () => {
+test('every dashboard is one that loads: panels with ids and their own places, and a data source to choose', () => {
   for (const [path, text] of monitoringFiles()) {
     if (!path.startsWith('dashboards/')) continue
     const { uid, title, panels, templating, schemaVersion } = JSON.parse(text)

@@ -379,7 +379,7 @@ test('the replicas of an aggregator choose one of them by a Lease of the Agent, 
   expect(kindsOf(renderWorkloads(node(), { ...input, lease: undefined }))).not.toContain('Lease')
 })
 
-test('each Aggregator of a namespace has a Lease of its own that the role of agents reaches, and keeps it', () => {
+test('each Aggregator of a namespace has its own Lease that the role of agents reaches, and keeps it', () => {
   const made = Array.from({ length: 70 }, (_, index) => {
     const one = agent({ mode: 'Aggregator' }, `hub-${index}`)
     const creationTimestamp = `2026-01-01T00:00:${String(index % 60).padStart(2, '0')}Z`

@@ -21,7 +21,7 @@ export function isBefore(one: Position, other: Position): boolean {
 }
 
 export interface LedgerState {
-  /** Where the reader goes on: everything before is done. */
+  /** Where the reader continues: everything before is done. */
   readonly read: Position
   /** Id of the first event that is not done. */
   readonly readId: number

@@ -16,7 +16,7 @@ export interface Recovered {
   readonly segments: Segment[]
   readonly nextId: number
   readonly nextSequence: number
-  /** Where reading goes on, and the id of the first event that is not done. */
+  /** Where reading continues, and the id of the first event that is not done. */
   readonly read: Position
   readonly readId: number
   /** Up to here everything is on the disk for certain; what follows may be in the page cache only. */
@@ -141,7 +141,7 @@ function tailOf(files: DiskFiles, segments: readonly FoundSegment[], state: Ledg
     end = offset + recordBytes(header)
     nextId = promised
   }
-  // A segment that was begun and got nothing: the ids go on where the one before it ends.
+  // A segment that was begun and got nothing: the ids continue where the one before it ends.
   for (let index = segments.length - 2; nextId === undefined && index >= 0; index--) {
     nextId = endId(files, segments[index] as FoundSegment)
   }

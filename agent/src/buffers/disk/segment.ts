@@ -16,7 +16,7 @@ import {
   recordFormat,
 } from './record.ts'
 
-/** A segment takes at most so many bytes. */
+/** A segment takes at most this many bytes. */
 export const defaultSegmentLimit = 128 * 1024 * 1024
 export const maxSegments = 65_536
 export const spareName = 'buffer-spare.dat'

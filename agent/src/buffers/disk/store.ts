@@ -37,7 +37,7 @@ export interface StoreState {
   /** Up to here everything is on the disk for certain. */
   readonly synced: Position
   readonly maxSize: number
-  /** A segment takes at most so many bytes. */
+  /** A segment takes at most this many bytes. */
   readonly segmentLimit: number
 }
 
@@ -55,7 +55,7 @@ export class SegmentStore {
   #nextSequence: number
   /** Bytes of all files. */
   #used: number
-  /** A file that is done with and will be the next segment: overwriting costs half of what writing anew does. */
+  /** A file that is done with and will be the next segment: overwriting costs half of what writing again does. */
   #spare = 0
   #file: number | undefined
   /** The newest segment must not be written any more. */
@@ -105,7 +105,7 @@ export class SegmentStore {
     return this.#unsynced.size > 0
   }
 
-  /** Whether a record of about so many bytes would find room. */
+  /** Whether a record of about this many bytes would find room. */
   fits(bytes: number): boolean {
     const { newest } = this
     if (newest?.end !== undefined && newest.end + bytes <= newest.size) return true
@@ -113,7 +113,7 @@ export class SegmentStore {
   }
 
   /**
-   * Writes records behind the last, by one call, as many of them as go into one segment; gives where these are, none if there is
+   * Writes records behind the last, by one call, as many of them as go into one segment; returns where these are, none if there is
    * no room for the first. Rejects if the disk does not take them. More may come when this has been settled.
    */
   async append(records: readonly NewRecord[], writtenAt: number): Promise<Place[]> {
@@ -186,7 +186,7 @@ export class SegmentStore {
     }
   }
 
-  /** Makes sure that a file may grow by so many bytes. */
+  /** Makes sure that a file may grow by this many bytes. */
   #makeRoom(growth: number): boolean {
     if (growth <= 0 || this.#used + growth <= this.maxSize) return true
     if (this.#spare > 0) this.#dropSpare()

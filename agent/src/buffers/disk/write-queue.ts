@@ -6,7 +6,7 @@ import { recycle } from './packing/record-memory.ts'
 import { isDelivered, type RecordState, type Unwritten } from './record-state.ts'
 import type { Place, SegmentStore } from './store.ts'
 
-/** Packed bytes that are worth a write of their own; less is collected for a moment. Each write costs two changes of threads. */
+/** Packed bytes that are worth their own write; less is collected for a moment. Each write costs two changes of threads. */
 const writeTarget = 1024 * 1024
 const collectMs = 10
 /** Packed bytes that may wait to be written before their writers wait too. */

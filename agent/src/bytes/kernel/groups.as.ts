@@ -23,7 +23,7 @@ import { isSameSecond } from './lines.as'
 const tableSize: u32 = 1024
 const maxProbes: u32 = 8
 
-/** Groups lines `[0, count)` by the value of a member: `groups` and `grouped`. A line may be left a group of its own. */
+/** Groups lines `[0, count)` by the value of a member: `groups` and `grouped`. A line may be left its own group. */
 export function group(key: i32, count: i32): void {
   memory.fill(output, 0, tableSize * 4)
   let guess: i32 = 0

@@ -32,7 +32,7 @@ let isPlain: bool = false
 let recodedAt: i32 = 0
 let recodeCount: i32 = 0
 
-/** Reads the objects in the messages of lines `[from, to)`; gives how many of their members the caller has to put into form. */
+/** Reads the objects in the messages of lines `[from, to)`; returns how many of their members the caller has to put into form. */
 export function readObjects(from: i32, to: i32): i32 {
   recodeCount = 0
   for (let line = from; line < to; line++) {
@@ -55,7 +55,7 @@ export function readObjects(from: i32, to: i32): i32 {
   return recodeCount
 }
 
-/** Gives the number of members; negative if the message is not taken. */
+/** Returns the number of members; negative if the message is not taken. */
 function readObject(line: i32): i32 {
   const end = load<i32>(ends + line * 4)
   let at = afterBlanks(load<i32>(messages + line * 4))

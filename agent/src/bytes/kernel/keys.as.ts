@@ -29,7 +29,7 @@ export function keyAt(from: i32, lastKey: i32): i32 {
   return key
 }
 
-/** Whether so many bytes are equal. */
+/** Whether this many bytes are equal. */
 export function isEqual(left: i32, right: i32, length: i32): bool {
   let at: i32 = 0
   for (; at + 16 <= length; at += 16) {

@@ -27,7 +27,7 @@ export function hasFlag(flag: i32, count: i32): bool {
   return false
 }
 
-/** Gives where the message begins; negative if the line is unusual. */
+/** Returns where the message begins; negative if the line is unusual. */
 function readLine(line: i32, start: i32, end: i32, known: i32): i32 {
   // `…Z stdout F` is the shortest.
   if (end - start < 29) return -1
@@ -90,7 +90,7 @@ export function readTimes(count: i32): void {
   }
 }
 
-/** Seconds since 1970 of the date and time that stand here, which are valid. */
+/** Seconds since 1970 of the date and time that are here, which are valid. */
 function secondOf(at: i32): f64 {
   let year = twoDigits(at) * 100 + twoDigits(at + 2)
   const month = twoDigits(at + 5)
@@ -114,7 +114,7 @@ function twoDigits(at: i32): i32 {
   return tens > 9 || ones > 9 ? 1000 : tens * 10 + ones
 }
 
-/** Whether a date and time stand here that the object lane would write in the same way. */
+/** Whether a date and time are here that the object lane would write in the same way. */
 function isSecond(at: i32): bool {
   const century = twoDigits(at)
   const year = twoDigits(at + 2)

@@ -48,7 +48,7 @@ import { isAscii, nextStamp, recodedLength, stamp } from './state.as'
 import { escapeText, unitsOf } from './text.as'
 
 /**
- * Estimates the sizes of the events of lines `[from, to)`; gives their sum.
+ * Estimates the sizes of the events of lines `[from, to)`; returns their sum.
  * @param mode what becomes of the object in the message
  */
 export function measure(from: i32, to: i32, outsideCount: i32, mode: i32): f64 {
@@ -187,8 +187,8 @@ let sortedCount: i32 = -1
 let sortedFirst: i32 = 0
 
 /**
- * Writes the events of lines `[from, to)`, so many bytes of `prefix` before each, and `suffix` behind each (a byte; 0: none), until
- * `output` is full. Gives how many it wrote; where each ends, its suffix not counted, stands in `writtenEnds`.
+ * Writes the events of lines `[from, to)`, this many bytes of `prefix` before each, and `suffix` behind each (a byte; 0: none), until
+ * `output` is full. Returns how many it wrote; where each ends, its suffix not counted, stands in `writtenEnds`.
  */
 export function write(from: i32, to: i32, outsideCount: i32, mode: i32, prefixLength: i32, suffix: u8): i32 {
   let at = output
@@ -206,7 +206,7 @@ export function write(from: i32, to: i32, outsideCount: i32, mode: i32, prefixLe
 }
 
 /**
- * Writes the event of a line as a JSON string that holds its JSON; gives its end in `output`, 0 if it is too long.
+ * Writes the event of a line as a JSON string that holds its JSON; returns its end in `output`, 0 if it is too long.
  */
 export function writeQuoted(line: i32, outsideCount: i32, mode: i32): i32 {
   return quoteLine(line, output, output + maxOutput, bytesOutside(outsideCount, mode), outsideCount, mode)
@@ -275,7 +275,7 @@ function bytesOutside(outsideCount: i32, mode: i32): i32 {
   return bytes
 }
 
-/** Writes the event of a line; gives its end, 0 if it may be too long, or if nothing was read of the line. */
+/** Writes the event of a line; returns its end, 0 if it may be too long, or if nothing was read of the line. */
 function writeLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, mode: i32): i32 {
   const refused = mode === apart ? isUnusual : isUnusual | isOdd
   // The places of such a line hold what others have left there.
@@ -291,7 +291,7 @@ function writeLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outside
   const bytes = outsideBytes + messageCopies * 6 * length + copies * count * (maxName + 32)
   // Nothing in an event is below 0x20, so a string that holds it is at most twice as long.
   const factor = isQuoted ? 2 : 1
-  // Values stand in the message, or where they were put into form.
+  // Values are in the message, or where they were put into form.
   if (place + factor * (bytes + copies * (length + recodedLength)) > limit) {
     if (place + factor * (bytes + copies * bytesOfValues(first, count)) > limit) return 0
   }
@@ -377,7 +377,7 @@ function writeEvent(line: i32, from: i32, first: i32, count: i32, outsideCount: 
   return closed(from, at)
 }
 
-/** Puts brackets around members; gives their end. */
+/** Puts brackets around members; returns their end. */
 function closed(from: i32, end: i32): i32 {
   let at = end
   // The comma before the first name becomes the bracket.

@@ -23,7 +23,7 @@ export function unitsOf(from: i32, to: i32): i32 {
   let units: i32 = 0
   for (let at = from; at < to; at += 16) {
     const bytes = v128.load(at)
-    // All but the bytes that go on with a character; and one more where it takes four.
+    // All but the bytes that continue with a character; and one more where it takes four.
     let going = v128.bitmask<u8>(v128.eq<u8>(v128.and(bytes, v128.splat<u8>(0xc0)), v128.splat<u8>(0x80)))
     let wide = v128.bitmask<u8>(v128.ge<u8>(bytes, v128.splat<u8>(0xf0)))
     const left = to - at

@@ -121,7 +121,7 @@ test('json: objects, arrays of objects, blank frames, the present time where the
 })
 
 test.each(['[{"a":1},2]', '1', '{"a":', 'nonsense'])(
-  'json: %s is a failure and no event, and the stream goes on',
+  'json: %s is a failure and no event, and the stream continues',
   (bad) => {
     const json = decoder({ decoding: { codec: 'json' } })
     const decoded = json.push(Buffer.from(`${bad}\n{"ok":true}\n`))

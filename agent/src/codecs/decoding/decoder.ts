@@ -138,7 +138,7 @@ export function eventBatches(events: (LogEvent | MetricEvent)[], finalizer: Fina
   return batches
 }
 
-/** Adds the events of a frame; gives the text of the problem if it is not of the codec, and then adds none. */
+/** Adds the events of a frame; returns the text of the problem if it is not of the codec, and then adds none. */
 type Decode = (frame: Buffer, events: (LogEvent | MetricEvent)[]) => string | undefined
 
 function compileCodec(options: DecodingOptions, globals: DecodingGlobals, now: () => Timestamp): Decode {

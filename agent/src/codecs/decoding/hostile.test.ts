@@ -13,7 +13,7 @@ import { compileDecoder, type Decoded, type Decoder } from './decoder.ts'
 
 const seed = 20_260_101
 const limit = 4096
-// Protobuf cannot stand between delimiters: its bytes look like them.
+// Protobuf cannot be between delimiters: its bytes look like them.
 const pairs = decodingCodecs.flatMap((codec) =>
   framingMethods
     .filter((method) => codec !== 'native' || !['newline_delimited', 'character_delimited'].includes(method))

@@ -11,7 +11,7 @@ import { Bytes, Float, getField, isObject, Regex, type Value, type ValueObject }
 const require = createRequire(import.meta.url)
 
 export interface AvroWriter {
-  /** Writes the datum; gives the text of the problem if the event does not fit the schema. */
+  /** Writes the datum; returns the text of the problem if the event does not fit the schema. */
   write(fields: ValueObject, body: Body): string | undefined
 }
 

@@ -154,7 +154,7 @@ test.each([
   expect(encoded({ codec: 'gelf' }, event)).toBe(problem)
 })
 
-test('codecs for logs refuse metrics and leave the body as it was', () => {
+test('codecs for logs refuse metrics and leave the body unchanged', () => {
   expect(encoded({ codec: 'logfmt' }, metric({}))).toBe('The codec `logfmt` cannot encode a metric event.')
 })
 

@@ -6,7 +6,7 @@ import type { EncodingCodec, FramingMethod, OutgoingFramingOptions } from '../..
 
 export interface FrameEncoder {
   readonly method: FramingMethod
-  /** Bytes that stand between the frames of this method; undefined where each frame carries its length. */
+  /** Bytes that are between the frames of this method; undefined where each frame carries its length. */
   readonly delimiter: Buffer | undefined
   /** Closes the frame of what was written to the body since `start`. */
   close(body: Body, start: number): void

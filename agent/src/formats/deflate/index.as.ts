@@ -81,7 +81,7 @@ function setLengths(): void {
   store<u32>(lengthSymbols + maxMatch * 4, 285)
 }
 
-/** Compresses this many bytes at `place`; gives how many were written at `outputAt`. */
+/** Compresses this many bytes at `place`; returns how many were written at `outputAt`. */
 export function compress(length: i32, isLast: bool): i32 {
   out = output
   let at = place()
@@ -108,7 +108,7 @@ function slotOf(word: u64): i32 {
   return heads + ((<i32>(((word << 16) * 0x9e3779b185ebca87) >> (64 - hashBits))) << 2)
 }
 
-/** Fills the sequences of a block; gives where it ends. */
+/** Fills the sequences of a block; returns where it ends. */
 function findMatches(from: i32, end: i32): i32 {
   memory.fill(literalCounts, 0, 288 * 4)
   memory.fill(distanceCounts, 0, 32 * 4)
@@ -345,7 +345,7 @@ function orderOf(index: i32): i32 {
   return (index & 1) === 0 ? 8 + half : 7 - half
 }
 
-/** Writes the lengths of both codes, runs in short; gives the end. */
+/** Writes the lengths of both codes, runs in short; returns the end. */
 function makeHeader(literalsUsed: i32, distancesUsed: i32): i32 {
   memory.fill(lengthCounts, 0, 19 * 4)
   const total = literalsUsed + distancesUsed

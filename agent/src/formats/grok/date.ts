@@ -66,7 +66,7 @@ export function dateOf(args: readonly Argument[]): { source: string; filter: Fil
   }
 }
 
-/** A date as a regular expression and as a form of strftime, and whether the name of a zone stands in it. */
+/** A date as a regular expression and as a form of strftime, and whether the name of a zone is in it. */
 function formOf(pattern: string): { source: string; form: string; named: boolean } {
   let source = ''
   let form = ''

@@ -8,7 +8,7 @@ import { parseRubyHash } from '../ruby-hash.ts'
 import { parseXml } from '../xml.ts'
 import { put } from './fields.ts'
 
-/** Gives undefined for a value that it cannot take. */
+/** Returns undefined for a value that it cannot take. */
 export type Filter = (value: Value) => Value | undefined
 
 /** A pattern that is not valid; caught where patterns are compiled. */

@@ -121,7 +121,7 @@ function reportUndefinedFunction(check: CheckContext, node: CallExpression): nev
   ])
 }
 
-/** Lets the function look at its arguments, and gives its compiled form. */
+/** Lets the function look at its arguments, and returns its compiled form. */
 function compileCall(check: CheckContext, node: CallExpression, declaration: FunctionDeclaration, info: CallInfo) {
   const refuse = (reason: string, contexts: number): never =>
     check.report(610, 'function compilation error', [

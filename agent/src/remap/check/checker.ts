@@ -1,5 +1,5 @@
 // The checker: names, kinds, fallibility and arguments. It walks the syntax tree in the order of execution with the kinds of
-// variables, event and metadata, reports what cannot work, and gives the tree that code is generated from.
+// variables, event and metadata, reports what cannot work, and returns the tree that code is generated from.
 
 import type { PathSegment } from '../../event/path.ts'
 import { compareKeys, Regex, type Value } from '../../event/value.ts'

@@ -99,7 +99,7 @@ function needsTest(g: Generation, typed: Node<'call'>, index: number): boolean {
   return parameter !== undefined && !(g.trusted && argument.kind.within(parameter.kind))
 }
 
-/** Tests the kind of an argument where the checker does not know it, and gives the text of bytes that are not UTF-8. */
+/** Tests the kind of an argument where the checker does not know it, and returns the text of bytes that are not UTF-8. */
 function typedArgument(
   g: Generation,
   argument: Typed,

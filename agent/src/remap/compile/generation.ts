@@ -12,7 +12,7 @@ import { isUnseen, some } from './search.ts'
 /** A node of one operation. */
 export type Node<Op extends Typed['op']> = Extract<Typed, { op: Op }>
 
-/** Gives the statement for a failure. @param counts whether the checker knows that the place may fail */
+/** Returns the statement for a failure. @param counts whether the checker knows that the place may fail */
 export type Fail = (error: string, counts: boolean) => string
 
 /** Emits what an expression needs and gives a JavaScript expression for its value, to be used once and at once. */

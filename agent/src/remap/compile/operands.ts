@@ -4,7 +4,7 @@ import type { Typed } from '../typed.ts'
 import type { Fail, Generation } from './generation.ts'
 import { hasStatements, some } from './search.ts'
 
-/** Operands in order; those before an operand with effects are kept in variables of their own. */
+/** Operands in order; those before an operand with effects are kept in their own variables. */
 export function operands(g: Generation, nodes: readonly Typed[], fail: Fail): string[] {
   const lastEffect = nodes.findLastIndex((node) => some(node, hasStatements))
   return nodes.map((node, index) => {

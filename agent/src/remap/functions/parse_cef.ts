@@ -120,7 +120,7 @@ function headerValue(text: string, from: number): Read {
   return [value.trim(), at]
 }
 
-/** The key that stands at a place, after blanks; `key.lastIndex` is behind its `=` then. */
+/** The key that is at a place, after blanks; `key.lastIndex` is behind its `=` then. */
 function keyAt(text: string, at: number): string | undefined {
   key.lastIndex = at
   return key.exec(text)?.[1]

@@ -36,7 +36,7 @@ export const parseCsvFunction = defineFunction({
   compile: () => (text: string | Bytes, delimiter: string) => {
     if (Buffer.byteLength(delimiter) !== 1) return failure('delimiter must be a single character')
     if (typeof text === 'string') return parseCsvRecord(text, delimiter)
-    // Delimiters and quotes are ASCII: bytes that are no text pass as they are.
+    // Delimiters and quotes are ASCII: bytes that are no text pass unchanged.
     return parseCsvRecord(text.bytes.toString('latin1'), delimiter).map((item) => textOf(Buffer.from(item, 'latin1')))
   },
 })

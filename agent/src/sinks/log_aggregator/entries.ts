@@ -74,7 +74,7 @@ export class EntryWriter {
   /** Groups of a batch, and the streams of those that are known. */
   #groups: Int32Array | undefined
   #groupStreams: (Stream | undefined)[] = []
-  /** Whether an event of the batch may have a time of its own in its message. */
+  /** Whether an event of the batch may have its own time in its message. */
   #mayHaveOwnTime = false
   /** Entries that are to be written at once. */
   readonly #run = new LineRun()

@@ -26,7 +26,7 @@ export interface Labels {
 
 /** Faults of names that are made of fields. */
 export interface LabelFaults {
-  /** A rendered name could not stay as it is. */
+  /** A rendered name could not stay unchanged. */
   invalid(): void
   /** Labels were lost, because their names coincide with others since forbidden characters were replaced. */
   lost(count: number): void

@@ -114,7 +114,7 @@ function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
   return into
 }
 
-/** Puts the entries in their final order; gives the request that is sent. */
+/** Puts the entries in their final order; returns the request that is sent. */
 export function finishStreams(request: OpenRequest, pool: BodyPool, format: Format): OpenRequest {
   const order = finalOrder(request)
   const finished = new OpenRequest(request.key, pool.take(), request.owners.ordered(order), request.count)

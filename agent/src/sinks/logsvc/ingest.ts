@@ -55,7 +55,7 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
   const own: HttpSinkOptions = { ...options, auth: { strategy: 'basic', user: options.api_key, password: '' } }
 
   return httpSink(context, own, {
-    // The service corrects clocks by the time of sending, so each attempt says it anew.
+    // The service corrects clocks by the time of sending, so each attempt says it again.
     url: (key) => `${address}?${query(key)}`,
     headers: { 'content-type': 'application/json' },
     partition,

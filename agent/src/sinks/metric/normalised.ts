@@ -16,11 +16,11 @@ export interface Normalisation {
   readonly isEmpty?: (event: MetricEvent) => boolean
 }
 
-/** Why the first absolute value of a series does not go on. */
+/** Why the first absolute value of a series does not continue. */
 const baseline = 'The value is only what later values of its series are compared with.'
-/** Why a metric of a series that is not remembered does not go on. */
+/** Why a metric of a series that is not remembered does not continue. */
 const noRoom = 'Too many series are remembered to take in another, or the series has become too large.'
-/** Why a metric without samples does not go on. */
+/** Why a metric without samples does not continue. */
 const nothing = 'The metric has no samples.'
 
 export function normalised(sink: Sink, context: SinkContext, how: Normalisation): Sink {
@@ -62,7 +62,7 @@ class Sorter {
     this.#how = how
   }
 
-  /** Gives the events to send, and the number of those that are lost. */
+  /** Returns the events to send, and the number of those that are lost. */
   sort(events: readonly MetricEvent[]): { readonly events: MetricEvent[]; readonly rejected: number } {
     this.#kept = 0
     this.#empty = 0

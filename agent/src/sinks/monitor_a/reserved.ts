@@ -20,7 +20,7 @@ interface Renaming {
 
 const reservedNames = new Set(['ddsource', 'ddtags', 'hostname', 'message', 'service', 'status', 'timestamp'])
 
-/** Gives the fields under their reserved names. */
+/** Returns the fields under their reserved names. */
 export function compileReservedNames(schema: LogSchema): (fields: ValueObject) => ValueObject {
   const renamings: Renaming[] = [
     { from: schema.messageKey, to: 'message', displaced: '_RESERVED_message' },

@@ -1,4 +1,4 @@
-// Where monitoring service A is: each account belongs to a site, and each API of the site has a host of its own.
+// Where monitoring service A is: each account belongs to a site, and each API of the site has its own host.
 
 import { PenstockError } from '../../errors.ts'
 import { type Identity, noIdentity } from '../../http/identity.ts'

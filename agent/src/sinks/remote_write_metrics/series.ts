@@ -1,5 +1,5 @@
 // The write request of absolute metrics: `WriteRequest{timeseries=1, metadata=3}`. Labels are sorted by name; a label that the
-// sort of metric needs (`le`, `quantile`, `__name__`) stands in place of a tag of that name.
+// sort of metric needs (`le`, `quantile`, `__name__`) is in place of a tag of that name.
 
 import type { Body } from '../../event/body.ts'
 import { type MetricEvent, type MetricValue, singleTagValue } from '../../event/metric.ts'
@@ -103,7 +103,7 @@ function text(writer: ProtobufWriter, field: number, value: string): void {
 
 type Add = (suffix: string, value: number, label?: string, text?: string) => void
 
-/** Adds the series of an event; gives the type of its family. */
+/** Adds the series of an event; returns the type of its family. */
 function addEvent({ value }: MetricEvent, forms: SeriesForms, add: Add): number {
   switch (value.type) {
     case 'counter':

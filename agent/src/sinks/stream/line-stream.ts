@@ -28,7 +28,7 @@ export class LineStream implements ByteTarget {
     this.#failed = failed
   }
 
-  /** Undefined if events are not JSON on one line there, or stand in other frames than lines do. */
+  /** Undefined if events are not JSON on one line there, or are in other frames than lines do. */
   static of(encoder: StreamEncoder, failed: (event: LogEvent, problem: string) => void): LineStream | undefined {
     const { framing, lineFields } = encoder
     const { delimiter } = framing

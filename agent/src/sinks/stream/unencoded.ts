@@ -16,7 +16,7 @@ const templateFailed = {
   message: 'Events lack fields that a template refers to.',
 } as const satisfies ErrorReport
 
-/** Events of one batch that will not go on. */
+/** Events of one batch that will not continue. */
 export class Unencoded {
   encoding = 0
   /** Text of the last problem with encoding. */
@@ -31,7 +31,7 @@ export class Unencoded {
     return this.encoding + this.rendering
   }
 
-  /** Counts the events and ends them. The batch's share of the finalizer stays with those that go on, if there are any. */
+  /** Counts the events and ends them. The batch's share of the finalizer stays with those that continue, if there are any. */
   reject(batch: Batch, events: ComponentEvents): void {
     if (this.count === 0) return
     if (this.encoding > 0) {

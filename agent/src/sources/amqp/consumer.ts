@@ -25,7 +25,7 @@ export type Delivery = ConsumeMessage
 const longestFrame = 1 << 20
 /** Longest message that is read. A broker says the length of a message first, and may say anything. */
 const maxMessageBytes = 64 << 20
-/** What waits to be handed on may have more bytes than this only if it is a single message. */
+/** What waits to be passed on may have more bytes than this only if it is a single message. */
 const maxWaitingBytes = 64 << 20
 /** How long the broker may take to confirm an end. */
 const farewellMs = 5000
@@ -154,7 +154,7 @@ export class Consumer {
     this.#prefetch = prefetch
     const end = (reason: string) => {
       this.#ended ??= reason
-      // The broker delivers messages again that were not handed on.
+      // The broker delivers messages again that were not passed on.
       this.#waiting = []
       this.#next = 0
       this.#waitingBytes = 0
@@ -162,7 +162,7 @@ export class Consumer {
     }
     this.#refuse = (reason) => {
       end(reason)
-      // With an error, or the client would go on waiting for the broker.
+      // With an error, or the client would continue waiting for the broker.
       streamOf(model)?.destroy(new Error(reason))
     }
     model.on('close', (error) => end(error === undefined ? 'The connection was closed.' : errorText(error)))

@@ -15,9 +15,9 @@ export interface QueueMessage {
 }
 
 export interface Queue {
-  /** Waits for messages, up to ten; gives none after the time of the poll. */
+  /** Waits for messages, up to ten; returns none after the time of the poll. */
   receive(signal: AbortSignal): Promise<QueueMessage[]>
-  /** Deletes up to ten messages; gives the codes of those that failed. */
+  /** Deletes up to ten messages; returns the codes of those that failed. */
   delete(receipts: readonly string[], signal: AbortSignal): Promise<string[]>
   /** Throws if the queue cannot be used. */
   check(signal: AbortSignal): Promise<void>

@@ -63,7 +63,7 @@ export class QueueReceiver {
     }
   }
 
-  /** Resolves when every message that was handed on has been answered for. */
+  /** Resolves when every message that was passed on has been answered for. */
   settled(): Promise<void> {
     return this.#outstanding.none()
   }

@@ -1,4 +1,4 @@
-// How far the events of the cluster have been delivered: a version of the API to go on from, and, for the case that the API server
+// How far the events of the cluster have been delivered: a version of the API to continue from, and, for the case that the API server
 // has forgotten that version, the time of the newest event with the uids and versions of those around it.
 // Versions are compared for equality alone. The file is replaced as a whole, and moves only past what has been answered without a gap.
 
@@ -15,7 +15,7 @@ const writeAfterMs = 500
 const aliveEveryMs = 10_000
 /** Events are written by many clocks, and some with a delay: those so much older than the newest may still be new. */
 export const marginMs = 60_000
-/** Most events around the newest that are remembered; with more, a list that is read anew may repeat some. */
+/** Most events around the newest that are remembered; with more, a list that is read again may repeat some. */
 const maxKnown = 10_000
 
 /** What of an event is remembered. */
@@ -27,7 +27,7 @@ export interface Seen {
 
 interface Pending {
   readonly seen: readonly Seen[]
-  /** Where a watch goes on after it; undefined within a list, which has no order. */
+  /** Where a watch continues after it; undefined within a list, which has no order. */
   version: string | undefined
   answered: boolean
 }
@@ -67,7 +67,7 @@ export class Cursor {
     this.#delivered = new Map((saved.known ?? []).map(([uid, version, ms]) => [uid, { uid, version, ms }]))
   }
 
-  /** Where a watch goes on: after all that was handed on. */
+  /** Where a watch continues: after all that was passed on. */
   get reach(): string | undefined {
     return this.#pending.findLast(({ version }) => version !== undefined)?.version ?? this.#version
   }
@@ -81,12 +81,12 @@ export class Cursor {
     return this.#pending.length
   }
 
-  /** Whether exactly this state of an event has been handed on. */
+  /** Whether exactly this state of an event has been passed on. */
   has({ uid, version }: Seen): boolean {
     return (this.#handedOn.get(uid) ?? this.#delivered.get(uid)?.version) === version
   }
 
-  /** The finalizer for events that are handed on. */
+  /** The finalizer for events that are passed on. */
   handOn(seen: readonly Seen[], version: string | undefined): Finalizer {
     const pending: Pending = { seen, version, answered: false }
     const generation = this.#generation
@@ -110,7 +110,7 @@ export class Cursor {
     })
   }
 
-  /** There is nothing to hand on up to a version. */
+  /** There is nothing to pass on up to a version. */
   skip(version: string): void {
     const last = this.#pending.at(-1)
     if (last?.seen.length === 0) last.version = version

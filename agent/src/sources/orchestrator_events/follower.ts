@@ -128,7 +128,7 @@ export class EventFollower {
       failed: (error) => {
         reports.failed(error)
         stream.failures++
-        // A version of another life of the cluster is refused for ever.
+        // A version of another life of the cluster is refused forever.
         if (stream.failures < failuresToRelist || stream.isRelisting) return
         stream.isRelisting = true
         again()

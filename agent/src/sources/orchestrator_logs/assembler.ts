@@ -1,5 +1,5 @@
 // Makes events of lines: joins the parts of lines that the container runtime has cut, groups lines, and collects the events
-// until the reader hands them on. All collected events are of one file.
+// until the reader passes them on. All collected events are of one file.
 
 import { LogEvent } from '../../event/log.ts'
 import { type PathSegment, setPath } from '../../event/path.ts'
@@ -35,7 +35,7 @@ export class LineAssembler {
     this.#hasFile = options.hasFile
   }
 
-  /** The events collected so far; the collection begins anew. */
+  /** The events collected so far; the collection starts again. */
   takeEvents(): LogEvent[] {
     const events = this.collected
     this.collected = []

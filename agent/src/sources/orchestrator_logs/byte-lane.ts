@@ -37,7 +37,7 @@ export class PodByteLane {
 
   /**
    * Reads the lines of a chunk; undefined if they have to become objects.
-   * @param other reads a line in the usual way, and gives how many events have been collected then
+   * @param other reads a line in the usual way, and returns how many events have been collected then
    */
   read(file: PodFile, slab: Slab, collected: number, other: (line: number) => number): ReadLines | undefined {
     const { orchestrator, groups, resumed, partials } = file

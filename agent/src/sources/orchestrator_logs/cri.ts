@@ -60,7 +60,7 @@ export class TimeParser {
     this.#zone = zone
   }
 
-  /** Reads a time at `start`; gives where it ends, negative if there is none. */
+  /** Reads a time at `start`; returns where it ends, negative if there is none. */
   parse(bytes: Uint8Array, start: number, end: number): number {
     if (end - start < 19) return -1
     const second = this.#second

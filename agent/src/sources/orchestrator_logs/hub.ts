@@ -164,7 +164,7 @@ export class PodLogHub {
     }
   }
 
-  /** The limit of a name, one for all sources that ask for it; a changed one begins anew. */
+  /** The limit of a name, one for all sources that ask for it; a changed one starts again. */
   limiter(name: string, options: RateLimitOptions): Limiter {
     const key = JSON.stringify([options.lines, options.bytes, options.onLimit])
     const known = this.#limiters.get(name)

@@ -1,4 +1,4 @@
-// How fast lines may be read: so many lines and bytes a second, with room for one second's worth at once. Lines over the
+// How fast lines may be read: this many lines and bytes a second, with room for one second's worth at once. Lines over the
 // limit are dropped and counted, or wait in their file.
 
 import type { RateLimitOptions } from '../../component.ts'

@@ -18,7 +18,7 @@ export const streams: readonly Stream[] = ['stdout', 'stderr']
 
 /**
  * Lines that a resumed source reads again because its predecessor held them back: for each stream, those from a position on.
- * All other lines before `until` have been handed on.
+ * All other lines before `until` have been passed on.
  */
 export interface Resumed {
   readonly until: number
@@ -50,7 +50,7 @@ export interface PodFile {
   revision: number
   /** Tags of `log_bytes_written_total`: one object, because the counter is found by identity. */
   readonly writtenTags: { readonly namespace: string }
-  /** The path that the runtime writes to; a rotated file has another path, which goes on from this one. */
+  /** The path that the runtime writes to; a rotated file has another path, which continues from this one. */
   readonly writtenPath: string
   /** Lines were read. */
   begun: boolean
@@ -60,7 +60,7 @@ export interface PodFile {
   dropped: number
   /** The container is over its limit: no line is read before this time. */
   heldUntil: number
-  /** Finalizers of parts of lines that began in the file before, until the lines are handed on. */
+  /** Finalizers of parts of lines that began in the file before, until the lines are passed on. */
   carried: Finalizer[]
   readonly partials: Readonly<Record<Stream, PartialLine>>
   readonly groups: Readonly<Record<Stream, Group>> | undefined

@@ -286,7 +286,7 @@ export class PodMetadata {
     return kind === 'namespaces' ? this.#namespaces : this.#nodes
   }
 
-  /** Forgets what was removed long enough ago; gives the folders of its pods. */
+  /** Forgets what was removed long enough ago; returns the folders of its pods. */
   expire(now: number): string[] {
     this.#namespaces.expire(now)
     this.#nodes.expire(now)

@@ -28,7 +28,7 @@ import type { Throttle } from './throttle.ts'
 export interface PodLogReaderOptions {
   readonly root: string
   readonly timestampKey: string
-  /** Whether a successor reads held-back lines again at the end. Without one, the source hands them on. */
+  /** Whether a successor reads held-back lines again at the end. Without one, the source passes them on. */
   readonly hasSuccessor: boolean
 }
 

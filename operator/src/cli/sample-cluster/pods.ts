@@ -178,7 +178,7 @@ export function writeSampleLogs(
   return { close: () => clearInterval(timer) }
 }
 
-/** Longer lines are cut into parts of so many bytes, as container runtimes do. */
+/** Longer lines are cut into parts of this many bytes, as container runtimes do. */
 const maxPartBytes = 16 * 1024
 
 /** What `kubectl logs --timestamps` writes before each line. */

@@ -31,7 +31,7 @@ class Cluster {
   now = Date.parse('2026-01-01T00:00:00Z')
   desired: readonly string[] = []
   policy: RolloutPolicy = policyOf(undefined)
-  /** Agents that do not load what holds one of these: they crash, or go on waiting. */
+  /** Agents that do not load what holds one of these: they crash, or continue waiting. */
   bad: { readonly content: string; readonly how: 'crash' | 'wait' | 'slow' } | undefined
   readonly #runs = new Map<string, string>()
 
@@ -148,7 +148,7 @@ test.each([
   ['is paused', undefined, true],
   ['agents do not load', { content: 'a2', how: 'slow' } as const, false],
 ])(
-  'a new Pipeline and one that goes do not wait for a change that %s, which goes on as it was',
+  'a new Pipeline and one that goes do not wait for a change that %s, which continues as it was',
   async (_, bad, paused) => {
     const cluster = await running('a1', 'g1')
     cluster.policy = { ...cluster.policy, paused }

@@ -9,7 +9,7 @@ import { mayJoin, type RolloutPolicy } from '../rollout-plan.ts'
 import { rebase, triedOf } from './transition.ts'
 
 /**
- * Renders the contents that the rollout goes on with.
+ * Renders the contents that the rollout continues with.
  * @param createdAt when each Pipeline was made, by id
  */
 export async function rebaseRollout(

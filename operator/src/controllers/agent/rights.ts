@@ -94,7 +94,7 @@ export class ClusterRights {
     }
   }
 
-  /** Each Agent had bindings of its own in earlier releases, by names that two Agents could share. */
+  /** Each Agent had its own bindings in earlier releases, by names that two Agents could share. */
   async #removeOldBindings(bindings: Cache, signal: AbortSignal): Promise<void> {
     const old = [...bindings.values()].filter(
       ({ metadata }) =>

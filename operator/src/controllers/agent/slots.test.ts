@@ -104,7 +104,7 @@ test.each([
   expect([...plan.named.keys()], 'agents are given the values in force').toEqual(['k3'])
 })
 
-test('the manifest is in the first Secret, and a value that cannot be read stays as it is', () => {
+test('the manifest is in the first Secret, and a value that cannot be read stays unchanged', () => {
   const plan = planSecrets(state(), seen({ value: () => undefined, values: held({ k3: Buffer.from('as it was') }) }))
   expect(plan.shards[0]?.has('manifest.json')).toBe(true)
   expect(plan.values[1]?.get('k3')?.toString(), 'in the slot where it is').toBe('as it was')

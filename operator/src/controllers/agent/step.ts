@@ -13,7 +13,7 @@ export class StepWatch {
   /** Since when pods have reported without a break that they wait, by uid. */
   #waits = new Map<string, number>()
 
-  /** Begins anew when this is another step than the last one. */
+  /** Begins again when this is another step than the last one. */
   follow(step: string, pods: readonly PodObject[]): void {
     if (step === this.#step) return
     this.#step = step

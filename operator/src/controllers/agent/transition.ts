@@ -221,7 +221,7 @@ function takenBack(
 export interface Return {
   readonly state: RolloutState
   readonly events: readonly RolloutEvent[]
-  /** The earlier revision that runs; undefined: the rollout goes on. */
+  /** The earlier revision that runs; undefined: the rollout continues. */
   readonly revision: KnownRevision | undefined
 }
 

@@ -146,7 +146,7 @@ const pulled = 'Read from AMQP (`amqp`) or a cloud queue (`cloud_queue`), or kee
 const scraping =
   'Keep Alloy or a Prometheus server for metrics. Sources of metrics here: `webserver_metrics`, `eventstore_metrics`, `internal_metrics`; `remote_write_metrics` sends them.'
 
-/** Sources of logs without a counterpart: a source that reads nothing stands in their place. */
+/** Sources of logs without a counterpart: a source that reads nothing is in their place. */
 export const refusedSources: readonly Refusal[] = [
   none('loki.source.journal', 'there is no source of the journal', host),
   ...['syslog', 'api', 'gelf', 'heroku', 'awsfirehose', 'cloudflare'].map((name) =>

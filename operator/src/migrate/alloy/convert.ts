@@ -149,7 +149,7 @@ class Conversion {
     this.#ends.push(...heads.map(({ name }) => name))
   }
 
-  /** Reports the options of a component, and gives its settings. */
+  /** Reports the options of a component, and returns its settings. */
   #options(found: Found, mapping: ComponentMapping): Tree {
     const { block, evaluator } = found
     const leaves = block.blocks

@@ -100,7 +100,7 @@ test('a statement that cannot be read is a problem with its line, and the next o
   expect(blocks.map(({ name, label }) => [name, label])).toEqual([['c', 'y']])
 })
 
-test('a sign that is no token is a problem, and what stands before its line is read', () => {
+test('a sign that is no token is a problem, and what is before its line is read', () => {
   const { blocks, problems } = parseAlloy('a { b = 1 }\nc { d = ; }\n')
   expect(problems).toMatchObject([{ line: 2 }])
   expect(blocks.map(({ name }) => name)).toEqual(['a'])

@@ -1,5 +1,5 @@
 // Alloy's syntax: blocks with names, labels and bodies; attributes with expressions. A statement that cannot be read is left out with a
-// problem, and reading goes on with the next one.
+// problem, and reading continues with the next one.
 
 import { SyntaxProblem, type Token, tokensOf } from './tokens.ts'
 

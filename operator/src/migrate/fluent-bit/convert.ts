@@ -243,7 +243,7 @@ class Conversion {
       }
       const step = { type: 'filter', text: condition } as const
       const heads = this.#append(chain.heads, [step], `${name}-${index + 1}`, section)
-      // A record that meets its own rule again would go around for ever.
+      // A record that meets its own rule again would go around forever.
       const filters = this.#matching(input, filterSections).filter((filter) => filter !== section)
       const outputs = this.#matching(input, outputSections)
       return [{ heads, filters: new Set(filters), outputs: new Set(outputs), rewrites: chain.rewrites + 1 }]

@@ -80,7 +80,7 @@ export function embedded(given: NamedText): Embedded | undefined {
   return { mains, all, variables: new Map(trees.flatMap(variablesOf)) }
 }
 
-/** The sections of the chart that the values leave as they are. */
+/** The sections of the chart that the values leave unchanged. */
 function defaultsFor(values: Tree): NamedText[] {
   const config = below(values, 'config')
   if (!isMap(config) || !['inputs', 'filters', 'outputs'].some((part) => isClassic(textOf(below(config, part)) ?? '')))

@@ -134,7 +134,7 @@ test('an event takes the filters in the order of their names', async () => {
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
-test('a script in a ConfigMap stands in the comment', () => {
+test('a script in a ConfigMap is in the comment', () => {
   const { document } = convert(
     input,
     output,

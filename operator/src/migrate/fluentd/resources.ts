@@ -356,7 +356,7 @@ class Maker {
     this.elements.push({ ...this.#element('label', tree, labelOf(output)), children: [whole] })
   }
 
-  /** The operator has defaults of its own for Loki, and labels for the facts about a pod. */
+  /** The operator has its own defaults for Loki, and labels for the facts about a pod. */
   #loki(match: Element, options: Tree): Element {
     const isFacts = flagOf(below(options, 'configure_kubernetes_labels')) === true
     const parameters = match.parameters.filter(

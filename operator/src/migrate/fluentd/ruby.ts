@@ -114,7 +114,7 @@ function called(field: string, methods: string): string | undefined {
   return expression
 }
 
-/** Parts between a separator that stands outside of quotes and brackets. */
+/** Parts between a separator that is outside of quotes and brackets. */
 function splitOutside(text: string, separator: string): string[] {
   const parts: string[] = []
   let quote = ''

@@ -1,4 +1,4 @@
-// Which pods a flow of the logging-operator takes. Its rules stand in a list, and the first that fits decides. A list that ends in one rule
+// Which pods a flow of the logging-operator takes. Its rules are in a list, and the first that fits decides. A list that ends in one rule
 // that selects, after rules that leave something out, is a selector of the source; any other one is a condition.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'

@@ -218,7 +218,7 @@ test.each(componentOptions)('$name: $option has an effect', ({ name, option }) =
 const twice = [...stages, multilineStage, ...components, endpoint].flatMap(({ name, options, itself = {} }) =>
   Object.keys(itself).map((option) => ({ name, option, isRead: Object.hasOwn(options, option) })),
 )
-test.each(twice)('$name: $option stands in one list alone', ({ isRead }) => expect(isRead).toBe(false))
+test.each(twice)('$name: $option is in one list alone', ({ isRead }) => expect(isRead).toBe(false))
 
 test('stages have the names of Alloy', () => {
   expect(['labels', 'labeldrop', 'labelallow'].map(stageName)).toEqual([

@@ -59,7 +59,7 @@ export const pushItself: Readonly<Record<string, string | Exception>> = {
   },
 }
 
-/** Gives the sink of a part, and the lines before it. `external` are labels that every event gets. */
+/** Returns the sink of a part, and the lines before it. `external` are labels that every event gets. */
 export function pushOf(
   part: Part,
   names: PushNames,

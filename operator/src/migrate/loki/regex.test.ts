@@ -29,7 +29,7 @@ test('groups have their names', () => {
   expect(groupNames('(?P<a>x)(y)(?<b_1>z)(?:w)')).toEqual(['a', 'b_1'])
 })
 
-test('a pattern is taken apart where its groups stand in a row', () => {
+test('a pattern is taken apart where its groups are in a row', () => {
   expect(segmentsOf('(?i)password=(\\S+) (?P<n>[)]x)')).toEqual({
     flags: '(?i)',
     pieces: [

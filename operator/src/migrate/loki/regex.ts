@@ -128,7 +128,7 @@ class Translator {
     }
   }
 
-  /** Whether a hyphen that was just read stands between two characters. */
+  /** Whether a hyphen that was just read is between two characters. */
   #isRange(before: string): boolean {
     return this.#text[this.#at] !== ']' && !/^\[\^?$/.test(before)
   }

@@ -103,7 +103,7 @@ function withoutUnreadPath(rules: readonly Rule[]): readonly Rule[] {
   return isRead ? rules : rules.filter(({ target }) => target !== '__path__')
 }
 
-/** Adds a source of pods, and the program with its labels to the chain. Gives the name of the source. */
+/** Adds a source of pods, and the program with its labels to the chain. Returns the name of the source. */
 export function addPods(
   set: SourceSet,
   chain: Chain,

@@ -4,7 +4,7 @@ import { textLiteral } from '@penstock/agent/config'
 import { translateRegex } from './regex.ts'
 import { unquote } from './selector.ts'
 
-/** Gives the expression of a field such as `.Value`; its value is a text, or null if there is none. */
+/** Returns the expression of a field such as `.Value`; its value is a text, or null if there is none. */
 export type Fields = (name: string) => string
 
 export type TemplateLines =

@@ -42,7 +42,7 @@ export function treesOf({ file, text }: NamedText, gaps: Gap[], above = 0): read
   })
 }
 
-/** The settings in a text that stands in a setting. Its lines are counted from that setting on. */
+/** The settings in a text that is in a setting. Its lines are counted from that setting on. */
 export function embedded(tree: Tree, gaps: Gap[], change: (text: string) => string = (text) => text): Tree | undefined {
   const text = textOf(tree)
   if (text === undefined) return undefined

@@ -43,7 +43,7 @@ function isIndifferent(operator: Part): boolean {
   )
 }
 
-/** Joining by the option `multiline` of a file, or by an operator that stands before all others. */
+/** Joining by the option `multiline` of a file, or by an operator that is before all others. */
 export function joinedBy(part: Part, operators: readonly Part[], context: Context): Joined {
   const start = part.text('multiline.line_start_pattern')
   const end = part.text('multiline.line_end_pattern')

@@ -107,7 +107,7 @@ export function typeOf(id: string): string {
 
 export class Context {
   readonly gaps: Gap[]
-  /** Gives an extension by its id. */
+  /** Returns an extension by its id. */
   readonly extension: (id: string) => Part | undefined
   /** Adds transforms after the heads, as `Draft.append` does. */
   readonly append: (heads: readonly string[], steps: readonly Step[], wanted: string, part: Part) => string[]
@@ -187,7 +187,7 @@ export function findMapping<Result>(
   return undefined
 }
 
-/** The comment of a component that stands in the place of one without a counterpart. */
+/** The comment of a component that is in the place of one without a counterpart. */
 export function gapComment(part: Part, effect: string): string {
   const { file, line } = part.place()
   return `GAP: the ${part.kind} \`${part.id}\` (${file}:${line}) has no counterpart. ${effect}`

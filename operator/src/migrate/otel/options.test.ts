@@ -130,4 +130,4 @@ test.each(listed)('$name: $option has an effect', ({ kind, name, option }) => {
 const needless = all.flatMap(({ name, options, itself }) =>
   Object.keys(itself).map((option) => ({ name, option, isRead: Object.hasOwn(options, option) })),
 )
-test.each(needless)('$name: $option stands in one list alone', ({ isRead }) => expect(isRead).toBe(false))
+test.each(needless)('$name: $option is in one list alone', ({ isRead }) => expect(isRead).toBe(false))

@@ -15,7 +15,7 @@ const isConfig = (value: unknown): value is Table =>
   !('sources' in value) &&
   !('scrape_configs' in value)
 
-/** Whether the pipelines of a collector stand here, or a preset of its chart makes them. */
+/** Whether the pipelines of a collector are here, or a preset of its chart makes them. */
 const hasPipelines = ({ config }: Root) => isTable(config['service']) && isTable(config['service']['pipelines'])
 
 /** Whether a text holds a configuration of the collector. */

@@ -143,7 +143,7 @@ function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
   return known
     .split('\n')
     .map((line, index) => {
-      // A template of a stage stands in quotes of a template.
+      // A template of a stage is in quotes of a template.
       const unescaped = line.replace(/\{\{\s*`([^`]*)`\s*\}\}/g, '$1').replace(/\{\{\s*"(\{\{|\}\})"\s*\}\}/g, '$1')
       const isWhole = /^\s*\{\{.*\}\}\s*$/.test(unescaped)
       const action = [...unescaped.matchAll(/\{\{.*?\}\}/g)].find(([text]) => isWhole || chartAction.test(text))?.[0]

@@ -281,7 +281,7 @@ tests:
   expect(gaps).toEqual(['13 test two'])
 })
 
-test('a program in a file stands in the Pipeline', () => {
+test('a program in a file is in the Pipeline', () => {
   const text = `
 sources: { k: { type: kubernetes_logs } }
 transforms: { a: { type: remap, inputs: [k], file: a.vrl }, b: { type: remap, inputs: [a], file: b.vrl } }

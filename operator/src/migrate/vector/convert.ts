@@ -395,7 +395,7 @@ class Conversion {
     return visit(old.options) as Record<string, unknown>
   }
 
-  /** A program in a file stands in the Pipeline. */
+  /** A program in a file is in the Pipeline. */
   #inlineProgram(old: Old, config: Record<string, unknown>): void {
     const { file } = config
     if (old.kind !== 'transforms' || typeof file !== 'string') return
@@ -414,7 +414,7 @@ class Conversion {
   }
 
   /**
-   * Removes the options that the counterpart does not take, each with a gap. Gives the names of its further outputs; undefined if it
+   * Removes the options that the counterpart does not take, each with a gap. Returns the names of its further outputs; undefined if it
    * cannot stand at all.
    */
   #checked(old: Old, declaration: AnyDeclaration, config: Record<string, unknown>): readonly string[] | undefined {

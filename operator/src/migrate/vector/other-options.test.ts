@@ -68,7 +68,7 @@ test.each(
   expect(await lint(String(document))).toEqual([])
 })
 
-test('lines were joined by an expression and a time of their own', () => {
+test('lines were joined by an expression and their own time', () => {
   const text = stringify({
     sources: { in: { ...file, message_start_indicator: '^\\d', multi_line_timeout: 250 } },
     sinks: { out: { type: 'blackhole', inputs: ['in'] } },

@@ -301,7 +301,7 @@ function nameIn(query: URLSearchParams, name: string, { pattern, longest, what }
   throw new Refusal(400, `\`${name}\` is ${what}: ${help}; found ${quoted(text)}.`)
 }
 
-/** Text of a request, as it may stand in an answer. */
+/** Text of a request, as it may be in an answer. */
 function quoted(text: string): string {
   return JSON.stringify(text.length > 64 ? `${text.slice(0, 63)}…` : text)
 }

@@ -12,14 +12,14 @@ export interface Leader {
 }
 
 export const forwardedHeader = 'x-penstock-forwarded'
-/** A user's token, where the API server stands between and takes `Authorization` for itself. */
+/** A user's token, where the API server is between and takes `Authorization` for itself. */
 export const tokenHeader = 'x-penstock-token'
 /** The operator's version, for commands that may be too far from it. */
 export const versionHeader = 'x-penstock-version'
 const passedOn = ['authorization', tokenHeader, 'content-type'] as const
 
 /**
- * Gives the status of the answer once its head is there; rejects when the leader cannot be reached.
+ * Returns the status of the answer once its head is there; rejects when the leader cannot be reached.
  * @param idleMs a connection without a byte for this long is closed
  */
 export function relay(

@@ -40,7 +40,7 @@ function piecesOf(text: string): string[] {
   return [first, ...others.map((other) => redrawn + other)]
 }
 
-/** Runs the command until its screen is as wanted, ends it, and gives the screen. */
+/** Runs the command until its screen is as wanted, ends it, and returns the screen. */
 export async function record(recording: Recording): Promise<Screen> {
   const { command, env, columns, rows, until, steady = (text) => text } = recording
   const screen = new xterm.Terminal({ cols: columns, rows, allowProposedApi: true, convertEol: false })

@@ -5,7 +5,7 @@ import { setField, type Value, type ValueObject } from '../../../event/value.ts'
 /** Stands for a member that is the same as in the object before. */
 export const same = Symbol('same')
 
-/** Gives the members of an object, one by one. */
+/** Returns the members of an object, one by one. */
 export interface MemberReader {
   member(): Value | typeof same | undefined
 }

@@ -44,7 +44,7 @@ export const tag = {
 
 /** UTF-16 units of the longest text whose length the tag contains. */
 export const longestShort = 255 - tag.shortText
-/** A tag and a length behind it take at most so many bytes. */
+/** A tag and a length behind it take at most this many bytes. */
 export const headBytes = 6
 
 /** UTF-16 units after which a new block of text begins: a string that outlives its event keeps no more than its block. */

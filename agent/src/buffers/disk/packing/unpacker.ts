@@ -14,7 +14,7 @@ import { fieldParts, kindFlags, tag as tags, utf8Text } from './tags.ts'
 const tag = tags
 const same: typeof sameMember = sameMember
 
-/** Distinguishes the records that are read: shapes are defined anew in each. */
+/** Distinguishes the records that are read: shapes are defined again in each. */
 let records = 0
 
 /** Lines as they are being read: see `StoredLines`. */
@@ -67,7 +67,7 @@ export class Unpacker {
     return parts
   }
 
-  /** Reads lines, into the same part as those before where they are of one kind; gives how many. */
+  /** Reads lines, into the same part as those before where they are of one kind; returns how many. */
   #lines(before: LogEvent[] | OpenLines | undefined): readonly [OpenLines, number] {
     const number = this.#unsigned()
     if (number === this.#kinds.length) this.#kinds.push(this.#kind())

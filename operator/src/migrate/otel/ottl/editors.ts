@@ -22,7 +22,7 @@ export function required(values: Values, name: string): Node {
   return node
 }
 
-/** A text that stands in the statement: patterns and formats are compiled once. */
+/** A text that is in the statement: patterns and formats are compiled once. */
 export function constantText(values: Values, name: string): string {
   const node = required(values, name)
   if (node.type !== 'literal' || typeof node.value !== 'string') {
@@ -37,7 +37,7 @@ function constantNumber(values: Values, name: string): number {
   return node.value
 }
 
-/** Texts of a list that stands in the statement. */
+/** Texts of a list that is in the statement. */
 function constantTexts(values: Values, name: string): string[] {
   const node = values.get(name)
   if (node === undefined) return []

@@ -44,7 +44,7 @@ export function locate(parts: readonly PathPart[], context: ContextName): Locati
   return inContext(parts, context)
 }
 
-/** The keys of a path that goes on below its root by keys alone. */
+/** The keys of a path that continues below its root by keys alone. */
 function keysOf(parts: readonly PathPart[]): readonly Key[] {
   if (parts.length > 1) throw new Unconvertible(`\`${parts.map(({ name }) => name).join('.')}\` is no known path`)
   return parts[0]?.keys ?? []
