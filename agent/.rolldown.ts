@@ -94,7 +94,7 @@ function writeVlq(value: number): string {
   return text
 }
 
-/** What the operator's pack has in common with this one. */
+/** Options that the operator's pack shares with this one. */
 export const packing = {
   platform: 'node',
   plugins: [builtins, narrow],

@@ -43,7 +43,7 @@ export async function runAgent(
 
 export interface RunningAgent extends AsyncDisposable {
   readonly folder: string
-  /** What it has written to standard output and error so far. */
+  /** Its standard output and error so far. */
   output(): string
   stop(signal?: NodeJS.Signals): Promise<number | null>
   /** Puts another configuration in force: writes it and sends SIGHUP. */

@@ -109,7 +109,7 @@ const rolesOnly = {
   webhook: { enabled: false },
   crds: { install: false },
 }
-/** What is off by itself, and shows what is set for it only when it is on. */
+/** Features that are off by default, and that use their settings only when they are on. */
 const companions = [
   'metrics.serviceMonitor',
   'metrics.podMonitor',

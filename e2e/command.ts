@@ -54,8 +54,8 @@ export function execute(
     clearTimeout(timer)
     reject(error)
   })
-  // What it printed last is read until the end (`close`). Something it leaves running may hold its output open forever,
-  // which is waited for a moment only.
+  // Its last output is read until the end (`close`). A process that it leaves running may hold its output open forever, so the wait for
+  // that is short.
   child.on('exit', (code, signal) => {
     clearTimeout(timer)
     const end = () => {

@@ -1,4 +1,4 @@
-// What GitOps tools make of an object's status, by their published rules: kstatus (Flux, kubectl) ported, and the health check
+// The judgement of GitOps tools on an object's status, by their published rules: kstatus (Flux, kubectl) ported, and the health check
 // for Argo CD run as the Lua that the guide prints.
 
 import { readFileSync } from 'node:fs'

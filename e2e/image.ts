@@ -66,7 +66,7 @@ export interface ImageContent {
   readonly paths: readonly string[]
 }
 
-/** What is in an image's archive. */
+/** The content of an image's archive. */
 export async function contentOf(archive: string): Promise<ImageContent> {
   const read = async (path: string) => JSON.parse(await command('tar', ['-xOf', archive, path]))
   const blob = (digest: string) => `blobs/${digest.replace(':', '/')}`

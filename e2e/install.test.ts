@@ -162,7 +162,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
   })
   afterAll(() => resources.disposeAsync())
 
-  /** What there is to see when something does not come. */
+  /** The state to look at when something does not arrive. */
   async function scene(): Promise<string> {
     const look = (...args: string[]) => kubectl(...args).catch((error: unknown) => String(error))
     return [
@@ -223,7 +223,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     metadata: { name: 'loki', namespace: 'shop' },
     stringData: { password },
   })
-  /** What has arrived, with the time at which it was written in milliseconds. */
+  /** The lines that have arrived, with the time at which each was written in milliseconds. */
   const lines = async (app: string): Promise<Line[]> =>
     (await queryLoki(lokiUrl, `{app="${app}"}`, run)).map((entry) => ({
       ...(JSON.parse(entry.line) as Record<string, unknown>),
@@ -316,7 +316,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       expect(config.Entrypoint[0]).toBe('/usr/local/bin/node')
       const system = paths.filter((path) => !path.startsWith('app/') && !path.endsWith('/'))
       expect(system.filter((path) => /(^|\/)s?bin\//.test(path))).toEqual(['usr/local/bin/node'])
-      // What an image holds of packages runs on every architecture.
+      // The packages of an image run on every architecture.
       expect(paths.filter((path) => path.endsWith('.node'))).toEqual([])
       const own = paths.filter((path) => /^app\/(agent|operator)\//.test(path))
       expect(own).toContain(config.Entrypoint.at(-1)?.slice(1))

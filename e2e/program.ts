@@ -1,5 +1,5 @@
-// What tests start as the agent, the operator or the command: what the image runs, with its flags. It is packed once for what the
-// sources are now, in some seconds, and stays in the cache. PENSTOCK_TEST_SOURCES=1 starts the sources instead.
+// The programs that tests start as the agent, the operator or the command: those of the image, with its flags. They are packed once for
+// the current sources, in some seconds, and stay in the cache. PENSTOCK_TEST_SOURCES=1 starts the sources instead.
 
 import {
   existsSync,

@@ -38,7 +38,7 @@ interface Score {
   passed: number
   failed: number
   skipped: number
-  /** What failed or was skipped, a line each. */
+  /** The failed and skipped tests, a line each. */
   readonly failures: string[]
   readonly skips: string[]
 }

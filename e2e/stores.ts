@@ -42,7 +42,7 @@ export async function queryLoki(url: string, selector: string, tenant?: string):
     const { data } = (await answer(`${url}/loki/api/v1/query_range?${query}`, { headers })) as LokiAnswer
     let count = 0
     for (const { stream, values } of data.result) {
-      // What Loki adds by itself is no label of ours.
+      // Labels that Loki adds by itself are not ours.
       const { service_name: _, detected_level: __, ...labels } = stream
       for (const [at, line] of values) {
         count++

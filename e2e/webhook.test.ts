@@ -298,7 +298,7 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     await cluster.apply(registration)
     const annotate = (who: readonly string[], value: string) =>
       cluster.kubectl(['annotate', 'clusterpipeline', 'all', `penstock.dev/retry=${value}`, '--overwrite', ...who])
-    // Who may not stands for nothing; he is let pass, for he changes no spec.
+    // An author without the right changes no record; the request passes, because it changes no spec.
     await until('alice to stand for it', 60_000, async () => {
       await annotate(bob, `bob ${Date.now()}`)
       expect((await status()).authorizedBy).toBeUndefined()

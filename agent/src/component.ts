@@ -1,6 +1,5 @@
-// What a component is: its declaration (type, options, how to build it) and the contracts of what it builds.
-// A declaration is the only place where a component is described; validation, JSON Schema, reference pages and completion
-// are derived from it.
+// The contract of a component: its declaration (type, options, how to build it) and the contracts of the built thing. Only the
+// declaration describes a component; validation, JSON Schema, reference pages and completion are derived from it.
 
 import type { Tables } from './enrichment/tables.ts'
 import type { Batch, EventType } from './event/batch.ts'
@@ -30,7 +29,7 @@ export interface Globals {
   }
   /** Proxies of the global option and the environment, merged. */
   readonly proxy: ProxyOptions
-  /** What remap programs may do. */
+  /** The rights of remap programs. */
   readonly remap?: { readonly network: boolean; readonly byte_lane?: boolean }
   /** The limits and reach of programs, by their owner: unlimited if not given. */
   readonly programs?: ProgramRules | undefined
@@ -66,7 +65,7 @@ export interface SharedLimit {
   readonly bytes: number
 }
 
-/** What a source of a rendered bundle may read, whatever its options say. */
+/** The pods that a source of a rendered bundle may read, whatever its options say. */
 export interface Subscription {
   /** Where its positions are kept: uid of the pipeline and name of the source. */
   readonly cursor: string
@@ -266,7 +265,7 @@ export interface OptionProblem {
   /** Path of the option below the component, such as `batch.max_bytes`; empty for the component as a whole. */
   readonly path: string
   readonly message: string
-  /** What to do about it. */
+  /** The remedy. */
   readonly help?: string
   /** `warning` does not keep the agent from starting. */
   readonly severity?: 'error' | 'warning'
@@ -289,7 +288,7 @@ interface Declaration<O extends Options> {
   readonly aliases?: readonly string[]
   /** How events differ from those that the component of an alias makes elsewhere, as a sentence about this one. */
   readonly aliasNotes?: Readonly<Record<string, string>>
-  /** What to use instead of this type. */
+  /** The replacement of this type. */
   readonly deprecated?: string
   readonly options: O
   /**
@@ -297,7 +296,7 @@ interface Declaration<O extends Options> {
    * addresses.
    */
   readonly reaches?: 'agent'
-  /** What only one component may have: `tcp 0.0.0.0:80`, `dir /var/x`. Two that claim the same are refused. */
+  /** Resources that only one component may have: `tcp 0.0.0.0:80`, `dir /var/x`. Two that claim the same are refused. */
   resources?(options: Parsed<O>): readonly string[]
   /**
    * Why log events have to be objects for it, as a part of a sentence; undefined where they may stay lines. Left out: always. The
@@ -311,7 +310,7 @@ interface Declaration<O extends Options> {
 export interface SourceDeclaration<O extends Options = Options> extends Declaration<O> {
   readonly kind: 'source'
   readonly outputs: readonly EventType[]
-  /** What it emits with these options, where that may be less. */
+  /** The event types that it emits with these options, where that may be fewer. */
   emits?(options: Parsed<O>): readonly EventType[]
   /** Whether the origin can be acknowledged after delivery. */
   readonly acknowledges: boolean
@@ -328,7 +327,7 @@ export interface SourceDeclaration<O extends Options = Options> extends Declarat
 export interface TransformDeclaration<O extends Options = Options> extends Declaration<O> {
   readonly kind: 'transform'
   readonly accepts: readonly EventType[]
-  /** What it emits, where that is not what it takes. */
+  /** The event types that it emits, if they differ from those that it takes. */
   readonly outputs?: readonly EventType[]
   /** Names of further outputs, reached as `<id>.<name>`. */
   ports?(options: Parsed<O>): readonly string[]

@@ -33,11 +33,11 @@ export interface PenstockErrorOptions extends ErrorOptions {
   readonly component?: string
   /** Status of the answer that is the error. */
   readonly status?: number
-  /** What kept the operation from its end, where no code of the system says so. */
+  /** The cause of the failure, if the system gives no code for it. */
   readonly kind?: FailureKind
 }
 
-/** What kept an operation from its end: no connection, a refused certificate, or closed files. */
+/** The cause of a failed operation: no connection, a refused certificate, or closed files. */
 export type FailureKind = 'connection' | 'tls' | 'permission'
 
 export class PenstockError extends Error {

@@ -21,7 +21,7 @@ import {
 import { sep } from 'node:path'
 import { promisify } from 'node:util'
 
-/** What is read, for whom. */
+/** The kind of file, and its user. */
 export interface GivenFile {
   /** The option or parameter that names the file, as its user writes it: `tls.ca_file`. */
   readonly option: string

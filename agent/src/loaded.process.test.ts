@@ -28,7 +28,7 @@ const libraries: Readonly<Record<string, string>> = {
 }
 
 const builtins: Readonly<Record<string, string>> = {
-  // What Node loads for its own start, for loading modules, and for whatever is below.
+  // Modules that Node loads for its own start, for loading modules, and for those below.
   async_hooks: 'Node',
   buffer: 'Node',
   diagnostics_channel: 'Node',
@@ -44,7 +44,7 @@ const builtins: Readonly<Record<string, string>> = {
   url: 'Node',
   util: 'Node',
   'util/types': 'Node',
-  // What the agent uses in every run.
+  // Modules that the agent uses in every run.
   assert: 'undici',
   crypto: 'checksums of configurations, and TLS',
   dns: 'net',

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** What the packed agent prints. */
+/** The output of the packed agent. */
 function agent(args: readonly string[], input = ''): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, [join(packed, 'main.js'), ...args], (error, out, err) => {

@@ -5,7 +5,7 @@
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
-/** What commands of ours write to a terminal: colours that can be read, and an empty screen. */
+/** Control codes that our commands write to a terminal: readable colours, and an empty screen. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape begins them
 const own = /(\u001b\[(?:0|1|2|3[1-6])m|\u001b\[H\u001b\[2J)/
 

@@ -30,7 +30,7 @@ export interface Template {
   takeUnreadableTimes(): number
 }
 
-/** What events have in common that are treated alike. */
+/** The data that events with equal treatment share. */
 export interface Likeness {
   /** Fields of the root with the same values. */
   readonly fields: readonly string[]
@@ -69,7 +69,7 @@ export function compileTemplate(text: string, timestampKey = 'timestamp', zone: 
   return new CompiledTemplate(text, parts, timestampKey, zone)
 }
 
-/** What is wrong with a template; undefined if nothing is. */
+/** The problem of a template; undefined if there is none. */
 export function templateProblem(text: string): string | undefined {
   const parts = parse(text)
   return typeof parts === 'string' ? parts : undefined
@@ -157,7 +157,7 @@ class CompiledTemplate implements Template {
     this.isStatic = parts.every((part) => part.kind === 'text')
     this.#text = this.isStatic ? parts.map((part) => (part.kind === 'text' ? part.text : '')).join('') : ''
     this.paths = parts.flatMap((part) => (part.kind === 'field' ? [part.path] : []))
-    // What a single field gives is no longer than its event.
+    // The text of a single field is no longer than its event.
     this.#maxLength = this.paths.length > 1 ? maxJoinedLength : Number.POSITIVE_INFINITY
     this.#timestampKey = timestampKey
     this.#zone = zone

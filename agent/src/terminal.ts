@@ -51,7 +51,7 @@ export function isRedrawn(stream: MaybeTerminal): boolean {
   return stream.isTTY === true && process.env['TERM'] !== 'dumb'
 }
 
-/** What a stream shows; files and pipes have no columns. */
+/** The abilities of a stream; files and pipes have no columns. */
 export interface Sheet {
   readonly color: boolean
   readonly columns?: number | undefined

@@ -32,7 +32,7 @@ interface Attack {
   readonly source?: object
   readonly program?: string
   readonly sink?: object
-  /** What the condition Accepted says. */
+  /** The text of the condition Accepted. */
   readonly says: string | RegExp
 }
 

@@ -42,7 +42,7 @@ describe.skipIf(missing !== undefined)(`attacks on servers${missing === undefine
 
   function post(path: string, body: object): Promise<{ code: number; text: string }> {
     return new Promise((done, failed) => {
-      // Whom an attacker trusts is up to him.
+      // An attacker chooses whom to trust.
       const options = { host: '127.0.0.1', port: webhooks, path, method: 'POST', rejectUnauthorized: false }
       const asked = request({ ...options, agent: false }, (answer) => {
         let text = ''

@@ -144,7 +144,7 @@ export async function soakFaults(seconds: number): Promise<object> {
     renameSync(file, name)
     begin()
     rotated.push(name)
-    // What has been delivered needs no file any more; what has not is not taken away.
+    // Delivered events need no file any more; the files of others are not removed.
     while (rotated.length > 30 && written - received() < maxUnderWay / 2) rmSync(rotated.shift() as string)
   }
   try {
@@ -175,7 +175,7 @@ export async function soakFaults(seconds: number): Promise<object> {
       await wait(50)
     }
     const cores = (processCpu(pid) - cpuBefore) / ((performance.now() - started) / 1000)
-    // Whatever is on the way arrives, as long as there is progress.
+    // Events on the way arrive as long as there is progress.
     for (let [seen, since] = [received(), performance.now()]; received() < written; await wait(50)) {
       if (received() > seen) [seen, since] = [received(), performance.now()]
       if (performance.now() - since > 30_000) break

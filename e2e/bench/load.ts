@@ -36,7 +36,7 @@ export interface LoadPlace extends Place {
 /** Creates the agent's files below the folder, and returns the command that starts it. */
 export type AgentUnderLoad = (where: LoadPlace) => BenchProgram
 
-/** What was measured, in seconds, MB and lines. */
+/** The measured values, in seconds, MB and lines. */
 export interface Measured {
   readonly startCpu: number
   /** CPU from then until the steady part begins. */

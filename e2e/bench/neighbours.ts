@@ -17,7 +17,7 @@ sum = 0
 for_each(split("${'a,'.repeat(400)}", ",")) -> |_, part| { sum = sum + length(part) }
 .sum = sum`
 
-/** What the pipelines are, one a name. */
+/** The pipelines, one for each name. */
 const bundleOf = (names: readonly string[]): TestBundle => ({
   pipelines: Object.fromEntries(
     names.map((name) => [`${name}/p`, { uid: name, generation: 1, hash: name, restricted: true, cpuShare: 100 }]),

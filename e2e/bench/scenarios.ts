@@ -1,4 +1,4 @@
-// What each scenario runs: an ordinary configuration file, input made of standard lines, and how many events each sink owes.
+// The input of each scenario: an ordinary configuration file, standard lines, and the number of events that each sink owes.
 
 export interface Place {
   /** Folder of pod logs in the kubelet's layout. */

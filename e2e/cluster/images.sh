@@ -36,7 +36,7 @@ make node:26 node "$node=/usr/local/bin/node" /bin/sh /usr/bin/busybox
 base=$images/base
 if [[ ! -f $base/node.tar ]]; then
   mkdir -p "$base"
-  # What builds the agent needs librt too; it is part of every libc.
+  # The build of the agent needs librt too; it is part of every libc.
   librt=$(ldconfig -p | sed -n 's,.*librt\.so\.1 .*=> ,,p' | head -n 1)
   "$here/rootfs.sh" "$work/base" "$node=/usr/local/bin/node" /usr/bin/busybox "$librt"
   # As in a distribution, a library is a link to the file of its version.

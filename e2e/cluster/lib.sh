@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# What the scripts of this folder share. Sourced, not run.
+# Shared by the scripts of this folder. Sourced, not run.
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/penstock
 bin=$(realpath -m "${CLUSTER_BIN:-$cache/cluster-bin}")                       # build.sh's output
 images=$(realpath -m "${CLUSTER_IMAGES:-$cache/cluster-images}")              # images.sh's output, and yours

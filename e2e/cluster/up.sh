@@ -17,7 +17,7 @@ if ((nodes > 0)); then # links, addresses and mounts of the nodes exist once a m
     flock --timeout "${CLUSTER_LOCK_TIMEOUT:-1800}" 9 || { echo "it was not ended in time: see $lock" >&2; exit 1; }
   fi
   echo "$dir" >"$lock"
-  # What a cluster that was killed has left: its lock is ours now, so nobody uses it.
+  # Remains of a killed cluster: its lock is ours now, so nothing uses them.
   for name in $(ip -o link show type veth 2>/dev/null | sed -n 's/^[0-9]*: \(penstock-[0-9]\)@.*/\1/p'); do ip link del "$name" 2>/dev/null || true; done
   for name in $(ip netns list 2>/dev/null | sed -n 's/^\(penstock-[0-9]\)\b.*/\1/p'); do ip netns del "$name" 2>/dev/null || true; done
   ip link del penstock0 2>/dev/null || true

@@ -96,7 +96,7 @@ describe.skipIf(sqs.missing !== undefined)(`cloud_queue and a queue server${why}
     const queue = await queueOf(client)
     await fill(server.url, queue, count)
     expect(await left(client, queue)).toBe(count)
-    // What a killed agent had received is hidden for this long.
+    // Messages that a killed agent had received are hidden for this long.
     const source = { queue_url: queue, region, auth, client_concurrency: 8, poll_secs: 2, visibility_timeout_secs: 6 }
     const config = {
       sources: { in: { type: 'cloud_queue', ...source } },

@@ -1,4 +1,4 @@
-// What tests of components expect of a run of the agent that had nothing to complain of.
+// The expectations of component tests for a run of the agent without complaints.
 
 import { expect } from 'vitest'
 import type { CommandResult } from '../command.ts'

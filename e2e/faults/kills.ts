@@ -198,7 +198,7 @@ export async function killAgain(kills: number, seed: number, maxMs = 2000): Prom
     const at = toStdin.times[line] as number
     const kill = killedAt.findIndex((time) => time >= at)
     oldest = Math.max(oldest, (killedAt[kill] ?? Number.POSITIVE_INFINITY) - at)
-    // What was still in the pipe was never the agent's.
+    // Bytes that were still in the pipe never reached the agent.
     const taken = takenUntil[kill] ?? 0
     if (line < taken) longest = Math.max(longest, (toStdin.times[taken - 1] as number) - at)
   }

@@ -121,7 +121,7 @@ async function arrivals(path: string, count: number): Promise<Uint8Array> {
   return seen
 }
 
-/** What did not arrive, as ranges of lines. */
+/** The missing lines, as ranges. */
 function missing(seen: Uint8Array): string[] {
   const ranges: string[] = []
   let from = -1

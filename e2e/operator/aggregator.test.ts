@@ -13,7 +13,7 @@ import { Api } from './fleet.ts'
 import { type ConditionLike, CutWire, eventually, OperatorProcess, prepare, signIn, system } from './process.ts'
 import { Replica } from './replica.ts'
 
-/** What the manifest of the installation lets the operator and aggregators do: what they need beyond it fails. */
+/** The rights of the operator and aggregators by the manifest of the installation: a request beyond them fails. */
 const rights = parseAllDocuments(readFileSync(join(root, 'operator/install.yaml'), 'utf8'))
   .map((one) => one.toJS() as Live)
   .filter(({ kind }) => /^(ServiceAccount|(Cluster)?Role(Binding)?)$/.test(kind))
@@ -293,7 +293,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
 
   test('one replica at a time scrapes and collects events: the next when it is gone or gives up, and nothing else starts again', async () => {
     await using page = await StatusPage.start()
-    // What a pod has mounted: the account of the agent.
+    // The mounted files of a pod: the account of the agent.
     const account = join(cluster.folder, 'events-kubeconfig')
     await cluster.apply({
       apiVersion: 'penstock.dev/v1alpha1',

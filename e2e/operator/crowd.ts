@@ -111,7 +111,7 @@ export class Crowd implements AsyncDisposable {
       headers: { authorization: `Bearer ${reporter.token}`, 'content-type': 'application/json' },
       body: JSON.stringify({
         schema: 1,
-        // What a liar would say: the operator must not believe it.
+        // A liar's claim: the operator must not believe it.
         node: 'somewhere-else',
         pod: 'somebody-else',
         namespace: 'kube-system',

@@ -443,7 +443,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
   })
 
   describe('asked for by the agents', () => {
-    /** What an agent has, as it keeps it for a restart: the ids of its pipelines. */
+    /** The content that an agent keeps for a restart: the ids of its pipelines. */
     const given = (index: number): string[] => {
       const file = join(fleet.members[index]?.folder ?? '', 'data/bundle/last.json')
       return Object.keys((JSON.parse(readFileSync(file, 'utf8')) as { bundle: Bundle }).bundle.pipelines)

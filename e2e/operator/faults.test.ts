@@ -212,7 +212,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
     await apply(pipeline('turns', 2))
     applied.set('turns', 2)
     await compact(cluster)
-    // What the API server remembers of the past is gone with it: only a new list helps.
+    // The API server's memory of the past is gone with it: only a new list helps.
     await restartApiServer(cluster)
     wire.restore()
 

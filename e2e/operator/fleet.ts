@@ -356,7 +356,7 @@ export class Fleet implements AsyncDisposable {
 
 const isEnding = ({ metadata }: ObjectLike) => 'deletionTimestamp' in metadata
 
-/** What the workload says of an agent's rights. */
+/** The workload's statement about an agent's rights. */
 function namespacesOf(pod: ObjectLike | undefined): string[] {
   const { containers = [] } = (pod?.spec ?? {}) as { readonly containers?: { readonly args?: string[] }[] }
   const args = containers[0]?.args ?? []

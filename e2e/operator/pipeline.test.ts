@@ -161,7 +161,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     ])
     expect(everything).not.toContain('quite-')
     expect(operator.log).not.toContain('quite-')
-    // What was accepted last is kept over a restart of the operator, and holds the name of the key only.
+    // The last accepted version is kept over a restart of the operator, and holds only the name of the key.
     const kept = await cluster.kubectl([
       '-n',
       'penstock-system',
@@ -272,7 +272,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       { apiVersion, kind: 'TenantPolicy', metadata: { name: 'all' }, spec: { namespaceSelector: {} } },
       small({ allowedSinks: ['blackhole'] }),
     )
-    // What cannot run takes nothing of the quota, and its place by age once it can.
+    // A Pipeline that cannot run takes nothing of the quota, and its place by age once it can.
     const http = sink('http', { uri: 'https://x', encoding: { codec: 'json' } })
     await apply(pipeline('broken', http, 'small'))
     await says('broken', 'Accepted', 'False ForbiddenOption', 'small')
@@ -553,8 +553,8 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       await cluster.kubectl(['delete', 'secret', ...certificates, '-n', system, '--ignore-not-found'])
       const { spec } = await api.get(path(system, 'node', 'agents'))
       await cluster.apply({ apiVersion, kind: 'Agent', metadata: { name: 'here', namespace: 'seen' }, spec })
-      // Whatever else it may read of Secrets, these are its own.
-      // The operator applies the resources of the installation itself, and has the right where authors are checked.
+      // Besides other Secrets that it may read, these are its own. The operator applies the resources of the installation itself, and
+      // has the right where authors are checked.
       const ours = { ...pipeline('ours'), kind: 'ClusterPipeline', metadata: { name: 'ours' } }
       const defaults = { name: 'penstock-defaults', namespace: system }
       await cluster.apply({
@@ -684,7 +684,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       const connections = connectionsOf(member?.process?.pid ?? 0, cluster.kubeconfig)
       expect([1, 2]).toContain(connections)
 
-      // Who may report, and who may read metrics.
+      // The callers that may report, and those that may read metrics.
       const post = async (path: string, token: string, body: object) => {
         const headers = { authorization: `Bearer ${token}` }
         const answer = await fetch(heartbeatUrl(port) + path, { method: 'POST', headers, body: JSON.stringify(body) })
@@ -743,7 +743,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       await cluster.kubectl(['delete', 'pod', name, '-n', system, '--force', '--grace-period=0'])
       expect(await post('/v1/heartbeat', unused, { schema: 1 })).toMatch(/^401 /)
 
-      // What it says is enough to let it in.
+      // Its message is enough to let it in.
       await Promise.all((grant as string[]).map((command) => cluster.kubectl(command.split(' ').slice(1))))
       expect(await operator.stop()).toBe(0)
       operator = await resources.use(OperatorProcess.start(started as OperatorOptions)).leading()

@@ -126,7 +126,7 @@ export class OperatorProcess implements AsyncDisposable {
     await until('the operator to have nothing to do', 180_000, async () => {
       const text = await this.get('/metrics')
       const busy = [...text.matchAll(/^(?:workqueue_depth|controller_runtime_active_workers)\{[^}]*\} (\d+)/gm)]
-      // What waits in a status for more to come is still to be written.
+      // A status that waits for more changes is still to be written.
       busy.push(...text.matchAll(/^workqueue_delayed\{[^}]*controller="status"[^}]*\} (\d+)/gm))
       quiet = busy.length > 0 && busy.every(([, value]) => value === '0') ? quiet + 1 : 0
       return quiet >= 15
@@ -348,7 +348,7 @@ export function conditionOf(object: PipelineLike | undefined, type: string): Con
   return object?.status?.conditions?.find((condition) => condition.type === type)
 }
 
-/** What one condition says: `False CompileFailed`. */
+/** The text of one condition: `False CompileFailed`. */
 export const saysOf = (object: PipelineLike | undefined, type: string): string | undefined => {
   const condition = conditionOf(object, type)
   return condition === undefined ? undefined : `${condition.status} ${condition.reason}`

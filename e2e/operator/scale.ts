@@ -138,7 +138,7 @@ class Stopwatch {
   }
 }
 
-/** What a process of the operator has used. */
+/** The use of resources by a process of the operator. */
 class Meter {
   readonly #operator: OperatorProcess
   /** Of the last look, as a process that was killed answers no more. */

@@ -102,7 +102,7 @@ export const servicePackages: Readonly<Record<string, string>> = {
 export interface RunningService extends AsyncDisposable {
   readonly url: string
   readonly from: 'environment' | 'here' | 'docker'
-  /** What `service.sh` printed beside the address: further addresses, files with certificates. Only for servers from here. */
+  /** The further output of `service.sh` besides the address: more addresses, files with certificates. Only for servers from here. */
   readonly variables: Readonly<Record<string, string>>
 }
 

@@ -37,7 +37,7 @@ test.each(bins)('$name works by a link, from any folder', ({ name, file }) => {
 })
 
 test.each(bins)('$name says which Node it needs, without a stack', ({ name, file }) => {
-  // What the entry reads of an old Node is its version.
+  // The entry reads only the version of an old Node.
   const old = join(folder, 'old.cjs')
   writeFileSync(
     old,

@@ -86,7 +86,7 @@ export interface StatusWriter {
   reported(kind: Kind, object: KubeObject, part: StatusPart): StatusContribution | undefined
 }
 
-/** Who says what: the condition types and status members of each part. */
+/** The responsibilities: the condition types and status members of each part. */
 export const statusParts = {
   /** controllers/pipeline.ts and policy/tenant-policies.ts */
   compile: { conditions: ['Accepted', 'ResolvedRefs'], fields: ['tests', 'usedBy', 'namespaces', 'authorizedBy'] },

@@ -24,7 +24,7 @@ export interface ApiOptions {
   readonly allows?: (request: IncomingMessage, path: string) => Promise<boolean>
   /** Why the agent is not healthy; undefined if it is. */
   readonly trouble?: () => string | undefined
-  /** What the programs of a pipeline have written. */
+  /** Text that the programs of a pipeline have logged. */
   readonly programLines?: (pipeline: string) => readonly object[]
 }
 

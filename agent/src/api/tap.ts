@@ -102,7 +102,7 @@ export class Tap implements Disposable {
     this.#attach()
   }
 
-  /** What was chosen since the last time. */
+  /** The choice since the last call. */
   drain(): Kept[] {
     return this.#reservoir.drain()
   }

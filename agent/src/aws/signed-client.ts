@@ -1,4 +1,4 @@
-// What the sinks of services behind AWS signatures share: a client for the requests about credentials, and the signing.
+// Shared by the sinks of services with AWS signatures: a client for the requests about credentials, and the signing.
 
 import type { Attempt } from '../delivery/delivery.ts'
 import { PenstockError } from '../errors.ts'

@@ -6,7 +6,7 @@ import type { ErrorType } from '../telemetry/component-events.ts'
 import type { Labels, Metrics, Series } from '../telemetry/metrics.ts'
 
 export interface SinkBuffer {
-  /** What is inside when the agent stops is still there when it starts. */
+  /** Events inside when the agent stops are still there when it starts. */
   readonly durable: boolean
   /**
    * Takes a batch over, with its share of the finalizer. A returned promise resolves when all of the batch is in:
@@ -37,7 +37,7 @@ export interface DiskBufferOptions {
   readonly whenFull: 'block' | 'drop_newest'
 }
 
-/** What a buffer counts; all series are resolved once. */
+/** The counters of a buffer; all series are resolved once. */
 export class BufferCounters {
   readonly #receivedEvents: Series
   readonly #receivedBytes: Series

@@ -88,7 +88,7 @@ async function write(run: BufferRun, batch: Batch): Promise<void> {
   await turn()
 }
 
-/** What happened to each event, by the number of steps that were done then. */
+/** The history of each event, by the number of steps done at that time. */
 class History {
   readonly given: number[] = []
   readonly written: number[] = []

@@ -173,7 +173,7 @@ test('a sink that falls behind and catches up while the disk is written to gets 
   while (open.length > 0) finish()
   numbers.push(...(await run.drain()))
   expect(numbers).toEqual(range(0, next))
-  // What waited to be written when it was delivered is forgotten in a moment.
+  // An event that is delivered while it waits to be written is forgotten at once.
   await vi.waitFor(() => expect([run.value('buffer_events'), run.value('buffer_byte_size')]).toEqual([0, 0]), 10_000)
   expect(run.lost).toBe(0)
 })

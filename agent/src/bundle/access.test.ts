@@ -1,4 +1,4 @@
-// Who may read an agent's metrics, found out by asking the operator: against one that is a server on loopback.
+// Access to an agent's metrics, decided by the operator: a server on loopback.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'

@@ -1,6 +1,6 @@
-// Who may read metrics and events of an agent in a cluster: users whom the API server allows to get the path. An agent without the right
+// Access to metrics and events of an agent in a cluster: users whom the API server allows to get the path. An agent without the right
 // to ask the API server asks the operator, which allows metrics only. Answers are kept for a minute. Readers on the same machine are in
-// the pod and are let in; if neither server can be asked, no other reader is.
+// the pod and are let in; if neither server answers, no other reader is.
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'

@@ -106,7 +106,7 @@ class TestAgent {
     this.#source = this.#run()
   }
 
-  /** What a source does that one alone may run. */
+  /** The behaviour of a source that only one agent may run. */
   async #run(): Promise<void> {
     using _ = this.election.join()
     for (;;) {
@@ -204,7 +204,7 @@ test('who leads knows when its predecessor was last known to, by that one alone'
   const second = new TestAgent(server, time, 'b')
   await time.advance(60_000)
   expect([second.election.leads, second.election.precededUntil]).toEqual([true, renewed])
-  // What begins long after was not taken over.
+  // An agent that begins much later was not taken over.
   await time.advance(60_000)
   expect([second.election.leads, second.election.precededUntil]).toEqual([true, undefined])
   await first.stop()

@@ -23,7 +23,7 @@ export interface LeaseApi {
 export interface ElectionOptions {
   readonly namespace: string
   readonly name: string
-  /** Who we are; must differ for each process. */
+  /** Our identity; must differ for each process. */
   readonly identity: string
   /** Called for the first request. */
   open(): Promise<LeaseApi>
@@ -48,7 +48,7 @@ interface Term {
   readonly over: AbortController
   /** When the claim was last confirmed: the moment before the request that confirmed it. */
   confirmedAt: number
-  /** What was written then; the next renewal goes over it. */
+  /** The content written then; the next renewal overwrites it. */
   lease: Lease | undefined
   cancelFence: () => void
 }
@@ -138,7 +138,7 @@ export class Election implements Leadership {
     this.#wake = new AbortController()
     this.#running = this.#run().finally(() => {
       this.#running = undefined
-      // What has begun meanwhile takes part again.
+      // Agents that have started meanwhile take part again.
       if (this.#members > 0 && !this.#closed) this.#start()
     })
   }

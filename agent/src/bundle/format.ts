@@ -12,7 +12,7 @@ import type { ProgramBudget } from '../remap/rules.ts'
 
 export const bundleSchema = 1
 
-/** What an operator answers to a heartbeat that it has taken. */
+/** The operator's answer to an accepted heartbeat. */
 export interface HeartbeatAnswer {
   /** How often the operator expects a report from this agent. */
   readonly periodMs?: number
@@ -22,7 +22,9 @@ export interface HeartbeatAnswer {
   readonly denied?: readonly string[]
 }
 
-/** What an agent has on its disk for what it does not run: the buffer of a sink by its id, the positions of a pipeline by its uid. */
+/**
+ * Files on an agent's disk for components that it does not run: the buffer of a sink by its id, the positions of a pipeline by its uid.
+ */
 export type Leftover =
   | { readonly kind: 'buffer'; readonly id: string }
   | { readonly kind: 'cursors'; readonly id: string; readonly pipeline: string }
@@ -67,7 +69,7 @@ export interface Manifest {
   readonly startSpreadMs?: number | undefined
 }
 
-/** What an agent says when it asks for its bundle. */
+/** An agent's request for its bundle. */
 export interface StreamBody {
   readonly schema: number
   /** How long the operator may hold the request when there is nothing new. */
@@ -173,7 +175,7 @@ export function readBundle(revision: Revision, files: readonly Buffer[]): Bundle
   return checkedBundle(text)
 }
 
-/** What the text of a bundle says, if this agent can read it. */
+/** The content of a bundle's text, if this agent can read it. */
 export function checkedBundle(text: Buffer): Bundle {
   const bundle = JSON.parse(text.toString('utf8')) as Bundle
   if (bundle.schema !== bundleSchema || bundle.interpolation !== 'none') {

@@ -113,7 +113,7 @@ type Counts = Readonly<Record<(typeof counted)[number] | 'filtered', number>>
 const isIntentional = ({ intentional }: Labels) => intentional === 'true'
 
 function countsIn(metrics: Metrics): Map<string, Counts> {
-  // What a source discards on purpose is over a limit: those events are missing.
+  // Events that a source discards on purpose are over a limit: they are missing.
   const isFiltered = ({ intentional, component_kind }: Labels) => intentional === 'true' && component_kind !== 'source'
   const filtered = metrics.byComponent(['component_discarded_events_total'], isFiltered)
   // A full buffer that drops on purpose is counted by its component, too, and those events are missing as well.
@@ -414,7 +414,7 @@ interface Complaint {
 /** For nodes whose log files are closed to the group that agents have. */
 const unreadableHelp = ' Set `node.runAsRoot: true` of the Agent, or open the files to the group 0.'
 
-/** What an answer says; the usual period if it asks for none. */
+/** The period that an answer asks for; the usual one if it asks for none. */
 function answerIn(body: Buffer): Required<HeartbeatAnswer> {
   const { minMs, defaultMs, maxMs } = heartbeatPeriods
   let answer: HeartbeatAnswer | null

@@ -34,7 +34,7 @@ export interface TapInquiry extends AnyInquiry {
   readonly limit: number
 }
 
-/** What pipelines did since the agent has started. */
+/** The figures of pipelines since the agent started. */
 export interface FiguresInquiry extends AnyInquiry {
   readonly kind: 'figures'
   /** All if absent. */
@@ -45,7 +45,7 @@ export interface FiguresInquiry extends AnyInquiry {
 
 export type Inquiry = TapInquiry | FiguresInquiry
 
-/** What an agent says when it asks whether there are inquiries. */
+/** An agent's request for inquiries. */
 export interface InquiriesBody {
   /** Ids of those that it works on. */
   readonly serving: readonly string[]
@@ -72,7 +72,7 @@ export interface FiguresAnswer {
 export interface InquiryOptions extends OperatorAddress {
   readonly logger: Logger
   readonly topology: Topology
-  /** What each pipeline did since the start. */
+  /** The figures of each pipeline since the start. */
   readonly figures: () => Readonly<Record<string, Omit<Figures, 'positions'> & { readonly lagSeconds: number }>>
 }
 

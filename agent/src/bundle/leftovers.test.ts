@@ -1,4 +1,4 @@
-// What a pipeline that was taken out has left on the disk: a real buffer, and positions as a reader keeps them.
+// Files that a removed pipeline has left on the disk: a real buffer, and positions as a reader keeps them.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

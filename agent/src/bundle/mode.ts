@@ -151,7 +151,7 @@ export class BundleMode {
   }
 
   async start(topology: Topology): Promise<void> {
-    // What a scaler of aggregators looks at.
+    // The figures for a scaler of aggregators.
     this.#metrics.computed('buffer_utilization', {}, () =>
       Math.max(0, ...[...topology.sinks.values()].map(({ buffer }) => useOf(buffer))),
     )

@@ -19,7 +19,7 @@ import { secretKeys, withSecrets } from './secret-places.ts'
 
 type Table = Record<string, unknown>
 
-/** What a bundle says of one pipeline. */
+/** A bundle's data about one pipeline. */
 export interface Part {
   readonly id: string
   readonly pipeline: BundlePipeline

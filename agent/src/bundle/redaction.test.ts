@@ -32,7 +32,7 @@ test.each(Object.entries(ways))('a value does not show: %s', (_, way) => {
     const shown = way(value)
     const text = redact(`\`query\` must be a table, found ${shown} instead.`)
     expect(text).toContain('`query` must be a table')
-    // What surrounds the value in a header is no secret.
+    // The text around the value in a header is no secret.
     const own = shown.replace(/^Basic /, '').replace(/^(?:bWU6|dXNlcj)/, '')
     expect(shows(text, own.replace('…', ''))).toBe(false)
   }

@@ -237,7 +237,7 @@ test('a pipeline whose program costs much has no more of the thread than its nei
   const light = ['a', 'b', 'c', 'd']
   const text = Array.from({ length: lines }, (_, index) => criLine(`line ${index} ${'x'.repeat(60)}`)).join('')
   for (const namespace of [...light, 'heavy', 'wide']) podOf(api, namespace, text)
-  /** What each had, and had read, when the first of the light ones was done. */
+  /** The lines written and read for each when the first of the light ones was done. */
   let after: Record<string, { usedMs: number; lines: number }> | undefined
   const bundle = merged(
     ...light.map((name) => reader(name, { transform: { type: 'work', cost_ms: 0.05 }, entry: { cpuShare: 50 } })),
@@ -514,7 +514,7 @@ test.each([
     for (const resume of resumes) resume()
     await eventually(() => {
       expect(got.get('shop/p')?.at(-1)).toMatch(/^3\.999 /)
-      // What was written has been read, or is known to be lost.
+      // Every written line has been read, or is known to be lost.
       expect(sum('component_received_bytes_total', { component_kind: 'source' }) + lost()).toBe(size)
     })
     for (const file of left) expect(got.get('shop/p')?.filter((line) => line.startsWith(`${file}.`))).toHaveLength(1000)
@@ -660,7 +660,7 @@ test('a deleted pod is known to each source for as long as the source says, by t
   })
   write('long', 'late')
   await eventually(() => expect(got.get('long/p')).toEqual(['first Job/j', 'late Job/j']))
-  // What was written before the deletion is of the pod, however late it is read.
+  // Lines written before the deletion belong to the pod, however late they are read.
   podLog('behind', 'old')
   await eventually(() => expect(got.get('behind/p')).toEqual(['first Job/j', 'old Job/j']))
 })

@@ -168,7 +168,7 @@ export class BundleRunner {
     }
   }
 
-  /** What the agent cannot be healthy with. */
+  /** The causes that make the agent unhealthy. */
   get trouble(): string | undefined {
     if (this.#loadingSince === undefined || performance.now() - this.#loadingSince < unhealthyMs) return undefined
     return 'Loading a bundle has taken more than two minutes.'
@@ -198,7 +198,7 @@ export class BundleRunner {
     return [...this.#running].flatMap(([id, { components }]) => (components.some(isFound) ? [id] : []))
   }
 
-  /** What programs of a restricted pipeline have written last. */
+  /** The last log text of programs of a restricted pipeline. */
   lines(pipeline: string): readonly ProgramLine[] {
     return this.#lines.get(pipeline) ?? []
   }

@@ -29,7 +29,7 @@ export class Sidecar {
     this.#root = `${flags.volume.replace(/\/+$/, '')}/`
   }
 
-  /** What files are read of. */
+  /** The volume whose files are read. */
   get volume(): string {
     return this.#root
   }

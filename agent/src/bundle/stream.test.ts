@@ -69,7 +69,7 @@ function answer(
 class Rig implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'penstock-stream-'))
   readonly metrics = new Metrics()
-  /** What agents asked, newest last, with their tokens. */
+  /** Requests of agents, newest last, with their tokens. */
   readonly asked: (StreamBody & { readonly authorization: string | undefined })[] = []
   readonly lines: string[] = []
   readonly runner: BundleRunner
@@ -199,7 +199,7 @@ test('a streamed bundle runs in place of the mounted one, and the agent reports 
       before,
     ),
   )
-  // What it cannot deliver makes a pipeline busy.
+  // An event that it cannot deliver makes a pipeline busy.
   await eventually(() => expect(rig.runner.busy()).toContain('shop/one'))
   await eventually(() => expect(rig.asked.at(-1)?.have).toEqual({ rev: 'r2', candidate: true, mark: 'm1' }))
 

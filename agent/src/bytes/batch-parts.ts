@@ -1,4 +1,4 @@
-// What a batch of lines is made of, and the estimated sizes of its events.
+// The parts of a batch of lines, and the estimated sizes of its events.
 
 import type { LogEvent } from '../event/log.ts'
 import type { ByteLines } from './byte-lines.ts'

@@ -32,7 +32,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /** The first line, where there are no items. */
   readonly #first: number
   readonly #objects: readonly LogEvent[]
-  /** What programs have computed, by the number of the column. */
+  /** Values that programs have computed, by the number of the column. */
   readonly columns: readonly Column[]
   /** By event; undefined: nobody has asked for them. */
   #sizes: Int32Array | undefined
@@ -299,7 +299,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return !parses || this.form.parses || !this.lines.hasOdd
   }
 
-  /** What becomes of each event by its text. The lines are in the kernel. */
+  /** The fate of each event by its text. The lines are in the kernel. */
   #fatesOf(kernel: Kernel, form: Form): Uint8Array {
     const isOdd = kernel.at('isOdd')
     const parses = form.parses && !this.form.parses

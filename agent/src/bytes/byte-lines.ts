@@ -13,7 +13,7 @@ import { type Kernel, theKernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
 import { type LinePart, type OriginField, Plan } from './plan.ts'
 
-/** What the lines of a file have in common. It does not change: where a file's facts change, it gets another one. */
+/** The data that the lines of a file share. They never change: if a file's facts change, it gets another object. */
 export class LineOrigin {
   readonly fields: readonly OriginField[]
   readonly metadata: EventMetadata
@@ -75,7 +75,7 @@ export interface LineTimes {
   readonly ns: Int32Array
 }
 
-/** What lines have in common that are in one group. */
+/** The data that the lines of one group share. */
 export interface LineLikeness {
   /** Members of the objects in messages. */
   readonly members: readonly string[]

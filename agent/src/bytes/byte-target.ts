@@ -1,4 +1,4 @@
-// What a batch of lines needs of those for whom it writes its events.
+// The target of a batch of lines that writes its events.
 
 import type { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'

@@ -6,7 +6,7 @@ import { type Column, NewColumn, noValue, untouched, ValueRoom } from './columns
 import type { ByteUnit, ColumnSource } from './form.ts'
 import type { Kernel } from './kernel.ts'
 
-// What becomes of an event: a line that stays one, nothing, or what a run of the whole program leaves.
+// The fate of an event: a line that stays a line, no event, or the result of the whole program.
 export const stays = 0
 const ends = 1
 export const runs = 2

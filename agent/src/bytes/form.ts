@@ -5,7 +5,7 @@ import { joinedKey } from '../event/joined-key.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import type { Value, ValueObject } from '../event/value.ts'
 
-/** What becomes of a text that is a JSON object. */
+/** The treatment of a text that is a JSON object. */
 export interface ByteParsing {
   /** The field with the text. */
   readonly field: string
@@ -15,7 +15,7 @@ export interface ByteParsing {
   readonly under: string | undefined
 }
 
-/** What a program makes of a field, whatever the event is. */
+/** The result of a program for a field, for every event. */
 export type ByteEdit =
   | { readonly is: 'constant'; readonly value: Value }
   | { readonly is: 'removed' }
@@ -46,16 +46,19 @@ export interface ByteEdits {
    * In their order; no two write the same field, or a field that another one reads. The program continues unless one of them ends it.
    */
   readonly units: readonly ByteUnit[]
-  /** What the units look at: the same program when it has only parsed the text; itself, if that is all that it does. */
+  /** The input of the units: the same program after it has only parsed the text; itself, if it does nothing else. */
   readonly bare: ByteEdits
   /** Runs the program on an event for which it does not fail. */
   apply(event: LogEvent): void
 }
 
-/** What a field of the root is, where it is not that of the message or of the source. */
+/** The value of a root field that comes neither from the message nor from the source. */
 export type Member =
   | ByteEdit
-  /** What a column of the batch says; where it leaves the field, what is `under` it, or the field of the message or the source. */
+  /**
+   * The value of a column of the batch; if the column leaves the field, the value `under` it, or the field of the message or the
+   * source.
+   */
   | { readonly is: 'computed'; readonly column: number; readonly under: ByteEdit | undefined }
 
 /** The source of a new column's values: a unit, over those of an older column; or an older column, with null for missing values. */
@@ -184,7 +187,7 @@ export class Form {
 
   #after(edits: ByteEdits): Form | undefined {
     const { parsing = this.parsing, units } = edits
-    // What is set before a text is parsed may be replaced by its members, or be the text.
+    // Fields set before a text is parsed may be replaced by its members, or be the text.
     if (edits.parsing !== undefined && (edits.parsing.field !== 'message' || this.parses || this.members.size > 0)) {
       return undefined
     }

@@ -25,7 +25,7 @@ const source = [
   '.level = "changed"',
 ].join('\n')
 
-/** What leaves by each output, and what was counted. */
+/** The events that leave by each output, and the counters. */
 async function sent(options: object, isBytes: boolean) {
   const events = new RecordedEvents()
   const globals = { remap: { network: false, byte_lane: isBytes } }

@@ -23,20 +23,20 @@ interface Calls {
 
 /** The owner of the lines in the memory: it need not bring them again. */
 interface Content {
-  /** Whose lines they are. */
+  /** The owner of the lines. */
   lines: object | undefined
   /** Whether the objects in their messages are read. */
   isRead: boolean
-  /** Whose names they are. */
+  /** The owner of the names. */
   keys: object | undefined
   /** The owner of the plan, and its order of names. */
   plan: object | undefined
   planVersion: number
-  /** Whose columns they are. */
+  /** The owner of the columns. */
   columns: object | undefined
 }
 
-/** What `toString` calls in the end: called for single fields, its way there costs as much as the work. */
+/** The function behind `toString`: for single fields, the way there costs as much as the work. */
 type Memory = Buffer & { latin1Slice(from: number, to: number): string; utf8Slice(from: number, to: number): string }
 
 export class Kernel {
@@ -64,7 +64,7 @@ export class Kernel {
   /** Of the member that was grouped last: the first line with the same value, and the number of the member; negative if there is none. */
   readonly groups: Int32Array
   readonly grouped: Int32Array
-  /** What has been joined of groups: the first line with the same value of each. */
+  /** The joined groups: the first line with the same value of each. */
   readonly joined: Int32Array
   readonly timeMs: Float64Array
   readonly timeNs: Int32Array

@@ -31,7 +31,7 @@ const noColumn = -1
 
 export class Plan {
   readonly form: Form
-  /** What becomes of the object in the message, as the kernel says it. */
+  /** The treatment of the object in the message, as the kernel encodes it. */
   readonly mode: number
   readonly #keys: KeyTable
   readonly #fields: readonly OriginField[]

@@ -33,7 +33,7 @@ const sinks: readonly { readonly type: string; readonly options: object }[] = [
   ].map((options) => ({ type: 'log_aggregator', options: { ...push, ...options } })),
 ]
 
-/** What a sink has sent and counted. */
+/** The requests and counters of a sink. */
 async function sentBy({ type, options }: (typeof sinks)[number], deliver: Deliver) {
   await using destination = await fakeDestination({ status: 200, body: '{"errors":false,"items":[]}' })
   const endpoint = type === 'search_engine' ? { endpoints: [destination.url] } : { endpoint: destination.url }

@@ -17,7 +17,7 @@ import { theKernel } from './kernel.ts'
 import { KeyTable } from './key-table.ts'
 import type { OriginField } from './plan.ts'
 
-/** What stored lines have in common. */
+/** The data that stored lines share. */
 export interface LineKind {
   readonly fields: readonly OriginField[]
   readonly metadata: EventMetadata
@@ -28,8 +28,8 @@ export interface LineKind {
 }
 
 /**
- * What of a source and of programs the events of lines still have: what a program has removed is not stored. Where a program has moved or
- * computed fields, all of an event is in its line.
+ * The data of a source and of programs that the events of lines still contain: data that a program has removed are not stored. If a
+ * program has moved or computed fields, the whole event is in its line.
  */
 export function kindOf({ fields, metadata }: LineOrigin, form: Form): LineKind {
   const isMessage = (field: OriginField) => 'part' in field && field.part === 'message'
@@ -267,7 +267,7 @@ function eventOf({ fields, metadata }: LineKind, bytes: Buffer, start: number, e
   return new LogEvent(root, metadata)
 }
 
-/** What programs have made of lines before they were stored. */
+/** The changes by programs before the lines were stored. */
 class StoredEdits implements ByteEdits {
   readonly units = []
   readonly bare = this

@@ -16,7 +16,7 @@ afterEach(() => {
 })
 
 interface Written {
-  /** What each place holds. */
+  /** The content of each place. */
   readonly places: Readonly<Record<string, string>>
   readonly counted: object
 }

@@ -66,7 +66,7 @@ export async function* getLines(base: URL, path: string, signal: AbortSignal): A
   yield* lines
 }
 
-/** What an agent answers: JSON. */
+/** An agent's answer: JSON. */
 export function parsed(base: URL, text: string): unknown {
   try {
     return JSON.parse(text)

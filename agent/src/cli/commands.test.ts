@@ -303,7 +303,7 @@ describe('generate', () => {
       sinks: { sink0: { type: 'console', inputs: ['source0', 'mine'] }, sink1: { type: 'blackhole' } },
     })
     expect((await loadConfig({ paths: [path] })).ok).toBe(true)
-    // What is there is never written over.
+    // Existing files are never overwritten.
     expect(await called(generate, 'stdin//console', '--file', path)).toEqual({
       code: 73,
       output: '"DIR/made.yaml" cannot be created: it exists.',

@@ -1,4 +1,4 @@
-// What Node has compiled, kept from start to start.
+// Node's compiled code, kept from start to start.
 
 import { mkdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'

@@ -1,4 +1,4 @@
-// What a core dump of this process may hold.
+// The memory that a core dump of this process may contain.
 
 import { writeFileSync } from 'node:fs'
 

@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** What the prompt says to lines on standard input, without the prompts. */
+/** The output of the prompt for lines on standard input, without the prompts. */
 async function piped(input: string, ...args: string[]): Promise<string> {
   const child = spawn(process.execPath, ['--conditions=source', main, 'remap', ...args])
   let out = ''

@@ -167,7 +167,7 @@ class Session {
   #root: Value
   #metadata: EventMetadata = noMetadata
   readonly #variables = new Map<string, Value>()
-  /** What is known of the event by the programs so far. */
+  /** The knowledge about the event after the programs so far. */
   #kind = kinds.any
 
   constructor(events: readonly ValueObject[], options: CompileOptions) {
@@ -176,7 +176,7 @@ class Session {
     this.#root = events[0] ?? {}
   }
 
-  /** What an input gives, as text. */
+  /** The result of an input, as text. */
   answer(text: string): string {
     if (text === '') return ''
     const [command, topic] = text.split(/\s+/)
@@ -213,7 +213,7 @@ class Session {
     return `${valueText(event)}\n`
   }
 
-  /** What the word at the end of the line can become, and that word. */
+  /** The possible completions of the word at the end of the line, and that word. */
   complete(line: string): [string[], string] {
     const topic = /^\s*help\s+(\w*)$/.exec(line)
     if (topic !== null) {

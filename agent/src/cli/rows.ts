@@ -1,4 +1,4 @@
-// What a command found, for people and for machines: one declaration of the fields of a row gives table, JSON and YAML.
+// The results of a command, for people and for machines: one declaration of the fields of a row gives table, JSON and YAML.
 
 import { stringify } from 'yaml'
 
@@ -14,7 +14,7 @@ export interface Field<Row> {
   readonly value: (row: Row) => unknown
   /** Heading of its column; undefined: it is in no table. */
   readonly column?: string
-  /** What its column shows instead of the value. */
+  /** The text of its column in place of the value. */
   readonly cell?: (row: Row) => string | undefined
 }
 

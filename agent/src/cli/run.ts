@@ -148,7 +148,7 @@ class Agent {
     return stop.at === 'end' && stop.failure !== undefined ? exitCodeOf(stop.failure) : exitCodes.ok
   }
 
-  /** What the agent runs in place of a configuration, if `--bundle` names it. */
+  /** The bundle mode of the agent, if `--bundle` names it. */
   async #openBundle(): Promise<BundleMode | undefined> {
     const { bundle } = this.#flags
     if (bundle === undefined) return undefined
@@ -337,7 +337,7 @@ function levelOf({ severity, informational }: Problem): 'error' | 'warn' | 'info
   return informational === true ? 'info' : 'warn'
 }
 
-/** Whatever keeps the agent from starting is for the one who configures it, but an address in use and our own faults. */
+/** Every cause that keeps the agent from starting is for the person who configures it, except an address in use and our own faults. */
 function startCode(error: unknown): number {
   const code = exitCodeOf(error)
   return code === exitCodes.unavailable ? exitCodes.config : code

@@ -26,11 +26,11 @@ interface Calling {
   readonly columns?: number
   readonly args?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
-  /** What ends it once a text has come twice; Ctrl-C if not given. */
+  /** The key that ends it once a text has come twice; Ctrl-C if not given. */
   readonly press?: string
 }
 
-/** What `top` prints until it ends by itself, or is ended when a text has come twice. */
+/** The output of `top` until it ends by itself, or is ended when a text has come twice. */
 async function top(
   components: readonly object[],
   until: string,

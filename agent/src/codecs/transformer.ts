@@ -46,7 +46,7 @@ function rootFields(texts: readonly string[]): string[] | undefined {
   return names.every((name) => typeof name === 'string') ? names : undefined
 }
 
-/** What is wrong with the two lists of fields; undefined if nothing is. */
+/** The problem of the two lists of fields; undefined if there is none. */
 export function transformerProblem(options: Partial<TransformerOptions>): string | undefined {
   const only = new Set(eventPaths(options.only_fields ?? []).map(pathText))
   const both = eventPaths(options.except_fields ?? []).some((path) => only.has(pathText(path)))

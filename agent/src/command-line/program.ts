@@ -1,5 +1,5 @@
-// What the command lines of both programs share, `penstock-agent` and `penstock`: the first words, the search for a command, flags that
-// every command takes, and the text of a fault. Loaded by `--version`, so it imports little. flags.ts reads the flags of a command.
+// Shared by the command lines of both programs, `penstock-agent` and `penstock`: the first words, the search for a command, flags that
+// every command takes, and the text of a fault. `--version` loads it, so it imports little. flags.ts reads the flags of a command.
 
 import { errorText, PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'

@@ -48,7 +48,7 @@ export interface CheckOptions {
   readonly files: readonly string[]
   /** Enrichment tables that have been read. */
   readonly tables?: Tables | undefined
-  /** What programs may reach and use up: everything if not given. */
+  /** The limits and reach of programs: unlimited if not given. */
   readonly programs?: ProgramRules | undefined
   /** Some of the configuration could not be read: how components are connected is not judged. */
   readonly partial?: boolean
@@ -110,7 +110,7 @@ function withoutBroken(given: Readonly<Record<string, unknown>>, broken: Readonl
   return parsed.value
 }
 
-/** What the schema of the settings cannot say. */
+/** Problems of the settings that the schema cannot express. */
 function globalFindings(settings: GlobalOptions): (Finding & { readonly segments: Segments })[] {
   const findings: (Finding & { segments: Segments })[] = []
   for (const { path, message } of proxyProblems(settings.proxy)) {

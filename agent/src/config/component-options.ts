@@ -69,7 +69,7 @@ export function optionsOf(declaration: AnyDeclaration): Members {
   return known
 }
 
-/** What the checks of all components of a configuration share. */
+/** Data that the checks of all components of a configuration share. */
 export interface ComponentChecks {
   readonly registry: Registry
   readonly globals: ConfigGlobals
@@ -157,7 +157,7 @@ function checkType(
   return declaration
 }
 
-/** What to know of a type that is given by an alias. */
+/** Facts about a type that is given by an alias. */
 export function aliasFinding(
   declaration: Pick<AnyDeclaration, 'type' | 'aliasNotes'>,
   alias: string,
@@ -237,7 +237,7 @@ function segmentsOf(path: string, given: unknown): Segments {
   return segments
 }
 
-/** What the kinds of buffers allow: `max_events` is of memory, `max_size` of disk. */
+/** The limits of the kinds of buffers: `max_events` is for memory, `max_size` for disk. */
 function bufferFindings(buffer: unknown, sizeOptional: boolean): (Finding & { segments: Segments })[] {
   if (!isTable(buffer)) return []
   const disk = buffer['type'] === 'disk'

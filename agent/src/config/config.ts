@@ -1,5 +1,5 @@
-// What a configuration is once it has been read and checked: the graph of components with parsed options, and the globals.
-// A `Config` is complete and consistent; its users check nothing again.
+// A configuration that was read and checked: the graph of components with parsed options, and the globals. A `Config` is complete and
+// consistent; its users check nothing again.
 
 import type {
   Globals,
@@ -54,7 +54,7 @@ export interface TransformConfig extends ComponentConfig {
   readonly inputs: readonly string[]
   /** Names of its further outputs. */
   readonly ports: readonly string[]
-  /** What its programs may reach and use up: everything if not given. */
+  /** The limits and reach of its programs: unlimited if not given. */
   readonly programs?: ProgramRules | undefined
 }
 

@@ -1,4 +1,4 @@
-// What a declaration says of lanes is what the component does once it is built.
+// The lanes that a declaration promises are those that the built component uses.
 
 import { expect, test } from 'vitest'
 import type { SinkDeclaration, TransformDeclaration } from '../component.ts'

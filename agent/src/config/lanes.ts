@@ -23,7 +23,7 @@ export function lanesOf(config: Config): ReadonlyMap<string, Lane> {
   ]
   const readers = new Map<string, Component[]>(components.map(({ id }) => [id, []]))
   for (const component of components) {
-    // What leaves by a named output is an object.
+    // An event that leaves by a named output is an object.
     if ('inputs' in component) for (const input of component.inputs) readers.get(input)?.push(component)
   }
   const needs = new Map<string, string | undefined>()

@@ -55,7 +55,7 @@ export interface LoadObjectOptions {
   /** Environment for proxies and the time zone; none if not given, so that the result depends on the object alone. */
   readonly env?: Environment | undefined
   readonly allowEmpty?: boolean | undefined
-  /** What its programs may reach and use up: everything if not given. */
+  /** The limits and reach of its programs: unlimited if not given. */
   readonly programs?: ProgramRules | undefined
 }
 

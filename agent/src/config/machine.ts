@@ -45,7 +45,7 @@ function diskBuffers(raw: Raw): { id: string; bytes: number }[] {
   return buffers
 }
 
-/** What keeps a directory from being the data directory. */
+/** The reason why a directory cannot be the data directory. */
 async function directoryProblem(path: string): Promise<string | undefined> {
   try {
     if (!(await stat(path)).isDirectory()) return `data_dir "${path}" is not a directory`

@@ -17,11 +17,11 @@ export interface OtherOption {
   readonly example: unknown
   /** Which values this is about; all without it. */
   readonly when?: (value: unknown) => boolean
-  /** What to write instead: full sentences. */
+  /** The replacement: full sentences. */
   readonly instead: string
   /** The options that mean the same; none if it can be left out. */
   readonly rewrite?: (value: unknown) => Table | undefined
-  /** What is not the same after the rewriting. */
+  /** The differences after the rewriting. */
   readonly differs?: string
 }
 

@@ -4,7 +4,7 @@ import { printableWithColours } from '../printable.ts'
 import type { Problem } from '../schema/problems.ts'
 import { type Sheet, wrapped } from '../terminal.ts'
 
-/** What the problems are shown on; the default is a file without colours. */
+/** The sheet for the problems; by default a file without colours. */
 type RenderOptions = Partial<Sheet>
 
 /** All problems, a blank line between the blocks. */

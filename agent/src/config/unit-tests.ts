@@ -27,7 +27,7 @@ export interface UnitTestResult {
 
 export interface UnitTestOutcome {
   readonly name: string
-  /** What was not as expected; none: it has passed. */
+  /** The deviations; none: it has passed. */
   readonly failures: readonly string[]
 }
 
@@ -78,7 +78,7 @@ async function runTest(test: UnitTest, config: Config): Promise<Outcome> {
       failures.push(`expected no events from "${from}", found ${events.length}:\n${indented(payloads(events))}`)
     }
   } catch (error) {
-    // What a test gives may be unusable, such as an event that cannot be made: that is a failure of this test alone.
+    // The event of a test may be unusable, for example impossible to create: that is a failure of this test alone.
     failures.push(errorText(error))
   }
   return { failures, shown }
@@ -112,7 +112,7 @@ async function outputProblem(
   return `check[${index}] for ${from}: no event meets all conditions\n${indented(broken.join('\n'))}`
 }
 
-/** What keeps an event from meeting a condition; undefined if it meets it. */
+/** The reason why an event does not meet a condition; undefined if it does. */
 async function conditionProblem(condition: string, event: AnyEvent, config: Config): Promise<string | undefined> {
   const reports: string[] = []
   try {

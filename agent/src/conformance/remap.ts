@@ -46,7 +46,7 @@ interface Case {
 }
 
 interface Outcome {
-  /** What of `expect` was met otherwise; undefined if all of it was met. */
+  /** The part of `expect` that was not met; undefined if all of it was. */
   readonly failure: string | undefined
   readonly scores: readonly (readonly [score: string, met: boolean, detail: string])[]
 }

@@ -68,7 +68,7 @@ export async function run(dir: string, stems: readonly string[]): Promise<{ pass
   return { passed, failed }
 }
 
-/** What is wrong with a case; undefined if nothing is. */
+/** The fault of a case; undefined if there is none. */
 async function outcome(recorded: Case, line: string): Promise<string | undefined> {
   let timer: NodeJS.Timeout | undefined
   const tooLong = new Promise<string>((resolve) => {

@@ -47,8 +47,8 @@ const maxOpen = 2000
 const maxOpenBytes = 64 << 20
 
 /**
- * What an event may take of a body, from its estimated size: text is escaped, and parts that are not of the event go with it.
- * Where it takes more all the same, the request is halved when it is sent.
+ * The space of an event in a body, from its estimated size: text is escaped, and parts outside the event are added. If it takes more
+ * all the same, the request is halved when it is sent.
  */
 const roomFor = (bytes: number, events: number): number => 2 * bytes + 256 * events
 

@@ -18,7 +18,7 @@ export interface Failure {
   readonly fields?: Readonly<Record<string, unknown>>
 }
 
-/** What became of one attempt. */
+/** The result of one attempt. */
 export type Attempt =
   | { readonly outcome: 'delivered' }
   /** Worth another attempt. */
@@ -269,7 +269,7 @@ export class Delivery {
 
   #giveUp(request: Request, failure: Failure, status: 'errored' | 'rejected'): void {
     this.#report(failure, request.count)
-    // What an origin may send again is not lost.
+    // Events that an origin may send again are not lost.
     if (status === 'rejected') this.#keep(request, failure)
     request.end(status)
   }

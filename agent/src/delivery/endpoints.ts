@@ -5,7 +5,7 @@ import { type Clock, pause } from '../clock.ts'
 import type { ConcurrencyLimit } from './concurrency.ts'
 import type { Attempt, Call } from './delivery.ts'
 
-/** What an attempt says about the endpoint: its own fault or not. */
+/** An attempt's judgement of the endpoint: its own fault or not. */
 export type Health = 'healthy' | 'unhealthy' | 'unknown'
 
 export interface EndpointOptions {

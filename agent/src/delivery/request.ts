@@ -164,7 +164,7 @@ export interface Request {
   readonly owners: Owners
   /** How often these events were sent before, as this request or as part of another. */
   resends: number
-  /** What the parts of a request share: how often it, or one of them, was halved. */
+  /** State that the parts of a request share: how often it, or one of them, was halved. */
   readonly origin: { halvings: number }
   /** Two requests with half of the events each. This one must not be used any more. */
   halves(): readonly [Request, Request]
@@ -173,7 +173,7 @@ export interface Request {
    * must not be used any more.
    */
   divide(delivered: ArrayLike<number>, rejected: ArrayLike<number>, rest: ArrayLike<number>): Request | undefined
-  /** What was written for the first so many events, or of those at these positions, as text; what is very long is cut. */
+  /** The text written for the first events, up to this number, or for those at these positions; long text is cut. */
   written(most: number, positions?: ArrayLike<number>): string[]
   /** Gives the outcome to everyone who waits, and the memory back. */
   end(status: EventStatus): void

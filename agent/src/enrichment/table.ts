@@ -1,4 +1,4 @@
-// What an enrichment table is to a program.
+// The view that a program has of an enrichment table.
 
 import type { Value } from '../event/value.ts'
 

@@ -17,7 +17,7 @@ function written(fields: ValueObject): string {
   return body.view().toString()
 }
 
-/** What encoders owe: keys by code point, absent members left out. */
+/** The duties of encoders: keys in the order of code points, absent members left out. */
 function owed(fields: ValueObject): string {
   const names = Object.keys(fields).filter((name) => fields[name] !== undefined)
   // All of the keys in these tests are of the basic plane.

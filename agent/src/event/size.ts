@@ -24,7 +24,7 @@ export function sizeByShape(fields: ValueObject, shape: Shape | null): number {
   return size
 }
 
-/** What a member adds to the size of its object. */
+/** The size that a member adds to its object. */
 export function memberSize(name: string, value: Value): number {
   return name.length + 4 + valueSize(value)
 }

@@ -1,4 +1,4 @@
-// What went wrong, and how it is reported: errors with codes, exit codes, problems with their place, and what a wrong name may have meant.
+// Errors and their reports: errors with codes, exit codes, problems with their place, and suggestions for wrong names.
 
 export { exitCodeOf, exitCodes } from '../command-line/exit-codes.ts'
 export { errorText, PenstockError } from '../errors.ts'

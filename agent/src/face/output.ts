@@ -1,4 +1,4 @@
-// What a command prints or watches besides events: tables, screens, pages, completion scripts.
+// Output of commands besides events: tables, screens, pages, completion scripts.
 
 export { type Field, outputFormats, rowsText, rowText } from '../cli/rows.ts'
 export { type CompletionCommand, completionScript, shells } from '../command-line/completion.ts'

@@ -1,4 +1,4 @@
-// What every program starts with: version, compile cache, printable output, colours of the terminal, waits. Light: `penstock --version`
+// The basics of every program: version, compile cache, printable output, colours of the terminal, waits. Light: `penstock --version`
 // loads it.
 
 export { keepCompiled, threadEnvironment } from '../cli/compiled.ts'

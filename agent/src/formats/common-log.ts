@@ -7,7 +7,7 @@ import { parseDecimal, parseInteger } from './number.ts'
 import { bounded, type Pattern } from './regex-linear.ts'
 import type { Zone } from './timezone.ts'
 
-/** What stopped the parsing of a line. */
+/** The reason why the parsing of a line stopped. */
 export interface LineProblem {
   readonly problem: string
 }

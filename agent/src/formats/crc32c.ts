@@ -148,7 +148,7 @@ function oneByOne(): { locals: Code; body: Code } {
   return { locals: [1, 1, i32], body: [...rounds(1, 2, step, advance(1, 1)), ...get(0)] }
 }
 
-/** What a register is belongs to the first four bytes: then everything begins with one of zero. */
+/** The register counts for the first four bytes: then everything begins with a register of zero. */
 const toBytes = (register: number, start: number): Code => [
   ...[...get(start), ...get(start), ...i32Load(0), ...get(register), xor, ...i32Store],
 ]

@@ -403,7 +403,7 @@ export function daysInMonth(year: number, month: number): number {
 
 // ---- Parsing
 
-/** What was read so far. A field that was read twice must have the same value; all that was read must agree. */
+/** The fields read so far. A field that was read twice must have the same value; all fields must agree. */
 type Fields = {
   [field in NumericField]: number | undefined
 } & { afternoon: boolean | undefined; offset: number | undefined }
@@ -687,7 +687,7 @@ function parseRfc3339Fields(text: string, from: number, fields: Fields): number 
 
 let spelledOut: Strftime | undefined
 
-/** What `%+` stands for, item by item: numbers may have fewer digits, and blanks may be before the offset. */
+/** The items that `%+` represents: numbers may have fewer digits, and blanks may be before the offset. */
 function parseSpelledOut(text: string, from: number, fields: Fields): number {
   spelledOut ??= strftime('%Y-%m-%dT%H:%M:%S%.f%#z')
   let at = from

@@ -2,7 +2,7 @@
 
 const maxBits = 1n << 96n
 const maxPlaces = 28
-/** What a float has of digits that can be relied on: 15 or 16. */
+/** The reliable digits of a float: 15 or 16. */
 const exactBits = 1n << 52n
 
 /** The text of the decimal next to a float: no exponent, no zeros at its end. Undefined if it does not fit. */

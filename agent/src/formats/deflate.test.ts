@@ -1,11 +1,11 @@
-// What our deflate makes, read back by zlib, which refuses everything that the format forbids.
+// The output of our deflate, read back by zlib, which refuses everything that the format forbids.
 
 import { crc32, gunzipSync, gzipSync, inflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { Random } from '../testing/random.ts'
 import { fastGzip, maxFastGzip } from './deflate.ts'
 
-/** What one call of the kernel takes, and how far back deflate refers. */
+/** The input limit of one kernel call, and the reach of deflate. */
 const part = 64 << 10
 const window = 32 << 10
 

@@ -119,7 +119,7 @@ interface Description {
   readonly object: string
 }
 
-/** What the form of a text is; undefined if it is not an object, or has something that no form has. */
+/** The form of a text; undefined if it is not an object, or has something that no form has. */
 export function describe(text: string): Description | undefined {
   if (text.length > maxText || text.charCodeAt(0) !== 0x7b || text.includes('\\')) return undefined
   const description = new Describer(text)

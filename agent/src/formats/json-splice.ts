@@ -27,7 +27,7 @@ const maxKept = 65_536
 /** Shorter runs of bytes are copied one by one: to call the platform for them costs more. */
 const shortRun = 96
 
-/** What a program does after it has parsed the text. */
+/** The work of a program after it has parsed the text. */
 export interface SpliceEdits {
   /** Whether the fields of before stay, where the text has no member of that name. */
   readonly merges: boolean

@@ -6,7 +6,7 @@ import { printable } from '../printable.ts'
 import { writeJson } from './json.ts'
 import { plainText } from './key-value.ts'
 
-/** What shows the lines. */
+/** The display of the lines. */
 export interface Screen {
   readonly color: boolean
   /** Columns of the terminal: longer lines are cut. */

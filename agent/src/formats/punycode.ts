@@ -153,7 +153,7 @@ function mapped(name: string): string {
 function isValid(label: string, wasEncoded: boolean): boolean {
   if (/^\p{ASCII}*$/u.test(label)) return !wasEncoded
   if (wasEncoded && mapped(label) !== label) return false
-  // What of ASCII no host name has is no matter here.
+  // ASCII characters that no host name has do not matter here.
   return (
     domainToASCII(
       `${label.replace(/\p{ASCII}/gu, (character) => (/[a-z0-9-]/.test(character) ? character : 'a'))}.a`,

@@ -4,7 +4,7 @@ import { BoundedRegExp, compileBounded } from './regex-linear.ts'
 const space = '\\p{White_Space}'
 const words = '[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]'
 
-// What logs are read with runs on the built-in engine however long a line is.
+// Patterns that read logs run on the built-in engine however long a line is.
 test.each([
   'foo',
   '^$',

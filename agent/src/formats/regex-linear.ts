@@ -312,7 +312,7 @@ function farLooks(node: RegexNode): number {
   }
 }
 
-/** What a look captured: its groups, found again at the place where it looked. */
+/** The captures of a look-around: its groups, found again at the same place. */
 interface LookCapture {
   /** Holds the place. */
   readonly register: number
@@ -542,7 +542,7 @@ class Machine {
       }
       if (!this.#attempt(text, start)) continue
       this.#end = this.#registers[1] as number
-      // What was on the way to the match has not failed; of it only the end can be met again.
+      // The paths that led to the match have not failed; a later search can meet only their ends.
       for (let bit = this.#end * bits; bit < (this.#end + 1) * bits; bit++) {
         this.#memory[bit >>> 5] = (this.#memory[bit >>> 5] as number) & ~(1 << (bit & 31))
       }

@@ -9,7 +9,7 @@ export type RegexNode =
   | { readonly kind: 'group'; readonly index: number; readonly body: RegexNode }
   | RepeatNode
 
-/** What an assertion looks for, further than `maxLook` characters or to capture something. */
+/** The pattern of an assertion that looks further than `maxLook` characters or captures something. */
 export interface FarLook {
   readonly tree: RegexTree
   /** Groups inside: from this number up to, but not, that one. */

@@ -4,7 +4,7 @@
 const wordItems = '\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}'
 const word = `[${wordItems}]`
 
-/** What `[:name:]` and `\p{Name}` of these names stand for: items of a class. */
+/** The class items that `[:name:]` and `\p{Name}` of these names represent. */
 const posix: Readonly<Record<string, string>> = {
   alnum: '\\p{Alphabetic}\\p{M}\\p{Nd}',
   alpha: '\\p{Alphabetic}\\p{M}',

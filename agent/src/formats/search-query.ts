@@ -305,7 +305,7 @@ function holdsFor(comparator: string, order: number): boolean {
   }
 }
 
-/** What is compared with: a number where it reads as one. */
+/** The compared value: a number if it reads as one. */
 function bound(text: string): string | number {
   const plain = text.replace(/^"(.*)"$/s, '$1')
   const value = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(plain) ? Number(plain) : Number.NaN

@@ -8,7 +8,7 @@ const dayMs = 86_400_000
 export interface Zone {
   /** Name in the time zone database. */
   readonly name: string
-  /** What local time is ahead of UTC at an instant, in milliseconds. */
+  /** The offset of local time from UTC at an instant, in milliseconds. */
   offsetAt(ms: number): number
   /** The instant of a local time, which is given as if it were UTC; undefined if there is none or there are two. */
   instantOf(localMs: number): number | undefined

@@ -23,7 +23,7 @@ interface SmallDataSet {
 
 let small: SmallDataSet | undefined
 
-/** What the small data set says. */
+/** The result of the small data set. */
 export function knownAgent(agent: string): KnownAgent {
   small ??= require('woothee') as SmallDataSet
   const found = small.parse(agent.slice(0, maxCharacters))
@@ -58,7 +58,7 @@ type Matcher = (agent: string) => (string | null)[] | undefined
 
 let large: LargeDataSet | undefined
 
-/** What the regular expressions say; all null if none matches. */
+/** The result of the regular expressions; all null if none matches. */
 export function matchedAgent(agent: string): MatchedAgent {
   large ??= load()
   const text = agent.slice(0, maxCharacters)

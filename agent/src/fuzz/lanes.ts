@@ -103,7 +103,7 @@ class Side {
     batch.finalizer.release(1, 'delivered')
   }
 
-  /** What has left by `dropped`, and what was counted, since the last call. */
+  /** The events that have left by `dropped`, and the counters, since the last call. */
   take(): object {
     const dropped = this.#dropped
     this.#dropped = []

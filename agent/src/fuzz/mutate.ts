@@ -107,7 +107,7 @@ function tokensOf(source: string): { start: number; end: number }[] {
   try {
     return tokenize(source).filter((token) => token.end > token.start)
   } catch {
-    // What the lexer refuses is cut at its blanks.
+    // Text that the lexer refuses is cut at its blanks.
     return Array.from(source.matchAll(/\S+/g), (match) => ({ start: match.index, end: match.index + match[0].length }))
   }
 }

@@ -204,7 +204,7 @@ class Writer {
   }
 
   #assigned(place: string, want: Want | undefined): void {
-    // Whatever is above or below the place has another kind now.
+    // Places above and below this one have other kinds now.
     for (const other of [...this.#known.keys()]) {
       if (place === '.' ? other.startsWith('.') : other.startsWith(place) || place.startsWith(other)) {
         this.#known.delete(other)
@@ -521,7 +521,7 @@ class Writer {
     return `${name}(${input}${recursive}) -> ${body}`
   }
 
-  /** What is written inside of a block: its variables are not seen after it. */
+  /** Code inside a block: its variables are not seen after it. */
   #scoped(write: () => string): string {
     const outer = this.#known
     this.#known = new Map(outer)

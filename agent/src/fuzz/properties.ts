@@ -48,7 +48,7 @@ function word(random: Random): string {
   return Array.from({ length: 1 + random.below(6) }, () => random.pick([...'abcXYZ019'])).join('')
 }
 
-/** What JSON can hold as it is. */
+/** Values that JSON can hold unchanged. */
 function json(random: Random, depth: number): Value {
   switch (random.below(depth > 0 ? 7 : 5)) {
     case 0:

@@ -16,7 +16,7 @@ import {
 /** Bytes of the answers under way that one client holds, all together. */
 export const maxHeldBytes = 64 << 20
 
-/** What the answers under way of one client hold together. */
+/** The bytes that the current answers of one client hold together. */
 export interface HeldBytes {
   held: number
 }

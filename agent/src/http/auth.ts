@@ -1,4 +1,4 @@
-// Who a request says it comes from: options `auth`, or the user information of the address.
+// The identity of a request's sender: options `auth`, or the user information of the address.
 
 import type { OptionProblem } from '../component.ts'
 import { PenstockError } from '../errors.ts'

@@ -1,4 +1,4 @@
-// What can go wrong between a sink and its destination, for the sinks that any destination understands.
+// Failures between a sink and its destination, for the sinks that any destination understands.
 
 import type { RecordedRequest } from '../testing/destination.ts'
 import { testFaults } from '../testing/sink-faults.ts'

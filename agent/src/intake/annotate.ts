@@ -1,5 +1,5 @@
-// What sources add to the events of their codec: the source type always, the time and the host where the codec found none.
-// And what becomes of frames that could not be decoded: counted and logged once for each piece of input.
+// Fields that sources add to the events of their codec: the source type always, the time and the host if the codec found none. Frames
+// that cannot be decoded are counted, and logged once for each piece of input.
 
 import type { Decoded } from '../codecs/decoding/decoder.ts'
 import type { Globals } from '../component.ts'

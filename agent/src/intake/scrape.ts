@@ -19,14 +19,14 @@ import { untilAborted } from '../timing/wait.ts'
 /** Longest answer that is read. */
 const longestAnswer = 8 << 20
 
-/** What an answer says. */
+/** The content of an answer. */
 export interface Reading {
   readonly metrics: readonly MetricEvent[]
   /** A text for each value that could not be read; never the value itself. */
   readonly failures: readonly string[]
 }
 
-/** What came of asking: the text of an answer with status 200, an answer with another status, or none. */
+/** The result of a request: the text of an answer with status 200, an answer with another status, or none. */
 export type Outcome = { readonly text: string } | 'refused' | 'unreachable'
 
 export interface ScrapeOptions {

@@ -60,7 +60,7 @@ export interface KubeConfigReading {
   readonly otherwise?: () => Promise<KubeTarget>
 }
 
-/** What a user of a kubeconfig can have that this reader understands. */
+/** The credentials in a kubeconfig that this reader understands. */
 const knownOfUsers = new Set([
   'token',
   'tokenFile',

@@ -7,7 +7,7 @@ import { MetricEvent, type MetricValue } from '../event/metric.ts'
 import { seriesKey } from './series.ts'
 import { addValues, subtractValues } from './values.ts'
 
-/** What a destination takes of a metric: running totals, increments, either, or none at all. */
+/** The form of a metric that a destination takes: running totals, increments, either, or none at all. */
 export type Target = 'absolute' | 'incremental' | 'as_is' | 'none'
 
 /**
@@ -100,7 +100,7 @@ export class Normalizer {
   #accumulate(metric: MetricEvent, now: number): Normalised {
     const key = seriesKey(metric)
     const known = this.#alive(key, now)
-    // What cannot be added to, such as a histogram whose limits changed, begins again.
+    // A value that cannot be added to, such as a histogram with changed limits, starts again.
     const value = (known === undefined ? undefined : addValues(known.value, metric.value)) ?? metric.value
     return this.#remember(key, value, now) ? changed(metric, 'absolute', value) : 'full'
   }

@@ -89,7 +89,7 @@ test('a proxy is a way to no other place, and the proxy of the agent itself may 
   const own = { host: '127.0.0.1', port: Number(portOf(proxy)) }
   const options = { deny: [...denied, '127.0.0.0/8'], ownProxies: [own] }
   expect(await get('good.test', '80', options)).toBe('PEN_EGRESS_DENIED')
-  // What this machine cannot resolve, the proxy may.
+  // The proxy may resolve names that this machine cannot.
   expect(await get('outside.test', '80', options, proxy)).toBe(200)
   expect(await get('metadata.test', '80', options, proxy)).toBe('PEN_EGRESS_DENIED')
   expect(await get('169.254.169.254', '80', options, proxy)).toBe('PEN_EGRESS_DENIED')

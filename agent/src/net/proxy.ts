@@ -31,7 +31,7 @@ export function mergeProxy(specific: ProxyOptions, general: ProxyOptions): Proxy
   }
 }
 
-/** What is wrong with proxy settings: the option and a message for each problem. */
+/** Problems of proxy settings: the option and a message for each. */
 export function proxyProblems(options: ProxyOptions): { readonly path: string; readonly message: string }[] {
   const problems: { path: string; message: string }[] = []
   for (const name of ['http', 'https'] as const) {

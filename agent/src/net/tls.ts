@@ -29,7 +29,7 @@ export interface TlsSettings {
   readonly serverName: string | undefined
   /** Whether HTTP/2 may be agreed upon. */
   readonly offersHttp2: boolean
-  /** What a user should be warned of. */
+  /** Warnings for the user. */
   readonly warnings: readonly string[]
 }
 

@@ -17,7 +17,7 @@ const maxComputed = 12
 
 export interface ByteProgram {
   readonly parsing: ByteParsing | undefined
-  /** What becomes of fields, whatever the event is. */
+  /** The effects on fields that do not depend on the event. */
   readonly edits: ReadonlyMap<string, ByteEdit>
   readonly units: readonly ProgramUnit[]
 }
@@ -30,7 +30,7 @@ export interface ProgramUnit {
   readonly program: Program
 }
 
-/** What a program does with events; or the first statement that needs objects. */
+/** The effects of a program on events; or the first statement that needs objects. */
 export function byteProgramOf(program: Program): ByteProgram | Obstacle {
   if (program.isMetered) return { at: 0, text: 'may need more than the budget of a program' }
   if (program.usesNetwork) return { at: 0, text: 'asks the network' }
@@ -123,7 +123,7 @@ function partsOf(items: readonly Item[]): readonly Part[] {
   let parts: readonly Part[] = []
   for (const item of items) {
     let next = new Part([item])
-    // What it joins may reach over others.
+    // The joined statements may reach over others.
     for (;;) {
       const near = parts.filter((part) => part.belongsTo(next))
       if (near.length === 0) break
@@ -135,7 +135,7 @@ function partsOf(items: readonly Item[]): readonly Part[] {
   return parts.toSorted((left, right) => left.place - right.place)
 }
 
-/** What statements make of fields, if that does not depend on the event; undefined if it does. */
+/** The effects of statements on fields, if they do not depend on the event; undefined if they do. */
 function editsOf(statements: readonly Typed[]): ReadonlyMap<string, ByteEdit> | undefined {
   const made = new Edits()
   return statements.every((statement) => made.take(statement)) ? made.edits : undefined

@@ -57,7 +57,7 @@ ciphers.set(
   authenticated(16, 64, (key, iv) => aes().aessiv(key, new Uint8Array(0), iv)),
 )
 
-/** What is wrong with the name of a cipher. */
+/** The problem of a cipher's name. */
 export function encryptionProblem(name: string): string | undefined {
   return ciphers.has(name.toUpperCase()) ? undefined : `Invalid algorithm: ${name}`
 }

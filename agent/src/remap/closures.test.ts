@@ -8,7 +8,7 @@ import { compileProgram } from './program.ts'
 
 const rounds = 20
 
-/** What the program makes of each event, round after round. */
+/** The program's output for each event, round after round. */
 function runOften(source: string, events: readonly ValueObject[]): unknown[] {
   const compiled = compileProgram(source)
   if (!compiled.ok) throw new Error(compiled.rendered)

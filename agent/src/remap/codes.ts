@@ -1,4 +1,4 @@
-// What each code of the compiler's diagnostics means, in one line for users.
+// The meaning of each code of the compiler's diagnostics, in one line for users.
 
 export const diagnosticCodes: Readonly<Record<number, string>> = {
   100: 'An expression that can fail stands where nothing handles the failure.',

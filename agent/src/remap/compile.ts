@@ -14,7 +14,7 @@ import type { Meter } from './meter.ts'
 import type { TagMode } from './metric-target.ts'
 import type { Slot, Typed } from './typed.ts'
 
-/** What a run reads and leaves behind. */
+/** The input and output of a run. */
 export interface Frame {
   root: Value
   metadata: ValueObject

@@ -24,7 +24,7 @@ export interface Condition {
   holds(event: LogEvent | MetricEvent): boolean | undefined
   /** Why the last event gave undefined. */
   readonly failure: Fact
-  /** What of an event decides. */
+  /** The parts of an event that decide. */
   readonly reads: Reads
   /** Rendered warnings of the compiler. */
   readonly warnings: readonly string[]

@@ -1,4 +1,4 @@
-// What functions on collections and numbers share: kinds of elements, visits that go into nested collections, paths in arrays.
+// Shared by functions on collections and numbers: kinds of elements, visits of nested collections, paths in arrays.
 
 import type { PathSegment } from '../event/path.ts'
 import {
@@ -130,7 +130,7 @@ export function rounded(value: number, precision: number | bigint, round: (value
   return float(Number.isNaN(result) ? 0 : result)
 }
 
-/** What the functions that round share: parameters, result and the call, given how a float is rounded to a whole number. */
+/** Shared by the functions that round: parameters, result and the call, given how a float is rounded to a whole number. */
 export function rounding(round: (value: number) => number) {
   return {
     category: 'Number',

@@ -52,7 +52,7 @@ export class RemapError {
   readonly given: string | null
   /** Of a `return`. */
   readonly value: Value
-  /** What sort of error it is: all that is said of it where the message must not be shown. */
+  /** The sort of the error, shown alone where the message must not be shown. */
   readonly sort: ErrorSort
   /** The call or operator that failed first, where it is known. */
   readonly place: ErrorPlace | undefined
@@ -136,7 +136,7 @@ export interface PathArgument {
   readonly segments: readonly PathSegment[]
 }
 
-/** What is known of a call when it is checked. */
+/** The knowledge about a call while it is checked. */
 export interface CallKinds {
   /** The static kind of an argument; of its default, or `undefined` kind, if it was not given. */
   kind(name: string): Kind
@@ -165,7 +165,7 @@ export interface EnrichmentTable {
   ): readonly Value[] | string
 }
 
-/** What surrounds a program: options of the component and the event that is worked on. */
+/** The environment of a program: options of the component and the current event. */
 export interface Runtime {
   /** TZ database name for dates without a zone. */
   readonly timezone: string
@@ -214,7 +214,7 @@ export interface FunctionDeclaration {
   readonly fallible: 'never' | 'always' | ((call: CallKinds) => boolean)
   /** The call may fail at run time although `fallible` does not say so: the failure ends the program as one of `f!(…)` does. */
   readonly failsUnannounced?: boolean
-  /** What `ok, err = f(…)` gives as `ok` when the call fails and its kind is not a single one. */
+  /** The value of `ok` in `ok, err = f(…)` if the call fails and its kind is not a single one. */
   readonly valueOfFailure?: Value
   /** Why it may fail, for the reference. */
   readonly errors?: readonly string[]

@@ -35,7 +35,7 @@ export interface GoogleLog {
   readonly completeTime: (time: string) => string
 }
 
-/** What the declarations of both functions share. */
+/** Shared by the declarations of both functions. */
 export function googleLog({ name, dateDigits, completeTime }: GoogleLog) {
   const lines = linesOf(dateDigits)
   return {

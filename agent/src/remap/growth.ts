@@ -137,7 +137,7 @@ class Growth {
     return place.segments.length > 0 ? this.#holding([value], size) : size
   }
 
-  /** What was there may stay, as in a branch that is not taken: sizes are never forgotten. */
+  /** Existing content may stay, as in a branch that is not taken: sizes are never forgotten. */
   #write(place: Place, size: number): number {
     if (place.root === 'none') return size
     if (place.root === 'variable') {

@@ -1,4 +1,4 @@
-// What `encrypt_ip` and `decrypt_ip` share: they map addresses by a key, one forward and one back.
+// Shared by `encrypt_ip` and `decrypt_ip`: they map addresses by a key, one forward and one back.
 
 import type { Bytes } from '../event/value.ts'
 import { bytesOf } from './byte-text.ts'

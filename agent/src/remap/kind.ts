@@ -118,7 +118,7 @@ export class Kind {
     return new Kind(bits, bits & ARRAY ? this.array : undefined, bits & OBJECT ? this.object : undefined)
   }
 
-  /** What reading gives: absent values are null. */
+  /** The kind of a read: absent values are null. */
   get undefinedAsNull(): Kind {
     return this.bits & UNDEFINED ? new Kind((this.bits & ~UNDEFINED) | NULL, this.array, this.object) : this
   }

@@ -138,7 +138,7 @@ function overBudget({ turns, bytes }: ProgramBudget, place: ErrorPlace): RemapEr
   return new RemapError(message, 'fatal', null, null, 'budget', place)
 }
 
-/** What a call returns that would give more than `runtime.maxBytes`; generated code says where that was. */
+/** The result of a call that would return more than `runtime.maxBytes`; generated code adds the place. */
 export const tooMuch = new RemapError('too much', 'fatal', null, null, 'budget')
 
 /** The error where a call has given `tooMuch`. */

@@ -15,7 +15,7 @@ import { type Place, type Slot, type Typed, visit } from './typed.ts'
 export interface Unfolded {
   /** Undefined if no text is parsed into the event. */
   readonly parsing: ByteParsing | undefined
-  /** What it then does. */
+  /** Its remaining statements. */
   readonly rest: readonly Typed[]
   /** Variables that are set before that. */
   readonly variables: ReadonlySet<Slot>
@@ -94,7 +94,7 @@ class Unfolding {
     return true
   }
 
-  /** What is merged into the event: `merge(., …)` or `. | …`. */
+  /** The value that is merged into the event: `merge(., …)` or `. | …`. */
   #mergedInto(typed: Typed): Typed | undefined {
     if (typed.op === 'binary' && typed.operator === '|') return isRoot(typed.left) ? typed.right : undefined
     const args = argumentsOf(merge, typed)

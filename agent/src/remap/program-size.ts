@@ -6,7 +6,7 @@ import type { Root } from './ast.ts'
 
 export const programLimits = { characters: 262_144, statements: 2000, depth: 256 } as const
 
-/** What is too large about a program of these expressions; undefined if nothing is. */
+/** The part of a program of these expressions that is too large; undefined if none is. */
 export function excessOf(program: readonly Root[]): string | undefined {
   let statements = program.length
   let level: readonly unknown[] = program

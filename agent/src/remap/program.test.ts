@@ -80,7 +80,7 @@ test.each([
   ['del(.valueOf)\nexists(.valueOf)', { valueOf: 1 }, false],
   ['x = {"__proto__": {"a": 1}}\nx.a', {}, null],
   ['set_secret("__proto__", "s")\nget_secret("__proto__")', {}, 's'],
-  // What a closure does is not seen by the checker, but happens.
+  // The checker does not see the effects of a closure, but they happen.
   ['. = {"a": {"b": 1}}\nfor_each([1]) -> |_i, _v| { . = {} }\n.a.b', {}, null],
   // Nor is what did not happen, because something failed before it.
   ['x, err = ((.a.a = int!(.b)) + .c)\n[.a.a, err != null]', {}, [null, true]],

@@ -27,7 +27,7 @@ export interface CompileOptions {
   readonly keepResult?: boolean
   /** Whether functions may use the network. */
   readonly network?: boolean
-  /** What the program may reach and use up: everything if not given. */
+  /** The limits and reach of the program: unlimited if not given. */
   readonly rules?: ProgramRules | undefined
   readonly log?: Runtime['log']
   readonly table?: (name: string) => EnrichmentTable | undefined
@@ -151,7 +151,7 @@ class ProgramRuntime implements Runtime {
 
 /** Runs of a program, one event after the other: those of a `Program`, or those that a worker has made before. */
 export interface Runs {
-  /** What the last run left. */
+  /** The state after the last run. */
   readonly frame: { readonly root: Value }
   /** Whether it may change events; programs that do not leave them unchanged. */
   readonly writes: boolean

@@ -1,4 +1,4 @@
-// What of an event decides about the result of a program that changes nothing.
+// The parts of an event that decide about the result of a program that changes nothing.
 
 import type { Program } from './program.ts'
 import type { Obstacle } from './statement-effects.ts'

@@ -1,4 +1,4 @@
-// What `redact` replaces and by what, compiled from its constant arguments.
+// The patterns and replacements of `redact`, compiled from its constant arguments.
 
 import { createHash } from 'node:crypto'
 import { getField, isObject, Regex, type Value } from '../event/value.ts'

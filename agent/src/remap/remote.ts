@@ -16,7 +16,7 @@ import { answerAt } from './sync-port.ts'
 import { fromTagged, type Tagged, toTagged } from './tagged.ts'
 import { fileBeside } from './worker-file.ts'
 
-/** What the worker compiles. */
+/** The program that the worker compiles. */
 export interface RemoteSetup {
   readonly source: string
   readonly timezone: string | undefined
@@ -50,7 +50,7 @@ export interface Outcome extends PackedEvent {
   readonly holds?: boolean
 }
 
-/** What the worker asks for. */
+/** The worker's requests. */
 export type WorkerQuestion =
   | { readonly kind: 'metrics' }
   | {

@@ -10,7 +10,7 @@
  */
 export type Reach = 'everything' | 'unopened' | 'nothing'
 
-/** What one run of a program may use up. */
+/** The limits of one run of a program. */
 export interface ProgramBudget {
   /** Turns of loops, and work of about the same time. */
   readonly turns: number

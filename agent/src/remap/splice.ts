@@ -22,7 +22,7 @@ const rested = 65_536
  */
 const maxVain = looked / 2
 
-/** What keeps events of a program objects; undefined if nothing does. */
+/** The reason why events of a program must be objects; undefined if there is none. */
 export function obstacleOf(program: Program): Obstacle | undefined {
   const found = byteProgramOf(program)
   if (isObstacle(found)) return found
@@ -36,7 +36,7 @@ export function spliceOf(program: Program): Splice | undefined {
   return isObstacle(found) ? undefined : new Splice(program, found)
 }
 
-/** What a program does to each single event, if the splicer can do it. */
+/** The work of a program on each single event, if the splicer can do it. */
 function spliceEdits({ parsing, edits, units }: ByteProgram): SpliceEdits | undefined {
   if (parsing === undefined || parsing.under !== undefined || units.length > 0 || edits.size > maxEdits)
     return undefined
@@ -50,7 +50,7 @@ function spliceEdits({ parsing, edits, units }: ByteProgram): SpliceEdits | unde
 
 const noEdits: ByteEdits['edits'] = new Map()
 
-/** What became of events. */
+/** The fates of events. */
 interface LaneCounts {
   deferred: number
   /** Not analysed, because it did not pay before: lines of few shapes, or events whose fields are read. */

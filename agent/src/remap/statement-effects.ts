@@ -1,4 +1,4 @@
-// What a statement reads and writes, as far as that is known before it runs.
+// The reads and writes of a statement, as far as they are known before it runs.
 
 import type { PathSegment } from '../event/path.ts'
 import { isPlainKey } from '../formats/json-splice.ts'

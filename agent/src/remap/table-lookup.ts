@@ -1,5 +1,5 @@
-// What the functions that look into enrichment tables share: their parameters, and the lookup. A name that no table of the
-// configuration has does not compile.
+// Shared by the functions that look into enrichment tables: their parameters, and the lookup. A name without a table in the
+// configuration does not compile.
 
 import { fieldNames, type Value, type ValueObject } from '../event/value.ts'
 import { closest } from '../schema/problems.ts'

@@ -1,4 +1,4 @@
-// What the functions for gzip and zlib share: both are DEFLATE with other headers.
+// Shared by the functions for gzip and zlib: both are DEFLATE with other headers.
 
 import type { ZlibOptions } from 'node:zlib'
 import type { Bytes } from '../event/value.ts'

@@ -1,5 +1,5 @@
-// What is derived from declarations: reference pages, JSON Schema, skeletons and completion. The exact text of real
-// components is committed below agent/reference; here stand the rules.
+// Files derived from declarations: reference pages, JSON Schema, skeletons and completion. The exact text of real
+// components is committed below agent/reference; these tests check the rules.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of configurations
 
 import { execFileSync } from 'node:child_process'

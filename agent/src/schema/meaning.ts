@@ -18,13 +18,13 @@ export interface Meaning {
    */
   readonly explicit?: string
   /**
-   * Who gives the value in a namespaced resource: the operator itself; the agent, but for a user's own machine; or only the owner of a
-   * cluster kind, because the value looks beyond a namespace.
+   * The owner of the value in a namespaced resource: the operator itself; the agent, except on a user's own machine; or only the owner
+   * of a cluster kind, because the value reaches beyond a namespace.
    */
   readonly owner?: 'operator' | 'agent' | 'cluster'
   /** If an operator runs the agent, the operator or the agent sets the value and overrides the user's. */
   readonly fixed?: true
-  /** What the number bounds. */
+  /** The quantity that the number bounds. */
   readonly limit?: LimitName
   /** The lowest number in a namespaced resource. */
   readonly tenantMinimum?: number
@@ -51,7 +51,7 @@ export interface AddressMeaning {
 
 // --- Under an operator ---
 
-/** What becomes of an option where an operator runs the agent. */
+/** The treatment of an option under an operator. */
 export interface OperatorTreatment {
   /** In a Pipeline, Source or Sink of a namespace. `content`: text and Secrets, and no name of a file. */
   readonly namespaced: 'honoured' | 'content' | 'refused' | 'fixed'

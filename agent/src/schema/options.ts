@@ -108,7 +108,7 @@ export const program = (description: string, use: 'program' | 'condition', extra
   option<string>({ type: 'string' }, description, extras, { program: use })
 
 interface Range<T> extends Extras<T> {
-  /** What the number bounds: components of tenants have a limit for it. */
+  /** The quantity that the number bounds: components of tenants have a limit for it. */
   limit?: LimitName
   /** Meaning of 0, for people. A number without it is above 0: no limit of nothing, and no wait without time, goes unexplained. */
   zero?: string
@@ -163,7 +163,7 @@ export const oneOf = <const V extends readonly string[]>(
 export const list = <T>(items: Option<T>, description: string, extras?: Extras<readonly T[]> & { minItems?: number }) =>
   option<readonly T[]>({ type: 'array', items }, description, extras)
 
-/** What the names of a map are: `header`: the same in any case; `template`: made of fields of an event. Otherwise they are texts. */
+/** The names of a map: `header`: the same in any case; `template`: made of fields of an event. Otherwise they are texts. */
 export type MapNames = 'header' | 'template'
 
 export const map = <T>(

@@ -7,7 +7,7 @@ import { isRequired, type Option, type Options } from './options.ts'
 import { aliasesOf, membersOf, type Schema, variantsOf } from './walk.ts'
 
 export interface Page {
-  /** What `explain` finds it by. */
+  /** The words that `explain` finds it by. */
   readonly names: readonly string[]
   /** Products that it works with, by which `explain` finds it, too. */
   readonly products?: readonly string[]
@@ -20,7 +20,7 @@ export interface Page {
   readonly text: string
 }
 
-/** What a page says of a component. */
+/** The content of a component's page. */
 export interface ComponentFacts {
   readonly type: string
   readonly kind: 'source' | 'transform' | 'sink'
@@ -28,7 +28,7 @@ export interface ComponentFacts {
   readonly description?: string
   readonly products?: readonly string[]
   readonly aliases?: readonly string[]
-  /** What to use instead. */
+  /** The replacement. */
   readonly deprecated?: string
   /** Its options and those that its kind adds. */
   readonly options: Options

@@ -1,4 +1,4 @@
-// What is refused says why: a value of any sort in any option of any component gives options, or at least one problem.
+// Every refusal has a reason: a value of any sort in any option of any component gives options, or at least one problem.
 
 import { expect, test } from 'vitest'
 import { optionsOf } from '../config/component-options.ts'

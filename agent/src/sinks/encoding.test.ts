@@ -1,4 +1,4 @@
-// What every sink says about an `encoding` that it cannot use.
+// The problems that every sink reports for an unusable `encoding`.
 
 import { expect, test } from 'vitest'
 import { optionsOf } from '../config/component-options.ts'

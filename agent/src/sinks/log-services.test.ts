@@ -1,4 +1,4 @@
-// What can go wrong between the sinks of log services and their destinations: the shared table, for each of them.
+// Failures between the sinks of log services and their destinations: the shared table, for each of them.
 
 import type { RecordedRequest } from '../testing/destination.ts'
 import { testFaults } from '../testing/sink-faults.ts'

@@ -22,8 +22,8 @@ import { finishStreams, jsonFormat, protobufFormat } from './log_aggregator/stre
 const maxNameLength = 1024
 
 /**
- * What the destination says of entries that it refuses for their time or their length, while it keeps the others of the request.
- * An entry that it has already is not kept twice.
+ * The destination's messages about entries that it refuses for their time or their length, while it keeps the others of the request. It
+ * does not keep an entry twice.
  */
 const ofSome = /total ignored|timestamp too (?:old|new)|too far behind|out of order|max entry size/i
 

@@ -15,7 +15,7 @@ interface Case {
   readonly address?: 'endpoints' | 'host' | 'override_uri'
   /** Field of the time. */
   readonly field?: string
-  /** What the request says of 2024-01-02T03:04:05.5Z, and of a text that is no time. */
+  /** The text of 2024-01-02T03:04:05.5Z in the request, and of a text that is no time. */
   readonly wanted: string
   readonly kept: string
 }

@@ -165,7 +165,7 @@ export const tsdbMetrics = defineSink({
 const ofSome = /partial write|field type conflict/
 
 interface Forms {
-  /** What follows an integer that has no sign. */
+  /** The character after an integer without a sign. */
   readonly unsigned: string
   readonly quantiles: readonly number[]
 }

@@ -153,7 +153,7 @@ test('reading continues after a restart where delivery ended', async () => {
   appendFileSync(path, lines(10, 15))
   const held: Batch[] = []
   {
-    // What is not answered is read again.
+    // Unanswered lines are read again.
     await using source = await startSource(
       'file',
       { include: [path] },

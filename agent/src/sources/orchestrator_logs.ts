@@ -171,7 +171,7 @@ function tailOptions(options: PodLogOptions, environment: PodLogEnvironment): Ta
     removeAfterMs: undefined,
     lastLine: false,
     fileTag: options.internal_metrics.include_file_tag,
-    // What a descriptor has open, only Linux says.
+    // Only Linux shows the file of a descriptor.
     confinement: process.platform === 'linux' ? new PodLogConfinement(environment.root) : undefined,
     ...environment.tailing,
   }

@@ -4,7 +4,7 @@
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** What may be read, and removed. */
+/** The files that may be read, and removed. */
 export interface Confined {
   /** Whether an open file may be read. */
   holds(descriptor: number): boolean

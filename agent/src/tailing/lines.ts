@@ -7,7 +7,7 @@ import type { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { Slab, SlabPool } from './slab.ts'
 
-/** What the lines of one file become. */
+/** The result of one file's lines. */
 export interface LineShape {
   /** Estimated size of an event beside the bytes of its line. */
   readonly overhead: number

@@ -47,7 +47,7 @@ export function compileMultiline(options: MultilineOptions): MultilineRule {
   return { mode: options.mode, timeoutMs: options.timeout_ms, starts: start, meetsCondition: condition }
 }
 
-/** What is wrong with the option `multiline`. */
+/** The problem of the option `multiline`. */
 export function multilineProblems(options: MultilineOptions | undefined): readonly OptionProblem[] {
   try {
     if (options !== undefined) compileMultiline(options)

@@ -5,7 +5,7 @@ import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 import type { Checkpoints } from './checkpoint.ts'
 import type { Fingerprint } from './fingerprint.ts'
 
-/** What the files of one source have in common. */
+/** State that the files of one source share. */
 export interface ProgressState {
   /** The agent is stopping: what fails from now on is read again after the start. */
   stopping: boolean
@@ -121,7 +121,7 @@ export function leaveProgress(dataDir: string, componentId: string, files: Itera
   left.set(keyOf(dataDir, componentId), new Map(Array.from(files, (progress) => [progress.fingerprint, progress])))
 }
 
-/** What was left; returns it once. */
+/** The rest; returns it once. */
 export function takeProgress(dataDir: string, componentId: string): ReadonlyMap<Fingerprint, Progress> | undefined {
   const key = keyOf(dataDir, componentId)
   const found = left.get(key)

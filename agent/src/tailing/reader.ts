@@ -354,7 +354,7 @@ export class FileReader<State> {
     try {
       length = readSync(file.descriptor, slab.buffer, 0, slab.buffer.length, file.offset)
     } catch {
-      // What cannot be read was reported when it was first tried.
+      // A file that cannot be read was reported at the first attempt.
     }
     let waiting: Promise<void> | undefined
     if (length > 0) {

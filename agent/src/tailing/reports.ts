@@ -1,4 +1,4 @@
-// What a tailer reports about its files. Trouble with a path is reported once, until the path is forgotten.
+// A tailer's reports about its files. A problem with a path is reported once, until the path is forgotten.
 
 import { BoundedMap } from '../bounded-map.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'

@@ -5,7 +5,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes } from '../event/value.ts'
 
-/** What `toString` calls in the end; called for every line, its way there costs as much as the work. */
+/** The function behind `toString`; called for every line, the way there costs as much as the work. */
 type Sliceable = Buffer & { latin1Slice(from: number, to: number): string; utf8Slice(from: number, to: number): string }
 
 const encodings = { unknown: 0, ascii: 1, utf8: 2, mixed: 3 } as const
@@ -130,7 +130,7 @@ function grown(array: Int32Array): Int32Array<ArrayBuffer> {
   return larger
 }
 
-/** What ends a line. */
+/** The end of a line. */
 export interface Delimiter {
   readonly length: number
   /** Bytes of a character that lines begin with a multiple of: 2 for UTF-16, else 1. */

@@ -13,10 +13,10 @@ import type { Delimiter, Slab, SlabPool } from './slab.ts'
 export const defaultReadBytes = 2048
 
 export interface TailOptions {
-  /** What reading must not leave. */
+  /** The folder that reading must not leave. */
   readonly confinement?: Confined | undefined
   readonly rules: DiscoveryRules
-  /** Who finds the files, where several tailers share that; each finds its own if not given. */
+  /** The finder of the files, if several tailers share one; each finds its own if not given. */
   readonly find?: ((rules: DiscoveryRules, hooks: DiscoveryHooks) => Finder) | undefined
   /** Buffers that several tailers share. */
   readonly pool?: SlabPool | undefined

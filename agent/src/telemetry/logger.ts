@@ -110,7 +110,7 @@ function fieldText(key: string, value: unknown): string {
   return typeof value === 'string' && /^[\w./:@%+-]+$/.test(value) ? value : JSON.stringify(value)
 }
 
-/** What an error's causes say, from the nearest on. */
+/** The messages of an error's causes, from the nearest on. */
 function causes(cause: unknown): string[] {
   const texts: string[] = []
   let next = cause

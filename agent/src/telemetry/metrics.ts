@@ -145,7 +145,7 @@ class Family {
   readonly name: string
   readonly definition: MetricDefinition
   readonly series = new Map<string, AnySeries>()
-  /** What each series showed at the last sweep, for expiry. */
+  /** The value of each series at the last sweep, for expiry. */
   readonly seen = new Map<string, { mark: number; since: number }>()
   /** Estimated bytes of all families. */
   readonly #total: { bytes: number }

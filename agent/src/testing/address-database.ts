@@ -36,7 +36,7 @@ function encoded(data: Data): Buffer {
   if (typeof data === 'string') return Buffer.concat([control(2, Buffer.byteLength(data)), Buffer.from(data)])
   if (typeof data === 'number') {
     const bytes = Buffer.alloc(8)
-    // What has a fraction is a double, and so are coordinates; metadata are unsigned.
+    // A number with a fraction is a double, and so are coordinates; metadata are unsigned.
     if (!Number.isInteger(data) || data === 48) {
       bytes.writeDoubleBE(data)
       return Buffer.concat([control(3, 8), bytes])

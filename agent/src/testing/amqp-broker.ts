@@ -25,7 +25,7 @@ export interface Broker extends AsyncDisposable {
   readonly connections: number
   /** Consumers with an open connection. */
   readonly consumers: number
-  /** What was asked for with `basic.qos`. */
+  /** The limit set with `basic.qos`. */
   readonly prefetch: number
   /** Ends all connections without a word. */
   cut(): void

@@ -36,8 +36,8 @@ export interface StoredSend {
 }
 
 /**
- * What the broker does with a send. After anything but a confirmation it does nothing with what follows, as real ones: the
- * producer must come again. A refusal that is about one send alone is `alone`.
+ * The broker's reaction to a send. After anything but a confirmation it ignores later sends, as real ones do: the producer must connect
+ * again. A refusal of one send alone is `alone`.
  */
 export type SendAnswer = 'confirm' | 'lose' | 'store' | 'reset' | 'store and reset' | 'close producer' | Refusal
 
@@ -61,12 +61,12 @@ export interface BrokerScript {
 export interface FakeBroker extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** What was kept, in its order. */
+  /** The kept messages, in their order. */
   readonly stored: StoredSend[]
   /** All sends that came, kept or not. */
   readonly sends: StoredSend[]
   readonly messages: StoredMessage[]
-  /** What clients said when they connected. */
+  /** The clients' data at connection. */
   readonly connects: Fields[]
   readonly producers: { readonly topic: string; readonly fields: Fields }[]
   /** Answers to what the broker asked again. */

@@ -109,7 +109,7 @@ function declared(kind: AnyDeclaration['kind'], type: string): AnyDeclaration {
   return declaration
 }
 
-/** What a component itself finds wrong with options that fit their schema. */
+/** The problems that a component itself finds in options that fit their schema. */
 export function problemsOf(kind: AnyDeclaration['kind'], type: string, options: object): readonly OptionProblem[] {
   const declaration = declared(kind, type)
   return declaration.check?.(parsed(declaration, options), testGlobals(tmpdir())) ?? []
@@ -203,7 +203,7 @@ export interface TestSourceOptions {
   readonly takesBytes?: boolean
   /** Looks at a batch before its events are made, and returns those that count as sent. */
   readonly look?: (batch: Batch) => readonly (LogEvent | MetricEvent)[]
-  /** What becomes of each batch; delivered if not given. May wait, as a full buffer does. */
+  /** The outcome of each batch; delivered if not given. May wait, as a full buffer does. */
   readonly consume?: (batch: Batch, origin?: OriginTags) => Promise<void> | undefined
 }
 

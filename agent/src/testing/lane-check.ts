@@ -53,7 +53,7 @@ function written(batch: LogBatch, random: Random): string[] {
   return parts.map((part) => part.slice(0, part.length - end.length))
 }
 
-/** What a batch has to give. */
+/** The required output of a batch. */
 export interface Expected {
   readonly fields: readonly ValueObject[]
   readonly json: readonly string[]
@@ -119,7 +119,7 @@ export function check(batch: LogBatch | undefined, expected: Expected, random: R
   assert.deepEqual(written(batch, random), expected.json)
 }
 
-/** What an event says of itself without an object, and then with one. */
+/** An event's data without an object, and then with one. */
 function checkEvent(event: LogEvent, fields: ValueObject, random: Random): void {
   for (const name of [
     ...Object.keys(fields).slice(0, 12),

@@ -1,4 +1,4 @@
-// What sinks get by both lanes: the same lines, as bytes and as objects, after the same programs.
+// The output for sinks by both lanes: the same lines, as bytes and as objects, after the same programs.
 
 import type { Sink } from '../component.ts'
 import { logBatch } from '../event/batch.ts'
@@ -78,7 +78,7 @@ export async function bothLanes(
   }
 }
 
-/** What a sink has counted, without the times it took. */
+/** The counters of a sink, without its times. */
 export function countedBy(events: TestSink['events']): object {
   const errors = new Map<string, number>()
   for (const { type, code, message, count = 1 } of events.errors) {

@@ -63,7 +63,7 @@ function escapeText(random: Random): string {
   ).join('')
 }
 
-/** What begins the condition of a filter in a chain of programs. */
+/** The beginning of a filter's condition in a chain of programs. */
 const filterMark = 'filter: '
 
 /**

@@ -1,4 +1,4 @@
-// What only tests and the fuzzer of the operator need of the agent, besides its entry points (`face/`).
+// Parts of the agent for tests and the fuzzer of the operator only, besides its entry points (`face/`).
 
 export { keysOf, loadPart, type Part, partsOf, secretsOf } from '../bundle/part.ts'
 export { functions } from '../remap/functions.ts'

@@ -43,7 +43,7 @@ function longFunctions(source: string): string[] {
 export interface Sizes {
   /** Number of files that were read. */
   readonly files: number
-  /** What is too long: a path, or a path and the name of a function. */
+  /** The entries that are too long: a path, or a path and the name of a function. */
   readonly long: readonly string[]
 }
 

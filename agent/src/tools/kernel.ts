@@ -8,7 +8,7 @@ export interface KernelSource {
   readonly folder: string
   /** Pages of 64 KiB: the memory never grows, so views of it stay valid. */
   readonly pages: number
-  /** What the module exports. */
+  /** The exports of the module. */
   readonly name: string
 }
 

@@ -25,6 +25,8 @@ test.each([
     2,
     'What is read is sent.',
   ],
+  ['the first sentence of a comment', '// What is read is sent.\nexport {}\n', 1, 'What is read is sent.'],
+  ['the first sentence of a block comment', '/** Whose it is. */\nexport {}\n', 1, 'Whose it is.'],
   ['a block comment', '/**\n * One.\n * Who asks waits.\n */\nexport {}\n', 3, 'Who asks waits.'],
   ['a text', "export const a = 'It cannot be had.'\n", 1, 'be had.'],
   ['a text with an expression', 'export const a = (x: string) => `no $' + '{x} shall pass`\n', 1, 'shall pass'],

@@ -40,7 +40,7 @@ const words: readonly Rule[] = [
 
 /** A sentence whose subject is a clause. Questions may open so, and titles of questions that people have. */
 const opening: Rule = {
-  pattern: /(?<=^|[.:!?;](?:\s|\\n)+|^\s*(?:[-*>#|]+\s*)+)(?:What|Who|Whoever|Whatever|Whom|Whose)\b(?![^.!]*\?)/gm,
+  pattern: /(?<=^\s*|[.:!?;](?:\s|\\n)+|^\s*(?:[-*>#|]+\s*)+)(?:What|Who|Whoever|Whatever|Whom|Whose)\b(?![^.!]*\?)/gm,
   instead: 'a noun as subject',
 }
 

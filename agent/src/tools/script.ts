@@ -7,7 +7,7 @@ import { PenstockError } from '../errors.ts'
 export interface Script<F extends Flags> {
   /** How it is called, without its flags, such as `npm run bench -- SCENARIO…`. */
   readonly call: string
-  /** What it does, for the help. */
+  /** Its purpose, for the help. */
   readonly about: string
   readonly flags: F
   /** Whether the script takes words beside the flags; `run` judges them. */

@@ -35,7 +35,7 @@ import { Meter, Stopwatch } from './utilization.ts'
 /** Default for the maximum number of events in a memory buffer. */
 const defaultMaxEvents = 500
 
-/** What all components of a topology share. */
+/** State that all components of a topology share. */
 export interface TopologyContext {
   readonly globals: ConfigGlobals
   readonly logger: Logger
@@ -46,7 +46,7 @@ export interface TopologyContext {
   readonly stopwatch: Stopwatch
   /** Aborts when the time for a graceful stop is over. */
   readonly abandoning: AbortSignal
-  /** What the sources of a bundle share, and where its programs write: see component.ts. */
+  /** State that the sources of a bundle share, and the log of its programs: see component.ts. */
   readonly bundle: BundleParts | undefined
 }
 

@@ -1,4 +1,4 @@
-// What changes between two configurations, component by component. Pure.
+// The changes between two configurations, component by component. Pure.
 
 import { canonicalJson } from '../config/canonical.ts'
 import type { Config, SinkConfig, SourceConfig, TransformConfig } from '../config/config.ts'
@@ -55,7 +55,7 @@ function diffKind<C>(before: ReadonlyMap<string, C>, after: ReadonlyMap<string, 
   return { removed, changed, added }
 }
 
-// What a component has been built from: its options, which inputs are not, and what the rest of the configuration decides.
+// The inputs of building a component: its options, without its inputs, and the settings of the configuration that affect it.
 const optionsMark = ({ declaration, options }: SourceConfig | TransformConfig | SinkConfig) =>
   `${declaration.type} ${canonicalJson({ ...options, type: undefined, inputs: undefined })}`
 const sourceMark = (source: SourceConfig) =>

@@ -26,7 +26,7 @@ import { type CheckedHealth, checkHealth, firstUnhealthy } from './healthchecks.
 import { Shutdown } from './shutdown.ts'
 
 const utilizationTickMs = 5000
-/** What components get, after the limit of a graceful stop, to notice that it is over. */
+/** Time for components after the limit of a graceful stop, to notice that it is over. */
 const abandonMs = 1000
 /** How long a destination may take to answer when the agent stops, if a durable buffer holds the sent events. */
 const answerMs = 5000
@@ -39,7 +39,7 @@ export interface TopologyOptions {
   /** Whether the start fails if a health check does. */
   readonly requireHealthy?: boolean
   readonly logRateLimitMs?: number
-  /** What components of a bundle share. */
+  /** State that components of a bundle share. */
   readonly bundle?: BundleParts
   /** Takes the failure of a source, which ends the topology otherwise. */
   readonly sourceFailed?: (id: string, error: unknown) => void
@@ -49,7 +49,7 @@ export interface TopologyOptions {
 
 /** How a topology came to its end by itself. */
 export interface Ending {
-  /** What a source rejected with; absent if all sources just ended. */
+  /** The error of a source; absent if all sources just ended. */
   readonly failure?: unknown
 }
 
@@ -159,7 +159,7 @@ export class Topology {
     for (const node of this.sources.values()) showSource(node, this.around.metrics)
     for (const node of [...this.transforms.values(), ...this.sinks.values()]) node.show(this.around.metrics)
     for (const outlet of this.outlets()) outlet.consumers = readers.get(outlet.id) ?? []
-    // What left still emits to the readers of its successor, or to those that it had.
+    // A component that left still emits to the readers of its successor, or to those that it had.
     for (const node of this.#leaving) {
       for (const outlet of node.outlets.values()) {
         outlet.consumers = readers.get(outlet.id) ?? outlet.consumers.flatMap((reader) => this.#successor(reader))

@@ -17,7 +17,7 @@ export class SinkDriver {
   #released = false
   #ownsBuffer = true
   #closesBuffer = false
-  /** What the sink asked to wait for. */
+  /** The promise that the sink waits for. */
   #wait: Promise<void> | undefined
   #drained: (() => void) | undefined
 

@@ -41,7 +41,7 @@ export class Stopwatch {
   #longest: Meter | undefined
   #maxMs = longMs
 
-  /** Whose the longest time at a stretch was since the last call, if there was one that was long. */
+  /** The component with the longest uninterrupted time since the last call, if it was long. */
   takeLongest(): Meter | undefined {
     const longest = this.#longest
     this.#longest = undefined

@@ -237,7 +237,7 @@ class Remap {
     if (this.#program instanceof RemoteProgram) this.#program.close()
   }
 
-  /** What becomes of a batch by the runs of the program on its events. */
+  /** The batch after the runs of the program on its events. */
   #apply(program: Runs, batch: LogBatch | MetricBatch, output: TransformOutput): Promise<void> | undefined {
     this.#errors = 0
     this.#aborts = 0
@@ -310,7 +310,7 @@ class Remap {
     }
     if (!writes && kept.length === batch.count && this.#dropped.length === 0) return batch
     const rest = logBatch(kept, batch.finalizer)
-    // What the program could not change is still held by others.
+    // Values that the program could not change still have other holders.
     return batch.shared && !writes ? rest.share() : rest
   }
 

@@ -411,7 +411,7 @@ export function platformSeen(agents: Iterable<Agent>): Platform {
   return { namespace: '', agentNamespaces: accepted.map(({ metadata }) => metadata.namespace ?? '') }
 }
 
-/** What an Agent selects Pipelines by, and what it would carry for one. */
+/** The basis on which an Agent selects Pipelines, and the content that it would carry for one. */
 export interface Selectable {
   readonly mode: AgentMode
   /** Undefined for a ClusterPipeline. */
@@ -473,7 +473,7 @@ export function refusalOf(
     : `it refers to ${plain}, which holds a secret that would be copied to namespace "${own}"`
 }
 
-/** What opens the way for what `refusalOf` names. */
+/** The setting that lifts a refusal of `refusalOf`. */
 export function remedyOf(
   { secretRefs = [], withheld = [], namespace }: Omit<Selectable, 'mode' | 'labels'>,
   agent: Pick<Agent, 'metadata'>,
@@ -485,7 +485,7 @@ export function remedyOf(
     : `Make the Agent in a namespace of the platform, or add "${own}" to --agent-namespaces.`
 }
 
-/** What an Agent asks for where it cannot have it. */
+/** A setting of an Agent that it cannot have. */
 export interface Misfit {
   readonly path: string
   readonly message: string
@@ -503,8 +503,8 @@ export function misplacementOf(
 }
 
 /**
- * What an Agent asks for that Agents outside of the platform do not get, as its problem; undefined where it asks for no more than it
- * gets. `others` are the labels of further namespaces.
+ * The rights that an Agent requests and that Agents outside of the platform do not get, as its problem; undefined if it gets all that
+ * it requests. `others` are the labels of further namespaces.
  */
 export function excessOf(
   agent: Pick<Agent, 'metadata' | 'spec'>,

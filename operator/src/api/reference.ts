@@ -44,7 +44,7 @@ export function resourcesOf({ kind, namespaced }: Kind): readonly object[] {
   })
 }
 
-/** What there is to say of a field such as `spec.sources[0].multiline`, and the names that could have been meant where it is none. */
+/** The documentation of a field such as `spec.sources[0].multiline`, or suggestions if there is no such field. */
 export function fieldText(
   kind: Kind,
   path: string,
@@ -138,7 +138,7 @@ function leafExample({ kind }: Kind, words: readonly string[], node: Node): unkn
   return Object.keys(membersOf(itemOf(node))).length === 0 ? exampleOf(kind, words) : undefined
 }
 
-/** What a field is for, and a value. */
+/** The purpose of a field, and a value. */
 function meaningOf(kind: Kind, words: readonly string[], node: Node): string {
   const description = String(node['description'] ?? '')
   const example = leafExample(kind, words, node)

@@ -16,7 +16,7 @@ export interface ShapeProblem {
 
 type Table = Readonly<Record<string, unknown>>
 
-/** What is wrong with the shape of `spec`. */
+/** The problem of the shape of `spec`. */
 export function shapeProblems(kind: Kind, object: unknown): readonly ShapeProblem[] {
   const problems: ShapeProblem[] = []
   const spec = isTable(object) ? object['spec'] : undefined

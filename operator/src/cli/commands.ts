@@ -92,7 +92,7 @@ export async function main(given: readonly string[]): Promise<number> {
   }
 }
 
-/** What to do about a refusal of the API server; `object` names the object that it is about. */
+/** The remedy for a refusal of the API server; `object` names the object that it is about. */
 function refusalHelp(status: number | undefined, object: string | undefined): readonly string[] {
   if (status === 401)
     return ['Your credentials are not accepted, or have expired: `kubectl auth whoami` shows your identity.']

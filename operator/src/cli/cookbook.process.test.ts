@@ -51,7 +51,7 @@ function expectShown(printed: string, shown: string, isOrdered: boolean): void {
   for (const [index, pattern] of patterns.entries()) expect(lines[index]).toMatch(shownLine(pattern))
 }
 
-/** What matters here of the `spec` of a resource. */
+/** The parts of a resource's `spec` that matter here. */
 interface Spec {
   readonly sinks?: readonly object[]
   readonly transforms?: readonly object[]

@@ -1,4 +1,4 @@
-// What a conversion reports: a row for each gap.
+// The report of a conversion: a row for each gap.
 
 import { renderProblems } from '@penstock/agent/config'
 import type { Gap } from '../migrate/draft.ts'

@@ -155,7 +155,7 @@ export class OperatorClient implements Disposable {
     return this.#flags['operator-namespace'] ?? 'penstock-system'
   }
 
-  /** What an answer that is no success means, of the operator or of the API server before it. */
+  /** The meaning of an error answer, of the operator or of the API server before it. */
   async #refused(answer: IncomingMessage): Promise<PenstockError> {
     const text = await bodyText(answer, 1 << 20).catch((error: unknown) => errorText(error))
     const status = answer.statusCode ?? 0

@@ -187,7 +187,7 @@ export const webhookUsage = usage
 
 type Values = ParsedArgs<typeof options>['flags']
 
-/** What the flags say: nothing is opened before all of them are checked. */
+/** The values of the flags: nothing is opened before all of them are checked. */
 export function flagsOf(values: Values) {
   const settings = settingsOf(values)
   return {
@@ -212,7 +212,7 @@ function list(text: string | undefined): string[] | undefined {
   return items.length === 0 ? undefined : items
 }
 
-/** Whose certificate the webhooks ask for; undefined: nobody's. */
+/** The client certificate that the webhooks require; undefined: none. */
 function clientsOf(file: string, names: string | undefined): ClientAuthority | undefined {
   if (file === '') {
     if (names === undefined) return undefined
@@ -298,7 +298,7 @@ function timeOf(flag: string, value: string): number {
 /** An agent follows pods and labels of each namespace over one connection, in which API servers allow 100 requests at a time. */
 const maxNamespaces = 40
 
-/** What no Role can grant. */
+/** The rights that no Role can grant. */
 function refuseClusterScope(values: Values, namespaces: readonly string[]): void {
   const refuse = (problem: string) => {
     throw new PenstockError('PEN_USAGE', `\`--rbac-scope Namespaced\` ${problem}`)

@@ -41,7 +41,7 @@ import { stateMetrics } from './state-metrics.ts'
 
 export { options, usage }
 
-/** What answers admission: neither of them writes anything but who has applied a ClusterPipeline. */
+/** The parts that answer admission: neither writes anything except the authors of ClusterPipelines. */
 const webhookParts: readonly string[] = ['compiler', 'certificate', 'webhook-token', 'webhook']
 
 /** @param webhooksOnly only answers admission: it writes none of a leader's objects, so it needs no leadership */

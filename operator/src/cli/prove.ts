@@ -96,7 +96,7 @@ interface ProofFlags {
   readonly ignore: readonly string[]
 }
 
-/** What the flags ask for; undefined if they ask for no proof. */
+/** The request of the flags; undefined if they ask for no proof. */
 export function proofIn(flags: ProofFlags): ProofOptions | undefined {
   const { prove: sample, against, binary, sink, ignore } = flags
   if (sample === undefined) {
@@ -150,7 +150,7 @@ export async function prove(converted: Converted, options: ProofOptions, origin:
   }
 }
 
-/** What the binary of the old agent makes of the sample. */
+/** The old agent's output for the sample. */
 async function eventsOfBinary(
   { binary, limitMs }: Binary,
   converted: Converted,
@@ -213,7 +213,7 @@ function withOneSink(converted: Converted, wanted: string): object {
 
 const maxOutputBytes = 256 << 20
 
-/** What `penstock run` prints of a file; its messages if it fails. */
+/** The output of `penstock run` for a file; its messages if it fails. */
 async function runOn(resource: object, sample: string, folder: string): Promise<string> {
   const pipeline = join(folder, 'pipeline.yaml')
   writeFileSync(pipeline, stringify(resource))

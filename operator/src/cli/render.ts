@@ -107,7 +107,7 @@ async function fromCluster(
     return kind === 'Namespace' || used.has(`${kind} ${own === '' ? '' : `${own}/`}${name}`)
   })
   const compiled = compileResources([...pipelines, ...needed], { ownMachine: false, redacted: true, clusterName })
-  // What is wrong with one does not keep the others from running, there as here.
+  // A fault of one does not keep the others from running, there as here.
   const problems = compiled.problems.map((problem) => ({ ...problem, severity: 'warning' as const }))
   return { ...compiled, problems }
 }

@@ -1,5 +1,5 @@
-// What `lint` and `test` found, for the programs that show it beside the code: SARIF 2.1.0 for code scanning, JUnit's XML for test
-// reports. Files are named from where the command was started, as those programs want them.
+// Findings of `lint` and `test`, for the programs that show them beside the code: SARIF 2.1.0 for code scanning, JUnit's XML for test
+// reports. Paths are relative to the command's working directory, as those programs expect.
 
 import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -11,7 +11,7 @@ import type { PlacedDiagnostic } from '../compile/compiled.ts'
 
 const sarifSchema = 'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json'
 
-/** What each class of problem is about. */
+/** The subject of each class of problem. */
 const ruleTexts: Readonly<Record<string, string>> = {
   Resource: 'A file or resource cannot be read as one.',
   InvalidConfig: 'An option or field is wrong.',
@@ -83,7 +83,7 @@ function resultOf(problem: Problem, rules: readonly string[]): Result {
   }
 }
 
-/** What a block of the text form says, without its place. */
+/** The content of a block of the text form, without its place. */
 function textOf({ message, rendered, help }: Problem): string {
   const sentence = /[.!?]$/.test(message) ? message : `${message}.`
   return [sentence, rendered?.trimEnd(), help].filter((part) => part !== undefined && part !== '').join('\n')
@@ -106,7 +106,7 @@ interface Case {
 interface Suite {
   readonly name: string
   readonly cases: readonly Case[]
-  /** What is worth reading and fails nothing. */
+  /** Findings that are worth reading and fail nothing. */
   readonly output?: string
 }
 

@@ -1,5 +1,5 @@
-// What `penstock run` shows: events as short lines, the first with the line of the pod that became them, messages of the agent, and
-// a hint that stays below them on a terminal.
+// The display of `penstock run`: events as short lines, the first with the pod's line that they come from, messages of the agent, and a
+// hint that stays below them on a terminal.
 
 import { isFailedJson, isObject, parseJson, prettyValue } from '@penstock/agent/events'
 import { prettyLog, type Screen, styled } from '@penstock/agent/output'

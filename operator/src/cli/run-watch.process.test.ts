@@ -41,7 +41,7 @@ test('a run follows the changes of its files', async () => {
       heard()
     })
   }
-  /** What is printed until a text appears, and the run waits for the next change. */
+  /** The output until a text appears and the run waits for the next change. */
   const until = async (text: string): Promise<string> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     void ended.then((code) => reject(new Error(`ended with ${code}:\n${said}`)))

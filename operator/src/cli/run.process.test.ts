@@ -171,7 +171,7 @@ test('--print delivers nothing, and needs no Secrets', () => {
 
 test.skipIf(noTerminals)('on a terminal, lines have colours and end at its edge, and a hint stays below them', () => {
   const command = `stty cols 80; ${process.execPath} --conditions=source ${main} run -f ${quickstart} --for 2s`
-  // What would say how many colours there are, whatever the terminal is.
+  // Variables that would decide about colours, whatever the terminal is.
   const { NO_COLOR: _, FORCE_COLOR: _1, CI: _2, ...environment } = process.env
   const onTerminal = (env: object) =>
     spawnSync('script', ['-qec', command, '/dev/null'], {

@@ -99,7 +99,7 @@ export async function run(argv: string[]): Promise<number> {
   return await runAtChanges(watched, (over) => runOnce(flags, given, over))
 }
 
-/** What one run is made of. */
+/** The inputs of one run. */
 interface RunFlags {
   readonly paths: readonly [string, ...string[]]
   readonly inputs: readonly string[]
@@ -294,7 +294,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
   }
 }
 
-/** What a run did, and what may be wrong if that is nothing. */
+/** The result of a run, and the likely fault if it is empty. */
 function summary(components: readonly ComponentView[], seconds: number, isSample: boolean): string {
   const sum = (kind: string, count: (component: ComponentView) => number) =>
     components.reduce((total, one) => (one.component_kind === kind ? total + count(one) : total), 0)
@@ -341,7 +341,7 @@ function introduceSamples(logsDir: string, advice: string): void {
   console.error(`They write their logs below ${logsDir}.\n\n${advice}\n`)
 }
 
-/** What to look at and to do next. */
+/** The next steps. */
 export function next(api: string, paths: readonly string[]): string {
   const files = paths.map((path) => `-f ${path}`).join(' ')
   const looks = [

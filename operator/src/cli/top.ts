@@ -87,7 +87,7 @@ function isFigures(said: OperatorLine): said is TopLine {
   return said.kind === 'figures'
 }
 
-/** What is known of the Pipeline of a row. */
+/** The status text of a row's Pipeline. */
 type ReadStatus = (row: TopRow, sheet: Sheet) => Promise<string>
 
 /** Reads the status of Pipelines from the cluster, or says why it cannot. */

@@ -1,11 +1,11 @@
-// What `penstock why` found about a pod, as text for people and as rows for tables and machines.
+// The findings of `penstock why` about a pod, as text for people and as rows for tables and machines.
 
 import type { Field } from '@penstock/agent/output'
 import { styled } from '@penstock/agent/output'
 import { type Sheet, wrapped } from '@penstock/agent/program'
 import type { TopRow } from '../serving/observe/top-look.ts'
 
-/** What the agents of a pod's node say of the Pipelines of one kind, by name. */
+/** The reports of the agents of a pod's node about the Pipelines of one kind, by name. */
 export type ReadPosition = ReadonlyMap<string, TopRow> | { readonly problem: string }
 
 /** How far the agent of the node is in the files of the pod, or why that is not known. */
@@ -17,7 +17,7 @@ interface SourceAnswer {
   readonly why: string
 }
 
-/** What one Pipeline makes of the pod. */
+/** One Pipeline's treatment of the pod. */
 export interface PipelineAnswer {
   readonly kind: string
   readonly name: string
@@ -90,7 +90,7 @@ export function readingOf(found: ReadPosition, name: string): Reading {
   return { positions: row.positions ?? [] }
 }
 
-/** What concerns the pod, whatever Pipelines there are. */
+/** The facts about the pod that do not depend on Pipelines. */
 export function notes({ node, unread, excluded }: Report): readonly string[] {
   const lines: string[] = []
   if (node === undefined) lines.push('  It has no node, so it has no logs yet.')

@@ -1,5 +1,5 @@
-// What one compiled Pipeline is: everything that a bundle needs of it, and no value of a Secret. Plain data, equal for equal
-// resources; the same artifact is made by every replica and after every restart.
+// One compiled Pipeline: everything that a bundle needs of it, without values of Secrets. Plain data, equal for equal resources; every
+// replica creates the same artifact, after every restart.
 
 import { createHash } from 'node:crypto'
 import type { ProgramBudget } from '@penstock/agent/schema'
@@ -83,7 +83,7 @@ export interface HubLimits {
   readonly shared?: readonly { readonly key: string; readonly bytes: number }[] | undefined
 }
 
-/** What an agent must hold a Pipeline to. */
+/** The rules that an agent must enforce on a Pipeline. */
 export interface Tenancy {
   /** False for ClusterPipelines: none of the rest is enforced. */
   readonly restricted: boolean
@@ -93,7 +93,7 @@ export interface Tenancy {
   readonly allowHosts: readonly string[]
   /** Whether the identity of the agent and its node may be used (T5). */
   readonly implicitCredentials?: boolean | undefined
-  /** What programs may use up for one event, where a policy sets it (T11). */
+  /** The budget of programs for one event, if a policy sets it (T11). */
   readonly programBudget?: Partial<ProgramBudget> | undefined
   /** Share of the CPU against other Pipelines (T11). */
   readonly cpuShare: number

@@ -83,7 +83,7 @@ export function problemsOf(compiled: CompiledPipeline): readonly CompileProblem[
   return [...compiled.problems, ...checkPipeline(compiled)]
 }
 
-/** What the agent's library finds wrong with a Pipeline, warnings too; without what follows from what was found before. */
+/** The problems that the agent's library finds in a Pipeline, warnings too; without those that follow from earlier findings. */
 function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
   const loaded = loadedConfig(compiled)
   const problems = loaded.ok ? loaded.warnings : loaded.problems
@@ -120,7 +120,7 @@ export function laneNotes(compiled: CompiledPipeline): CompileProblem[] {
   })
 }
 
-/** What of a pod's metadata no other pod has. */
+/** The metadata of a pod that no other pod has. */
 const ownOfPod: ReadonlySet<unknown> = new Set<PodField>(['pod_name', 'pod_uid', 'pod_ip', 'pod_ips', 'container_id'])
 
 /**

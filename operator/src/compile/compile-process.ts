@@ -178,7 +178,7 @@ export class CompileProcess {
     }, watchMs)
   }
 
-  /** What the kernel says of the process; undefined where it says nothing. */
+  /** The kernel's figures of the process; undefined if it has none. */
   #usage(): Usage | undefined {
     const pid = this.#child?.pid
     if (pid === undefined || process.platform !== 'linux') return undefined

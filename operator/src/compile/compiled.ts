@@ -1,4 +1,4 @@
-// What the stages of a compile have made of one Pipeline, and the artifact of it once it was found to be in order.
+// The results of the stages of one Pipeline's compile, and its artifact if it is valid.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -32,7 +32,7 @@ export interface CompileOptions extends TenancyOptions {
   readonly secretsRequired?: boolean | undefined
   /** For an agent alone: what only an operator's agents do is warned of. */
   readonly standalone?: boolean | undefined
-  /** What `fieldRef: clusterName` means. */
+  /** The value of `fieldRef: clusterName`. */
   readonly clusterName?: string | undefined
   /** Facts that the operator cannot see with its flags, so that a Pipeline that needs them reports it. */
   readonly unseen?: Unseen | undefined
@@ -55,7 +55,7 @@ export interface PlacedDiagnostic extends ProgramDiagnostic {
   readonly place: Place
 }
 
-/** What an `orchestrator_logs` source becomes: agents alone and reader hubs are both made from it. */
+/** The compiled form of an `orchestrator_logs` source, from which both agents alone and reader hubs are derived. */
 export interface PodLogs {
   readonly name: string
   readonly id: string
@@ -78,7 +78,7 @@ export interface CompiledPipeline {
   readonly sources: Readonly<Record<string, Table>>
   readonly transforms: Readonly<Record<string, Table>>
   readonly sinks: Readonly<Record<string, Table>>
-  /** What its programs may reach and use up. */
+  /** The limits and reach of its programs. */
   readonly programs: ProgramRules
   /** As an agent's configuration has them. */
   readonly tests: readonly Table[]
@@ -156,7 +156,7 @@ export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts
   }
 }
 
-/** What a source of pod logs is for the hub of an agent. */
+/** A source of pod logs for the hub of an agent. */
 export function subscriptionOf(source: PodLogs, uid: string): HubSubscription {
   const {
     name,

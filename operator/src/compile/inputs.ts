@@ -1,4 +1,4 @@
-// Who reads whom: the inputs of transforms and sinks as ids of components.
+// The connections: the inputs of transforms and sinks as ids of components.
 
 import type { Report } from './report.ts'
 import type { Scope } from './scope.ts'

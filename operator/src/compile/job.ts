@@ -54,7 +54,7 @@ const referenceReasons: ReadonlySet<Reason> = new Set<Reason>([
   'SecretNotFound',
   'SecretKeyNotFound',
 ])
-/** What is missing a whole component for: nothing can be said about the rest then. */
+/** A missing part without which a component cannot be judged: nothing else is reported about it then. */
 const componentReasons: ReadonlySet<Reason> = new Set<Reason>(['SourceNotFound', 'SinkNotFound', 'RefNotPermitted'])
 /** The worst first: a forbidden option is reported before other problems. */
 const order: readonly Reason[] = ['ForbiddenOption', 'InvalidConfig', 'CompileFailed', 'TestsFailed']
@@ -157,12 +157,12 @@ function verdict(problems: readonly CompileProblem[], spec: unknown): Verdict {
   return { status: 'False', reason: first.reason, message: `${message}${others}` }
 }
 
-/** What is wrong with a resource by its shape alone, as one sentence. */
+/** The problem of a resource's shape alone, as one sentence. */
 export function shapeVerdict(object: KubeObject): Verdict {
   return verdictOf(sharedProblems(resourceOf(object)), object)
 }
 
-/** What is wrong with a Source or Sink, found by the compile of `sharedPipeline`, as one sentence. */
+/** The problem of a Source or Sink, found by the compile of `sharedPipeline`, as one sentence. */
 export function sharedVerdict({ problems }: CompileResult, object: KubeObject): Verdict {
   return verdictOf(
     problemsIn(problems).filter(({ severity }) => severity === 'error'),

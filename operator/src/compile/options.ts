@@ -22,7 +22,7 @@ import {
   typeViolations,
 } from './tenancy.ts'
 
-/** What judging and completing options needs beside an entry. */
+/** The inputs of judging and completing options, besides an entry. */
 export interface OptionsContext {
   readonly scope: Scope
   readonly mode: ArtifactMode
@@ -135,7 +135,7 @@ function sharedOptions(
   return merged(withoutOthers(options, fixed, schema), fixed)
 }
 
-/** What a Pipeline changes of a shared sink, as far as the owner lets it. */
+/** A Pipeline's changes to a shared sink, as far as the owner permits them. */
 function overridesOf(
   { scope, mode, substitution, report }: OptionsContext,
   entry: Entry,

@@ -66,7 +66,7 @@ export function compilePipeline(
   }
 }
 
-/** What the programs of a Pipeline may reach and use up. */
+/** The limits and reach of a Pipeline's programs. */
 function programRulesOf({ isCluster, options }: Scope): ProgramRules {
   if (options.ownMachine) return platformRules
   return isCluster ? unopenedRules : restrictedBy(programBudgetOf(options.policy))

@@ -118,7 +118,7 @@ function limitsOf(scope: Scope, spec: Table): HubLimits | undefined {
   return { perContainer, pipeline, shared: shared.length === 0 ? undefined : shared }
 }
 
-/** What the namespace may read for its policy's quota, and for each shared sink that a Pipeline sends to. */
+/** The pods that the namespace may read by its policy's quota, and by each shared sink that a Pipeline sends to. */
 function sharedLimits(scope: Scope, spec: Table): { readonly key: string; readonly bytes: number }[] {
   const { namespace } = scope.pipeline
   const limits = new Map<string, number>()

@@ -162,8 +162,8 @@ export class CompilePool implements AsyncDisposable {
     try {
       const wasUsed = process.isUsed
       let outcome = await process.run(job, onHeavy)
-      // What earlier jobs have left in a process must not be held against this one, and what ends a process from outside, such as the
-      // kernel when the pod has too little memory, may have nothing to do with it: it gets a new one.
+      // The remains of earlier jobs in a process must not count against this job, and an outside cause, such as the kernel in a pod
+      // with too little memory, may have ended it: the job gets a new process.
       const isDoubtful =
         outcome.type === 'failed' || (outcome.type === 'killed' && ['memory', 'crash'].includes(outcome.by))
       if (isDoubtful) process.discard()

@@ -1,5 +1,5 @@
-// What every stage of a compile may look at: the Pipeline, the resources that it may refer to, and the options of the compile. No stage
-// changes it.
+// The inputs of every stage of a compile: the Pipeline, the resources that it may refer to, and the options of the compile. No stage
+// changes them.
 
 import type { CompileOptions } from './compiled.ts'
 import type { Resource, Resources } from './resources.ts'

@@ -12,7 +12,7 @@ import type { PathKey, Resource } from './resources.ts'
 import type { Scope } from './scope.ts'
 import { readUserTree } from './secrets.ts'
 
-/** What is wrong with a Source or Sink by itself; its options are checked where a Pipeline uses it, too. */
+/** The problem of a Source or Sink by itself; a Pipeline that uses it checks its options again. */
 export function sharedProblems(resource: Resource): CompileProblem[] {
   const kind = kindOf(resource.kind)
   if (kind === undefined) return []

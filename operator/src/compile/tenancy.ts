@@ -136,7 +136,7 @@ function isListed(kind: ComponentKind, type: string, allowed: readonly string[])
   return allowed.some((name) => name === '*' || canonical(name) === canonical(type))
 }
 
-/** What is wrong with the options of a component, as its author wrote them: `valueFrom` objects are still in place. */
+/** The problems of a component's options, as its author wrote them: `valueFrom` objects are still in place. */
 export function optionViolations(
   kind: ComponentKind,
   type: string,
@@ -165,7 +165,7 @@ export function optionViolations(
     }
     const isWholeReference = isReference(place.value)
     if (isWholeReference || (typeof place.value === 'string' && holdsPlaceholder(place.value))) {
-      // What the value will be is not known here, and an agent takes no name of a file from a Secret.
+      // The final value is unknown here, and an agent takes no name of a file from a Secret.
       if (meanings.some(({ file }) => file !== undefined && file.inline === undefined)) {
         const message = `\`${lastName(place.path)}\` must be written out in a namespaced resource (T4): it names files`
         violations.push({ path: place.path, message, help: 'Write the text itself in place of the reference.' })
@@ -351,7 +351,7 @@ export function capOf(limit: LimitName, policy: TenantPolicySpec | undefined): n
   return limitOf(field === undefined ? policy?.limits?.[limit] : policy?.[field]) ?? cap
 }
 
-/** What a policy says about the budget of programs: undefined where it leaves the default. */
+/** A policy's budget of programs: undefined if it leaves the default. */
 export function programBudgetOf(policy: TenantPolicySpec | undefined): Partial<ProgramBudget> | undefined {
   const turns = policy?.programBudget?.turnsPerEvent
   const bytes = limitOf(policy?.programBudget?.bytesPerEvent)

@@ -34,7 +34,7 @@ const contents = { pem: '-----BEGIN CERTIFICATE-----', json: '{}', data: 'data:a
 
 const lists = { source: 'sources', transform: 'transforms', sink: 'sinks' } as const
 
-/** What a Pipeline with the component says about the option, and what of it arrives. */
+/** The messages of a Pipeline with the component about the option, and its arriving parts. */
 function compiled(
   { component: { kind, type }, path, with: build }: Option,
   value: unknown,

@@ -1,5 +1,5 @@
-// What an Agent of a tenant is given: compiled by the real compiler, delivered by the real controller, and looked at in the Secrets of
-// its namespace, which its editors can read.
+// The content for an Agent of a tenant: compiled by the real compiler, delivered by the real controller, and inspected in the Secrets
+// of its namespace, which its editors can read.
 
 import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'

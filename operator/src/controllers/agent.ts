@@ -83,9 +83,9 @@ interface AgentMemory {
   withdrawing: boolean
   /** Changes of what is selected that have been rendered. */
   rendered: { readonly key: string; readonly bundle: Awaited<ReturnType<typeof renderBundle>> } | undefined
-  /** What agents did in the candidate's present step. */
+  /** The events of agents in the candidate's present step. */
   readonly step: StepWatch
-  /** What was applied of its workload. */
+  /** The applied parts of its workload. */
   readonly applied: Applied
   /** Events about a decision, which are recorded once it is written. */
   readonly decided: RolloutEvent[]
@@ -363,7 +363,7 @@ export class AgentController implements AsyncDisposable {
     const { secrets } = memory
     await secrets.read(signal)
     const delivered = this.#restored(key, secrets)
-    // What an owner lends is known when all is compiled.
+    // The content that an owner lends is known when everything is compiled.
     if (this.#withdraw(agent, delivered)) return
     memory.restored = delivered
     const wanted = wantedIn(delivered)
@@ -495,7 +495,7 @@ export class AgentController implements AsyncDisposable {
     for (const { revision } of this.#delivery.reports(key)) if (revision !== undefined) running.add(revision)
     // Pods with a sidecar that have not reported since this process started are not known.
     if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, monotonicNow())) allKnown = false
-    // What is withdrawn must not stay for pods that run it perhaps.
+    // Withdrawn content must not stay for pods that may run it.
     if (memory.withdrawing) allKnown = true
     if (agent !== undefined) delivered.startSpreadMs = this.#startSpread(agent, delivered.startSpreadMs)
     const plan = planSecrets(delivered, {

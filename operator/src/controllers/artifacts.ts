@@ -59,7 +59,7 @@ export class Artifacts implements ArtifactStore {
   }
 }
 
-/** What decides which Agents may take it, and is no part of its content. */
+/** The data that decide which Agents may take it, and that are no part of its content. */
 function grantsOf({ labels, lent, withheld }: Artifact) {
   return { labels, lent, withheld }
 }

@@ -108,7 +108,7 @@ export async function sweep(
     try {
       if (await kube.delete(type, namespace, name, { uid, signal })) deleted.push(`${type.kind} ${keyOf(object)}`)
     } catch (error) {
-      // What the operator may not delete it has not made, whatever the labels say.
+      // Objects that the operator may not delete are not its own, whatever the labels say.
       if (!isNormal(error) && !(error instanceof KubeError && error.status === 403)) throw error
     }
   }

@@ -76,7 +76,7 @@ export class PipelineController implements AsyncDisposable {
   readonly #grace = new PolicyGrace()
   readonly #judge: Judge
   readonly #shared: SharedObjects
-  /** What each Pipeline was last seen to take of quotas. */
+  /** The last known quota use of each Pipeline. */
   readonly #claims = new Map<string, { readonly text: string; readonly onDisk: boolean }>()
   readonly #subscriptions: Disposable[] = []
   /** Pipelines of the start that have not been compiled yet. */
@@ -343,7 +343,7 @@ export class PipelineController implements AsyncDisposable {
     void this.#sweepLastGood()
   }
 
-  /** What is kept of Pipelines that are no more. */
+  /** The stored data of deleted Pipelines. */
   async #sweepLastGood(): Promise<void> {
     for (const id of this.#lastGood.ids()) {
       if (this.#options.artifacts.get(id) !== undefined) continue

@@ -34,7 +34,7 @@ test.each([
   const grace = new PolicyGrace()
   grace.endOf('p', facts)
   expect(grace.endOf('p', { ...facts, ...change, now: start + 5 })).toBeUndefined()
-  // What was allowed meanwhile has the whole time again.
+  // A Pipeline that was permitted meanwhile has the whole time again.
   expect(grace.endOf('p', { ...facts, now: start + 10 })).toBe(start + 10 + 600_000)
 })
 

@@ -1,4 +1,4 @@
-// What is in the revisions of an Agent's bundle: their pipelines, what differs between two, and the secret values that they need. Pure.
+// The content of an Agent's revisions: their pipelines, the differences between two, and the secret values that they need. Pure.
 
 import type { Candidate, Revision } from '@penstock/agent/bundle'
 import type { Delivered, KnownRevision } from '../fleet/delivery.ts'

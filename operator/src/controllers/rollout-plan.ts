@@ -1,5 +1,5 @@
-// What becomes of a new revision: tried on few agents, then on more, then on all, or taken back. Pure: the same observation gives
-// the same decision, and time is an argument.
+// The path of a new revision: tried on few agents, then on more, then on all, or reverted. Pure: the same observation gives the same
+// decision, and time is an argument.
 
 import { bucketOf, type Failure, takesCandidate } from '@penstock/agent/bundle'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
@@ -54,7 +54,7 @@ export interface AgentNode {
   readonly revision: string | undefined
   /** Ids of the pipelines of its revision that it could not put in force. */
   readonly failed: ReadonlySet<string>
-  /** What it says of the first of these. */
+  /** The message of the first of these. */
   readonly failures: readonly Failure[]
   /** Why it waits or hangs, as it says. */
   readonly reason: string | undefined
@@ -176,7 +176,7 @@ function begin(seen: Observation): Decision {
   const salt = desired.slice(0, 12)
   const { canary } = policy
   if (canary === null || seen.isArrival === true || isAtOnce(seen)) return { action: 'start', percent: 100, salt }
-  // Who is lost would try nothing.
+  // A lost agent would try nothing.
   const alive = nodes.filter(({ stale }) => !stale)
   // A share that chooses nobody would try nothing, and begin again without end.
   const least = Math.min(Math.max(1, canary.minNodes), alive.length)

@@ -1,4 +1,4 @@
-// What reports of agents make of the status of a Pipeline. Caches are stores that the test fills; time is the test's.
+// The status of a Pipeline by the reports of agents. The test fills stores that serve as caches, and sets the time.
 
 import type { HeartbeatBody, PipelineReport } from '@penstock/agent/bundle'
 import { version } from '@penstock/agent/program'
@@ -95,7 +95,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
   } as unknown as OperatorContext
   await stack.use(new RolloutStatus(context, delivery)).start()
   return {
-    /** What the Agent says after one of its agents has reported this version. */
+    /** The Agent's status after one of its agents has reported this version. */
     async agentWith(version: string) {
       const body = { version, revision: 'r1', state: 'Loaded', pipelines: {}, failures: [], failed: [] }
       const sender = { pod: 'a', podUid: 'a', node: 'node-a' }

@@ -186,7 +186,7 @@ export class RolloutStatus implements AsyncDisposable {
         continue
       }
       desired++
-      // Who was lost before this process started has never spoken to it.
+      // A pod that was already lost when this process started has never reported to it.
       if (this.#delivery.report(key, uid) !== undefined) continue
       const isSilent = isLost(pod, undefined, this.#delivery, now)
       if (isSilent) lost++

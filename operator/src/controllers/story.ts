@@ -52,7 +52,7 @@ const reporters: Partial<Readonly<Record<ConditionType, Reporter>>> = {
 /** An Agent has events of its rollouts, and every start of one of its pods changes how many run its revision. */
 const unreported: Readonly<Record<string, readonly ConditionType[]>> = { Agent: ['Programmed'] }
 
-/** What has happened to an object between two statuses of it. */
+/** The events of an object between two of its statuses. */
 export function storyOf(
   kind: string,
   before: readonly Condition[] | undefined,

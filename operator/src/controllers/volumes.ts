@@ -43,7 +43,7 @@ export interface VolumeWork {
   readonly failed: readonly { readonly claim: KubeObject; readonly why: string }[]
 }
 
-/** What is to be done about volumes of pods that are no more. With another policy than `Drain` nothing. */
+/** The action for volumes of deleted pods. With another policy than `Drain` none. */
 export function volumeWork(agent: Agent, seen: SeenVolumes): VolumeWork {
   const draining: number[] = []
   const emptied: KubeObject[] = []

@@ -1,5 +1,5 @@
-// What the stable revision and the candidate hold, Pipeline by Pipeline, while Pipelines come, go and change. A candidate is tried on some
-// agents because it changes what runs. A Pipeline that is new, or gone, is no such change: it waits for no rollout of others. Pure.
+// The content of the stable revision and the candidate, Pipeline by Pipeline, while Pipelines come, go and change. A candidate is tried
+// on some agents because it changes what runs. A new or deleted Pipeline is no such change: it waits for no rollout of others. Pure.
 
 import type { Fragment } from '../render/fragment.ts'
 

@@ -1,5 +1,5 @@
-// What the parts that bring bundles to agents share: what was delivered for each Agent, and what its pods have reported. It is all
-// in memory; a new leader reads what was delivered from the Secrets and hears from every pod within half a minute.
+// State that the parts share which deliver bundles to agents: the delivered content of each Agent, and the reports of its pods. It is
+// all in memory; a new leader reads the delivered content from the Secrets and hears from every pod within half a minute.
 
 import {
   type Candidate,
@@ -43,7 +43,7 @@ export interface KnownRevision {
   readonly fragments: ReadonlyMap<string, Fragment>
 }
 
-/** What is delivered for an Agent. */
+/** The delivered content of an Agent. */
 export interface Delivered {
   stable: Revision | undefined
   candidate: Candidate | undefined

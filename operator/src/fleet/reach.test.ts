@@ -9,7 +9,7 @@ const refused = (reason = 'Unauthorized'): Partial<ComponentReport> => ({
 })
 const sent: Partial<ComponentReport> = { sent: 5 }
 
-/** What a pod reports of sink `out`. */
+/** A pod's report about sink `out`. */
 function said(out: Partial<ComponentReport> | undefined, hash = 'sha256:1'): HeartbeatBody['pipelines'] {
   const components = out && { out: { kind: 'sink', errors: 0, dropped: 0, sent: 0, ...out } }
   return { 'shop/p': { hash, components: components ?? {} } } as unknown as HeartbeatBody['pipelines']

@@ -10,7 +10,7 @@ type ReachReason = Extract<Reason, 'Unauthorized' | 'ConnectFailed' | 'TLSFailed
 const reasons: ReadonlySet<string> = new Set<ReachReason>(['Unauthorized', 'ConnectFailed', 'TLSFailed', 'Rejecting'])
 const isReach = (reason: string): reason is ReachReason => reasons.has(reason)
 
-/** What a destination refuses a component of one pod for. */
+/** The reason why a destination refuses a component of one pod. */
 export interface Refusal {
   readonly pipeline: string
   readonly component: string
@@ -51,7 +51,7 @@ export function refusalsAfter(
   return after.size === 0 ? none : after
 }
 
-/** What pods found out about a destination. */
+/** The pods' findings about a destination. */
 export class Reach {
   /** Nodes by what went wrong there, with what the first of them says. */
   readonly #failing = new Map<ReachReason, { readonly nodes: Set<string>; readonly first: Refusal }>()
@@ -114,7 +114,7 @@ export function reachesOf(
   return found
 }
 
-/** What becomes of a Pipeline by what its own sinks find, by their names. */
+/** The effect of a Pipeline's own sinks' findings, by their names. */
 export function ownSinksFinding(findings: ReadonlyMap<string, Finding>): Finding | undefined {
   const refused = [...findings].filter(([, { status }]) => status === 'False')
   const [first] = refused

@@ -14,7 +14,7 @@ export function isApart(one: string, other: string): boolean {
   return a[0] !== b[0] || Math.abs(a[1] - b[1]) > 1
 }
 
-/** What to say of agents that are too far from the operator; undefined if there are none. */
+/** The message about agents that are too far from the operator; undefined if there are none. */
 export function skewText(operator: string, agents: readonly string[]): string | undefined {
   const apart = agents.filter((version) => isApart(operator, version))
   if (apart.length === 0) return undefined

@@ -1,4 +1,4 @@
-// What pods report of the events of each pipeline, read from heartbeats and summed up over pods and Agents.
+// The pods' reports about the events of each pipeline, read from heartbeats and summed up over pods and Agents.
 
 import type { PipelineReport } from '@penstock/agent/bundle'
 import type { Report } from './delivery.ts'

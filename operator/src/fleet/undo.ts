@@ -9,7 +9,7 @@ export const undoAnnotation = 'penstock.dev/undo'
 export interface Undone {
   /** The annotation that asked for it. */
   readonly request: string
-  /** What runs, and what would run without it; absent when it is over. */
+  /** The running revision, and the one that would run without the request; absent when it is over. */
   readonly to?: string
   readonly from?: string
 }

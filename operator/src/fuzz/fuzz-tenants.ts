@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { runScript } from '@penstock/agent/tools/script'
 import type { Found, Tally } from './run.ts'
 
-/** What a process that runs cases says. */
+/** The messages of a process that runs cases. */
 export type Report = { readonly found: Found } | { readonly tally: Tally }
 
 const ownFile = fileURLToPath(new URL('process.ts', import.meta.url))

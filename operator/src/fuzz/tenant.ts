@@ -512,7 +512,7 @@ class Author {
     }
   }
 
-  /** What the kind of the option invites to. */
+  /** Values that the kind of the option invites. */
   #hostile(schema: Schema): unknown {
     const random = this.#random
     const { program, address, file } = meaningOf(schema)

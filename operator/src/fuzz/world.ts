@@ -34,7 +34,7 @@ const secret = (name: string, key: string, extra: Table = {}) => ({
   valueFrom: { secretKeyRef: { name, key, ...extra } },
 })
 
-/** What the owner of the ClusterSink `store` has written; `labels` alone may be overridden. */
+/** The fields that the owner of the ClusterSink `store` has written; only `labels` may be overridden. */
 export const storeSpec = {
   type: 'log_aggregator',
   allowedNamespaces: { from: 'All' },

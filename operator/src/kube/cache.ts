@@ -1,5 +1,5 @@
-// What a cache of objects offers: the newest known state of all objects of a type, found by key or index, and word of every
-// change. Objects are frozen. A reconcile reads caches; it never trusts the change that woke it.
+// The interface of a cache: the newest known state of all objects of a type, found by key or index, and a notice of every change.
+// Objects are frozen. A reconcile reads caches; it never trusts the change that woke it.
 
 import type { KubeObject, ResourceType } from '../api/object.ts'
 

@@ -1,4 +1,4 @@
-// What a controller asks of the API server. Every request has a time limit, waits its turn in the client's flow control and names
+// The controllers' requests to the API server. Every request has a time limit, waits its turn in the client's flow control and names
 // its controller in the User-Agent. Only this room speaks to the API server. The head of the agent's kube/client.ts says why agents
 // have another client, and what both share.
 
@@ -433,7 +433,7 @@ interface ListPage<T> {
   readonly items: readonly T[]
 }
 
-/** What a reflector needs of a client. */
+/** The parts of a client that a reflector needs. */
 export type Sender = Pick<Client, 'send'>
 
 /** The sender of a client, under the name of a reflector. */

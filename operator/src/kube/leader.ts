@@ -13,7 +13,7 @@ export interface LeaderOptions {
   readonly connection: KubeConnection
   readonly namespace: string
   readonly name: string
-  /** Who we are; must differ for each process. */
+  /** Our identity; must differ for each process. */
   readonly identity: string
   readonly logger: Logger
   /** The claim is lost, or could not be confirmed in time: this process must end. */

@@ -63,7 +63,7 @@ async function userOf(kube: KubeClient, token: string, audience?: string): Promi
   return audience === undefined || status.audiences?.includes(audience) === true ? status.user : undefined
 }
 
-/** Who this process is to the API server. */
+/** The identity of this process for the API server. */
 export async function selfOf(kube: KubeClient): Promise<User> {
   const { status } = await kube.request<{ status: { userInfo: User } }>('POST', pathOf(selfSubjectReviewType), {
     apiVersion: apiVersionOf(selfSubjectReviewType),

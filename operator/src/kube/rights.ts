@@ -29,7 +29,7 @@ interface Granted {
   readonly resourceNames?: readonly string[]
 }
 
-/** What of the rules this process may not do in a namespace. */
+/** The required rules that this process lacks in a namespace. */
 export async function missingRights(
   kube: KubeClient,
   namespace: string,

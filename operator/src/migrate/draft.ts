@@ -39,7 +39,7 @@ export interface SecretKey {
   readonly line: number
 }
 
-/** What of the pods an `orchestrator_logs` source reads, as an entry of a Pipeline says it. */
+/** The pods that an `orchestrator_logs` source reads, as an entry of a Pipeline selects them. */
 export type Selector = Readonly<Record<string, unknown>>
 
 export interface Component {

@@ -16,7 +16,7 @@ export function recordedEvents(object: EventFields): readonly EventFields[] {
     const { labels, line, timestamp } = object
     return [{ message: line, labels, timestamp }]
   }
-  // What the transform before a sink of Loki makes: parts that are empty are not sent.
+  // The output of the transform before a sink of Loki: empty parts are not sent.
   if (names === 'labels message metadata tenant timestamp') return [withoutEmpty(object)]
   return [object]
 }

@@ -34,7 +34,7 @@ export interface TrialRequest {
 
 export type MakeTrial = (request: TrialRequest) => Promise<Trial>
 
-/** What became the new sink: the old ones have its name, or so many before it have it, too. */
+/** The old sink with the name of a new one. The number at the end of the name counts old sinks with the same name. */
 export function sinkNamed<Old>(olds: readonly Old[], nameOf: (old: Old) => string, sink: string): Old | undefined {
   const seen = new Map<string, number>()
   return olds.find((old) => {

@@ -1,4 +1,5 @@
-// Who has applied a ClusterPipeline, as admission writes it down and a reconcile believes it. The API server is a table of ConfigMaps and of who may collect.
+// The author of a ClusterPipeline, as admission records it and a reconcile trusts it. The API server is a table of ConfigMaps and of
+// the users who may collect.
 
 import { silentLogger } from '@penstock/agent/telemetry'
 import { beforeEach, expect, test, vi } from 'vitest'
@@ -104,7 +105,7 @@ test('the operator answers for what it applies itself, and not for what others h
   expect(await authors.knows(pipeline(1))).toBe(false)
   await authors.recordOwn(pipeline(1), pipeline(1))
   expect(await reconcile().look(pipeline(1), signal)).toEqual({ name: 'operator', problem: undefined })
-  // Who is known stays.
+  // A known author stays.
   await authors.record(pipeline(3), alice)
   await authors.recordOwn(pipeline(3), pipeline(3))
   expect((await reconcile().look(pipeline(3), signal)).name).toBe('alice')

@@ -133,7 +133,7 @@ export function objectOf<T extends KubeObject>(cache: Cache<T> | undefined, key:
   return cache?.get(namespace, name)
 }
 
-/** What matters of an object for a compile: no status, and no metadata that changes without meaning. */
+/** The parts of an object that matter for a compile: no status, and no metadata that changes without meaning. */
 export function plain<T extends KubeObject>(object: T): T {
   const { status: _, ...rest } = object as T & { status?: unknown }
   const { name, namespace, uid, generation, labels } = object.metadata

@@ -1,5 +1,5 @@
-// What a reconcile would find in an object, were it applied now: for admission, on every replica. It asks the same gatherer and the
-// same compiler.
+// The findings of a reconcile about an object, if it were applied now: for admission, on every replica. It uses the same gatherer and
+// the same compiler.
 
 import { type Agent, excessOf, misplacementOf } from '../api/agent.ts'
 import type { Kind } from '../api/kinds.ts'
@@ -26,7 +26,7 @@ export function judgeOf(
   gathered.policies.start(() => {})
   if (context.settings.webhookAddress !== '') pool.warm()
   context.signal.addEventListener('abort', () => gathered[Symbol.dispose]())
-  /** What the Agent asks for and would not get: it is worth a warning, as flags of the operator may change. */
+  /** The settings that the Agent requests and would not get: worth a warning, because flags of the operator may change. */
   const excessProblems = (agent: Agent): CompileProblem[] => {
     const { namespace } = agent.metadata
     const others = [...gathered.namespaces.values()].filter(({ metadata }) => metadata.name !== namespace)

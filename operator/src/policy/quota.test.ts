@@ -1,4 +1,4 @@
-// Who has to give way where a quota is exceeded. Ages are days of January.
+// The Pipelines that give way if a quota is exceeded. Ages are days of January.
 
 import { expect, test } from 'vitest'
 import type { Agent } from '../api/agent.ts'

@@ -18,7 +18,7 @@ function byAge(left: Pipeline, right: Pipeline): number {
   return 0
 }
 
-/** What a version of a Pipeline takes of quotas. */
+/** The quota use of a Pipeline's version. */
 export interface Need {
   readonly components: number
   readonly diskBytes: number
@@ -106,7 +106,7 @@ function problemOf(
   return find(taken, wanted)
 }
 
-/** What a Pipeline asks for by its newest version, if that may run, and what the version takes that runs. */
+/** The request of a Pipeline's newest version, if that may run, and the use of the running version. */
 export function claimOf(pipeline: Pipeline, newest: Artifact | undefined, running: Artifact | undefined): Claim {
   const { sources, transforms = [], sinks } = pipeline.spec
   return {

@@ -23,7 +23,7 @@ export interface Fragment {
   readonly secretRefs: readonly SecretRef[]
 }
 
-/** What a bundle says of a pipeline; the operator reads its own members back after a restart. */
+/** A bundle's data about a pipeline; the operator reads its own members back after a restart. */
 export interface BundleEntry extends BundlePipeline {
   readonly secrets?: readonly SecretRef[]
 }

@@ -12,7 +12,7 @@ export const slotBytes = 1_000_000
 export interface Placement {
   /** By slot: the desired content of each Secret. */
   readonly slots: readonly ReadonlyMap<string, Buffer>[]
-  /** What found no room. */
+  /** The items that found no room. */
   readonly left: readonly string[]
 }
 

@@ -43,7 +43,7 @@ export interface HeartbeatServerOptions {
   readonly apiAddresses?: ApiAddresses
 }
 
-/** Whom a token is of. */
+/** The owner of a token. */
 interface Sender {
   readonly asked: Asked
   /** Name of the ServiceAccount. */
@@ -166,7 +166,7 @@ class HeartbeatServer implements AsyncDisposable {
     if (request.method === 'GET' && observedPaths.includes(pathname)) {
       response.setHeader(versionHeader, version)
       if (this.#context.isLeader()) return this.#observers.serve(request, response)
-      // What a stranger may ask of the leader through others is limited here: the leader sees their address alone.
+      // Requests of strangers that reach the leader through others are limited here: the leader sees only this address.
       if (!this.#observers.admits(request))
         return answer(response, 429, 'Too many ask at once; try again in a few seconds.')
       await this.#relay(request, response, undefined, 3 * relayMs)

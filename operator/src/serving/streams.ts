@@ -37,14 +37,14 @@ export const maxHeldMs = 60_000
 const maxHeld = 5000
 /** Answers that are made and sent at a time. */
 const maxSending = 8
-/** Who does not take an answer in this time makes room for others. */
+/** A client that does not take an answer in this time makes room for others. */
 const sendMs = 15_000
 /** Work on waiting requests continues in turns of this length. */
 const turnMs = 10
 /** Answers that many agents get are made once. */
 const maxKeptBytes = 16 * 1024 * 1024
 
-/** What an agent has, and is. */
+/** The identity and the content of an agent. */
 interface Request {
   readonly asked: Asked
   readonly account: string
@@ -352,7 +352,7 @@ function sent(response: ServerResponse, file: Buffer): Promise<void> {
   })
 }
 
-/** What an agent says is data of others. */
+/** An agent's report is data of others. */
 function requestOf(body: Buffer): Pick<Request, 'have' | 'busy'> & { readonly waitMs: number } {
   const { have, busy, waitMs } = JSON.parse(body.toString('utf8')) as Partial<StreamBody>
   const known =

@@ -1,4 +1,4 @@
-// What tests of conversions share: a converted Pipeline, an event through its transforms, and `lint`.
+// Shared by tests of conversions: a converted Pipeline, an event through its transforms, and `lint`.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

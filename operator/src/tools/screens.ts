@@ -17,9 +17,9 @@ interface Shot {
   readonly name: string
   /** On the page with all pictures. */
   readonly heading: string
-  /** What a person types. */
+  /** The typed command. */
   readonly typed: string
-  /** What is run, if it is not what is typed. */
+  /** The command that runs, if it is not the typed one. */
   readonly args: readonly string[]
   /** Rows of a terminal that the command fills; others scroll. */
   readonly rows?: number
@@ -33,7 +33,7 @@ const pod = 'web-6d9f7c5b8-x2x7p'
 /** Events of the first screen that the picture shows, besides the first three with their lines. */
 const eventCount = 8
 
-/** What differs from run to run becomes what never does: ports, temporary folders, the times of events. */
+/** Values that differ between runs become constants: ports, temporary folders, the times of events. */
 function steadyRun(): (text: string) => string {
   const first = Date.parse('2026-03-02T12:41:03.200Z')
   let count = 0

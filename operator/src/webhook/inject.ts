@@ -67,7 +67,7 @@ export interface InjectOptions {
   readonly minor: number
 }
 
-/** What a pod gets, as operations of a JSON patch; none when it has it already, or does not ask. */
+/** The additions to a pod, as operations of a JSON patch; none if it has them already, or does not ask for them. */
 export function injectSidecar(pod: Pod, options: InjectOptions): Injection {
   const asked = pod.metadata.annotations ?? {}
   const name = asked[annotations.sidecar]
@@ -143,7 +143,7 @@ interface Place {
   readonly isPresent: boolean
 }
 
-/** What the annotations and the pod say of the volume; or why it cannot be read. */
+/** The volume that the annotations and the pod describe; or the reason why it cannot be read. */
 function placeOf(bare: Pod, asked: Readonly<Record<string, string>>): Place | string {
   const volume = asked[annotations.volume]
   if (volume === undefined || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(volume) || volume.startsWith(sidecarPrefix))

@@ -22,7 +22,7 @@ import { injectSidecar, misplacedWarnings, type Pod } from './inject.ts'
 import type { WebhookTokens } from './tokens.ts'
 import { type Judge, validate } from './validate.ts'
 
-/** Whom the client certificate of the API server must be of. */
+/** The name that the client certificate of the API server must have. */
 export interface ClientAuthority {
   /** PEM of the authority, or several, that signs it. */
   readonly ca: string
@@ -35,7 +35,7 @@ export interface WebhookOptions {
   /** Undefined: clients need no certificate. */
   readonly clients?: ClientAuthority | undefined
   readonly judge: (context: OperatorContext) => Judge
-  /** What sidecars are made with. */
+  /** The inputs of sidecars. */
   readonly workloadInput: (context: OperatorContext) => WorkloadInput
   /** Hears of the port once it is bound. */
   readonly listening?: (port: number) => void
@@ -314,7 +314,7 @@ export class WebhookServer implements AsyncDisposable {
       return { uid, allowed: false, status: { code: 403, reason: 'Forbidden', message } }
     }
     const response = await this.#verdictOf(kind, request, object, until)
-    // What is only tried leaves nothing behind.
+    // A dry run leaves nothing behind.
     if (response.allowed && author?.isNew === true && request.dryRun !== true)
       await this.#authors?.record(object, request.userInfo ?? {})
     return response

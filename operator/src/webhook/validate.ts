@@ -1,5 +1,5 @@
-// What admission says of a resource of ours: all that a reconcile would find, at once. It is for the author's comfort and never
-// needed: whatever passes unseen is found again by the reconcile. So it lets pass what could lock a user out.
+// The answer of admission about our resources: all findings of a reconcile, at once. It helps the author and is never required: the
+// reconcile finds everything that passes here. So admission lets requests pass whose refusal could lock a user out.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import type { Reason } from '../api/conditions.ts'

@@ -76,7 +76,7 @@ export function chartFolders(root: string): readonly DerivedFolder[] {
 const kustomization = () =>
   yaml({ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources: ['install.yaml'] })
 
-/** What `kubectl apply --server-side -f operator/install.yaml` creates. */
+/** The objects that `kubectl apply --server-side -f operator/install.yaml` creates. */
 function installManifest(): string {
   const objects = [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: installNamespace } },
@@ -88,7 +88,7 @@ function installManifest(): string {
   return head + objects.map((object: object | CustomResourceDefinition) => `---\n${yaml(object)}`).join('')
 }
 
-/** What the templates read: the rules of every role by the role's name. */
+/** The data for the templates: the rules of every role by the role's name. */
 const rules = () => ({
   operator: operatorRules,
   defaults: defaultsClusterRules,

@@ -1,9 +1,9 @@
-// What the operator needs of a cluster, by the minor version of Kubernetes 1 that first has it without a feature gate.
+// The operator's requirements for a cluster, by the minor version of Kubernetes 1 that first has each without a feature gate.
 
 export interface ClusterNeed {
   readonly minor: number
   readonly feature: string
-  /** What an older cluster does, after "without it". */
+  /** The behaviour of an older cluster, after "without it". */
   readonly otherwise: string
   /** Whether the operator refuses to run without it. */
   readonly isEssential: boolean

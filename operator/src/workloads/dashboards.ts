@@ -2,7 +2,7 @@
 
 export interface Panel {
   readonly title: string
-  /** What a reader learns from it, and when to act. */
+  /** The information for a reader, and when to act. */
   readonly description: string
   readonly expr: string
   readonly legend: string

@@ -53,7 +53,7 @@ test.each(queries)('%s asks for metrics that are exposed', (_, expr) => {
   }
 })
 
-/** What a PromQL parser could not read, as text. */
+/** The expressions that a PromQL parser could not read, as text. */
 function mistakesIn(expr: string): string[] {
   const mistakes: string[] = []
   parser.parse(expr).iterate({

@@ -348,7 +348,7 @@ const templateOf = (agent: Pick<Agent, 'spec'>): Check =>
     ),
   })
 
-/** What `podTemplate` of an Agent may not hold. */
+/** The fields that `podTemplate` of an Agent must not have. */
 export function podTemplateProblems(agent: Pick<Agent, 'spec'>): Problem[] {
   const problems: Problem[] = []
   if (agent.spec.podTemplate === undefined) return problems

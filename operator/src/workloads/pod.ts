@@ -1,5 +1,5 @@
-// What the pods of all modes have in common: the agent's container, its volumes and its rights. Secret values reach a pod by
-// mounted Secrets alone, never by environment or arguments.
+// Shared by the pods of all modes: the agent's container, its volumes and its rights. Secret values reach a pod by mounted Secrets
+// alone, never by environment or arguments.
 
 import type { Agent, AgentSpec } from '../api/agent.ts'
 import {

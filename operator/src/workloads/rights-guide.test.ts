@@ -13,7 +13,7 @@ import {
   reasonOf,
 } from './rights.ts'
 
-/** What people get: it is explained in another page. */
+/** The rights of people: another page explains them. */
 const others = /^penstock-(view|edit|admin|metrics-reader)$/
 
 test('each rule of each role of an installation has a reason, and the guide is made of the same rules', () => {

@@ -1,4 +1,4 @@
-// What a disk buffer holds, and what it reports of it. Every event that was received leaves these accounts as sent or as lost.
+// The content of a disk buffer, and its metrics. Every received event leaves these accounts as sent or as lost.
 
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Labels, Metrics } from '../../telemetry/metrics.ts'

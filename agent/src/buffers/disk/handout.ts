@@ -1,5 +1,5 @@
-// What the sink takes from a disk buffer: from memory while it keeps up (`hot`), from the files while it is behind (`cold`), in
-// the order of the ids in both cases. Memory is bounded in both.
+// Hands events of a disk buffer to the sink: from memory while it keeps up (`hot`), from the files while it is behind (`cold`), in the
+// order of the ids in both cases. Memory is bounded in both.
 
 import { ByteBatch } from '../../bytes/byte-batch.ts'
 import { LineRestorer } from '../../bytes/stored-lines.ts'

@@ -228,7 +228,7 @@ export class SegmentReader {
     let length = kept
     let target = this.#other
     if (isNext) {
-      // What was kept goes right before what is there.
+      // Kept bytes go right before those in the buffer.
       tail.copy(target, pieceBytes - kept)
       length += ready
       this.#window = target.subarray(pieceBytes - kept)

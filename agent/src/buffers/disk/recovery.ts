@@ -1,6 +1,5 @@
-// What an agent finds in the folder of a buffer that another run left behind, in whatever way it ended. The ledger says where
-// to begin; it is trusted no further than the segments agree with it. Little is read: the beginning of each segment, and of the
-// newest what was not certain to be on the disk.
+// Recovers the folder of a buffer after any end of an earlier run. The ledger names the start; it counts only as far as the segments
+// agree with it. Little is read: the beginning of each segment, and the part of the newest that may not be on the disk.
 
 import { join } from 'node:path'
 import type { DiskFiles } from './files.ts'
@@ -51,7 +50,7 @@ function examine(
   const findings: { code: string; lost: number; path: string }[] = []
   if (damaged) findings.push({ code: 'ledger', lost: 0, path: join(folder, ledgerName) })
   const found = findSegments(files, folder, state?.read.segment ?? 0)
-  // What is done was to be given back when the last run ended.
+  // Segments that are done were about to be released when the last run ended.
   const segments = found.filter((segment) => state === undefined || segment.sequence >= state.read.segment)
   for (const segment of found) if (!segments.includes(segment)) files.unlinkSync(segment.path)
 
@@ -79,7 +78,7 @@ function examine(
     before = segment
   }
   const [oldest] = segments
-  // What was delivered before it was on the disk may be gone from it: what comes is written there, and must be read.
+  // Records that were delivered before they reached the disk may be missing there: new records take their place and must be read.
   const read =
     state !== undefined && oldest?.sequence === state.read.segment
       ? { segment: oldest.sequence, offset: Math.min(state.read.offset, oldest.end ?? oldest.size) }
@@ -98,7 +97,7 @@ function examine(
   }
 }
 
-/** What of the records that were found is on the disk for certain. */
+/** The found records that are on the disk for certain. */
 function syncedOf(segments: readonly FoundSegment[], state: LedgerState | undefined, nextId: number, begin: number) {
   const newest = segments.at(-1)
   if (newest === undefined) return { synced: { segment: 0, offset: 0 }, syncedId: nextId }

@@ -77,7 +77,7 @@ export class SegmentStore {
     this.#used = state.segments.reduce((sum, segment) => sum + segment.size, 0)
     // After a loss of power a spare file may hold records of a segment that is about to be begun once more.
     state.files.rmSync(join(state.folder, spareName), { force: true })
-    // What the last run wrote and did not sync may still be in the page cache only.
+    // Records that the last run wrote but did not sync may be in the page cache only.
     for (const segment of this.segments) {
       if (segment.sequence < state.synced.segment) continue
       const isBehind = segment.sequence > state.synced.segment || (segment.end ?? segment.size) > state.synced.offset

@@ -26,7 +26,7 @@ export interface SyncHooks {
   onEnded(): void
 }
 
-/** What of the buffer's files is safe at the start. */
+/** The safe part of the buffer's files at the start. */
 export interface SyncStart {
   readonly synced: Position
   readonly syncedId: number

@@ -20,7 +20,7 @@ export const maxValues: i32 = 0x4000
 export const maxValueBytes: i32 = 0x40000
 const room: i32 = 256
 
-// What of a line is known, an integer for each line in each place.
+// The data of lines: in each place an integer for each line.
 export const starts: i32 = 0x4000
 export const ends: i32 = starts + maxLines * 4
 /** Where the message begins. */
@@ -40,7 +40,7 @@ export const writtenEnds: i32 = sizes + maxLines * 4
 export const groups: i32 = writtenEnds + maxLines * 4
 /** Where that member is. */
 export const grouped: i32 = groups + maxLines * 4
-/** What has been joined of groups: the first line with the same value of each. */
+/** The joined groups: the first line with the same value of each. */
 export const joined: i32 = grouped + maxLines * 4
 /** The time of an event: milliseconds since 1970 as f64, and nanoseconds beside them. */
 export const timeMs: i32 = joined + maxLines * 4
@@ -61,7 +61,7 @@ export const columns: i32 = literals + maxLiterals + room
 /** Of each value, where its JSON is, how long that is, and its estimated size. */
 export const values: i32 = columns + maxColumns * maxLines * 4 + room
 export const valueBytes: i32 = values + maxValues * 12 + room
-/** What is written before each event, and behind it. */
+/** The text written before each event, and after it. */
 export const prefix: i32 = valueBytes + maxValueBytes + room
 export const tail: i32 = prefix + maxAffix + room
 export const order: i32 = tail + maxAffix + room
@@ -98,7 +98,7 @@ export const weak: i32 = 16
 export const noValue: i32 = -1
 export const untouched: i32 = -2
 
-// What becomes of the object in a message: nothing, or its members are members of the event, or it is the value of one.
+// The treatment of the object in a message: none, or its members are members of the event, or it is the value of one.
 export const apart: i32 = 0
 export const spread: i32 = 1
 export const nested: i32 = 2
@@ -106,7 +106,7 @@ export const nested: i32 = 2
 /** Added to the number of a column in `edited`: the member of the message stays where the column leaves it. */
 export const byColumn: i32 = 2
 
-// What lines are joined by.
+// The separator of lines.
 export const byMember: i32 = 0
 export const byStream: i32 = 1
 export const bySecond: i32 = 2

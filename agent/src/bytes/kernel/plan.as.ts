@@ -91,7 +91,7 @@ function sizeOf(line: i32, outsideCount: i32, mode: i32): i32 {
   return total
 }
 
-/** What a value of a column, a member of the message or the object in it adds to the size. */
+/** The size that a value of a column, a member of the message or the object in it adds. */
 function partSize(entry: i32, line: i32): i32 {
   switch (load<i32>(entry + 4) & 15) {
     case kindColumn:

@@ -25,7 +25,7 @@ import { fieldsFromGelf } from './gelf.ts'
 import { metricFromJson } from './metric-json.ts'
 import { readNative } from './native.ts'
 
-/** What some bytes gave. */
+/** The result of some bytes. */
 export interface Decoded {
   readonly events: (LogEvent | MetricEvent)[]
   /** A text for each frame that was skipped, because it was too long or not of the codec. */
@@ -111,7 +111,7 @@ export function compileDecoder(
   }
 }
 
-/** What the events of a codec may be. */
+/** The types of a codec's events. */
 export function decodedTypes({ codec }: Pick<DecodingOptions, 'codec'>): readonly EventType[] {
   return codec === 'native' || codec === 'native_json' ? ['log', 'metric'] : ['log']
 }

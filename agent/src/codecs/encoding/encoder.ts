@@ -64,7 +64,7 @@ export interface StreamEncoder extends Encoder {
   readonly framing: FrameEncoder
 }
 
-/** What codec `pretty` writes for where no terminal is known. */
+/** The output form of codec `pretty` without a known terminal. */
 const plainScreen: Screen = { color: false }
 
 /** @param messageKey the field of log events with their message (`log_schema.message_key`) */

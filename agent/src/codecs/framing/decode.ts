@@ -5,7 +5,7 @@
 import { defaultFrameLength, type FramingMethod, type FramingOptions } from '../../schema/groups.ts'
 import { delimiterByte } from './encode.ts'
 
-/** What the bytes so far gave. */
+/** The result of the bytes so far. */
 export interface Frames {
   readonly frames: Buffer[]
   /** A text for each frame that was skipped. */

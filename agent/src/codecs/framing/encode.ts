@@ -26,7 +26,7 @@ export function compileFraming(codec: EncodingCodec, options: OutgoingFramingOpt
   }
 }
 
-/** What a schema cannot say about the `framing` option, for `check` of a declaration. */
+/** Problems of the `framing` option that a schema cannot express, for `check` of a declaration. */
 export function framingProblems(options: OutgoingFramingOptions | undefined): { path: string; message: string }[] {
   if (options?.method !== 'character_delimited') return []
   const path = 'framing.character_delimited.delimiter'

@@ -41,7 +41,7 @@ export const memoryEnd: i32 = input + windowSize + maxInput + room
 let bits: u64 = 0
 let bitCount: i32 = 0
 let out: i32 = 0
-/** What is added to an address for the place in the whole text. */
+/** The offset from an address to the place in the whole text. */
 let shift: i32 = 0
 /** Bytes of the text before the next ones that are still there. */
 let kept: i32 = 0

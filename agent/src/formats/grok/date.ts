@@ -32,7 +32,7 @@ export function dateOf(args: readonly Argument[]): { source: string; filter: Fil
   const zone = zoneName === undefined ? utc : zoneOf(String(zoneName))
   if (zone === undefined) throw new InvalidGrok(`the time zone ${zoneName} is not known`)
   const { source, form, named } = formOf(pattern)
-  // What the pattern leaves out is that of the present day, and midnight.
+  // Parts that the pattern leaves out are those of the present day, and midnight.
   const missing = {
     year: !/[yY]/.test(pattern),
     month: !pattern.includes('M'),

@@ -110,7 +110,7 @@ export function invalidArgument(argument: PartialArgument): Diagnostic {
   }
 }
 
-/** What functions may ask about a call. */
+/** The data about a call that functions may read. */
 export class CallInfo implements CallKinds {
   readonly declaration: FunctionDeclaration
   readonly args: readonly (Typed | undefined)[]

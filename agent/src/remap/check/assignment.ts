@@ -173,7 +173,7 @@ function checkTarget(check: CheckContext, target: Target, assignmentSpan: Span, 
       { primary: true, span, message: `items are written at indexes from -${maxIndex} to ${maxIndex}` },
     ])
   }
-  // What metadata hold is not known: writing replaces what is in the way.
+  // The content of metadata is unknown: a write replaces any value in its way.
   if (target.target === 'metadata') return segments
   const root = rootKindOf(target, state)
   for (let depth = segments.length; depth > 0; depth--) {

@@ -11,7 +11,7 @@ import { checkClosure } from './closure.ts'
 import type { CheckContext } from './context.ts'
 import type { State } from './state.ts'
 
-/** What a function says when it refuses its arguments. */
+/** A function's refusal of its arguments. */
 class Refusal {
   readonly reason: string
 

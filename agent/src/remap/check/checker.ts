@@ -19,7 +19,7 @@ import { checkBinary, checkNot } from './operators.ts'
 import { pathOf } from './path-text.ts'
 import { copyOf, type State } from './state.ts'
 
-/** What is known of a program as a whole. */
+/** The knowledge about a program as a whole. */
 export interface ProgramFacts {
   /** Uses calls with `!`. */
   readonly fallible: boolean

@@ -45,7 +45,7 @@ export function checkClosure(
       { primary: false, span: given.parametersSpan, message: `but ${given.parameters.length} are given` },
     ])
   }
-  // What the block does to kinds ends with the call.
+  // The block's effects on kinds end with the call.
   const inner = copyOf(state)
   const parameters = given.parameters.map(({ name }, index) => {
     if (name === '_') return undefined
@@ -60,7 +60,7 @@ export function checkClosure(
   const outside = check.returned
   check.returned = kinds.never
   const body = checkBlock(check, given.body, inner)
-  // What the block gives, at its end or by `return`.
+  // The block's result, at its end or by `return`.
   const received = body.kind.or(check.returned)
   check.returned = outside
   if (!received.isNever && !received.within(expected.result)) {

@@ -1,5 +1,5 @@
-// What one check of a program collects, and the way from an expression into those inside it. The checkers of assignments,
-// calls and operators share it and do not know each other.
+// The state of one check of a program, and the way from an expression into those inside it. The checkers of assignments, calls and
+// operators share it and do not know each other.
 
 import type { PathSegment } from '../../event/path.ts'
 import type { Expression, Span } from '../ast.ts'

@@ -23,7 +23,7 @@ export function copyOf(state: State): State {
   return { locals: new Map(state.locals), event: state.event, metadata: state.metadata }
 }
 
-/** What is known where two ways meet. */
+/** The knowledge at a place where two paths meet. */
 export function mergeInto(state: State, other: State): void {
   for (const [name, local] of state.locals) {
     const there = other.locals.get(name)

@@ -57,7 +57,7 @@ export class Budget {
   }
 
   /**
-   * What precedes a test of the meter. Outside of loops nothing is counted while little was: every value is bounded then by the
+   * The condition before a test of the meter. Outside of loops nothing is counted while little was: every value is then bounded by the
    * growth of the program, by the event and by that little, as in a program without a meter.
    */
   unlessLittle(): string {

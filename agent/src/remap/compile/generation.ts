@@ -44,7 +44,7 @@ export class Generation {
     this.budget = new Budget(body, meter, this.out, this.effects, placeOf)
     this.placeOf = placeOf
     this.isMetric = target === 'metric'
-    // What a metric refuses to take differs from what the checker thinks was written.
+    // Metrics refuse some writes, so their content differs from the checker's assumption.
     this.trusted = !this.isMetric && !body.some((typed) => some(typed, isUnseen))
     this.#expression = expression
     this.kept = kept ?? new Map()

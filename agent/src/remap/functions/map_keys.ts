@@ -33,7 +33,7 @@ export const mapKeys = defineFunction({
   compile: () => {
     const known: Renames = { shape: undefined, rename: undefined, others: new Map() }
     return (value: ValueObject, recursive: boolean, closure: Closure): Result => {
-      // What a pure closure makes of the keys of a shape is always the same.
+      // A pure closure always gives the same names for the keys of a shape.
       if (closure.pure === true && !recursive) {
         const shape = shapeOf(value)
         const rename = shape === null ? undefined : renameFor(known, shape, closure)

@@ -41,7 +41,7 @@ const limits = {
 }
 type Validator = Judge | string
 
-/** What a text is judged by: the schema, and how many references one text may follow. */
+/** The rules for a text: the schema, and the number of references that one text may follow. */
 interface Judge {
   readonly validate: ValidateFunction
   readonly turns: Turns

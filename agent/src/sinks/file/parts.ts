@@ -1,4 +1,4 @@
-// What a batch brings to each of its files. Events that are lines still, and follow each other in one file, are written at once.
+// The writes of a batch to each of its files. Events that are still lines, and follow each other in one file, are written at once.
 
 import { ByteBatch } from '../../bytes/byte-batch.ts'
 import type { StreamEncoder } from '../../codecs/encoding/encoder.ts'
@@ -16,7 +16,7 @@ import { Unencoded } from '../stream/unencoded.ts'
 const keptBodies = 16
 const smallBody = 4096
 
-/** What one batch brings to one file. */
+/** The part of one batch for one file. */
 export interface Part {
   readonly path: string
   readonly body: Body

@@ -42,7 +42,7 @@ export interface EntryOptions {
   /** Undefined if entries have none. */
   readonly metadata: Labels | undefined
   readonly format: Format
-  /** What becomes of an event that is older than the latest one pushed for its stream. */
+  /** The treatment of an event that is older than the latest one pushed for its stream. */
   readonly lateAction: 'accept' | 'drop' | 'rewrite_timestamp'
   /** Fields that the line does not have. */
   readonly removed: readonly Path[]
@@ -66,7 +66,7 @@ export class EntryWriter {
   /** Templates that could not be rendered for it. */
   #misses = 0
   readonly #timestampKey: string
-  /** What events have in common that go into one stream; undefined if lines are not written as such. */
+  /** The data that events of one stream share; undefined if lines are not written as such. */
   readonly #linesLikeness: Likeness | undefined
   /** Fields that the line of an entry does not have, with and without the time that goes beside it. */
   readonly #hiddenNames: readonly string[]
@@ -187,7 +187,7 @@ export class EntryWriter {
     this.#event = event
     this.#misses = 0
     const stream = this.#streamFor(this.#options.labels.key(event, this.#missing), tenant)
-    // What is missing is counted for each event.
+    // Missing fields are counted for each event.
     if (this.#misses === 0) streams[group] = stream
     return stream
   }

@@ -1,5 +1,5 @@
-// What is wrong with the labels and the times of events. A field that most events lack must not cost a report each: events are
-// counted, and reported once for each run of events.
+// Problems of the labels and the times of events. A field that most events lack must not cost a report each: events are counted, and
+// reported once for each run of events.
 
 import type { SinkContext } from '../../component.ts'
 import { tooLongText } from '../../delivery/failed-events.ts'

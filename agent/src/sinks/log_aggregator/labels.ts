@@ -13,7 +13,7 @@ export interface Labels {
   readonly paths: readonly Path[]
   /** True if every event has the same labels. */
   readonly isStatic: boolean
-  /** What events have in common that have the same labels; undefined if that cannot be said. */
+  /** The data that events with the same labels share; undefined if unknown. */
   readonly likeness: Likeness | undefined
   /**
    * The texts from which an event's labels are made, joined: equal texts mean equal labels. `onMissing` hears of each template
@@ -38,7 +38,7 @@ interface Label {
   readonly value: Template
 }
 
-/** What static templates are rendered for. */
+/** The event for which static templates are rendered. */
 const nothing = new LogEvent({})
 
 /** Stands in the key of a single text for what could not be rendered. No text is it: lone surrogates are replaced. */

@@ -11,7 +11,7 @@ import { writeJsonStringOf } from '../../formats/json-bytes.ts'
 
 /** A stream: its labels in the form of the wire, and the instant of its latest entry in a finished request. */
 export class Stream {
-  /** What precedes the entries of the stream in a body. */
+  /** The text before the entries of the stream in a body. */
   readonly header: Buffer
   latestMs = Number.NEGATIVE_INFINITY
   latestNs = 0

@@ -105,7 +105,7 @@ function ingestAddress(endpoint: string): string {
   return url.href
 }
 
-/** What is wrong with the options that a schema cannot say. */
+/** Problems of the options that a schema cannot express. */
 export function ingestProblems(options: Pick<IngestOptions, 'endpoint' | 'encoding'>): OptionProblem[] {
   const problems: OptionProblem[] = encodingProblems(options.encoding)
   const url = withScheme(options.endpoint)

@@ -1,5 +1,5 @@
-// Who we are for the broker: a method and its data, such as `token` and a JWT; or an access token that OAuth2 gives for the
-// credentials of a client (RFC 6749, section 4.4), sent as `token` and replaced before it ends.
+// Our identity for the broker: a method and its data, such as `token` and a JWT; or an access token that OAuth2 issues for the
+// credentials of a client (RFC 6749, section 4.4), sent as `token` and replaced before it expires.
 
 import { fileURLToPath } from 'node:url'
 import { errorText, failureOf, PenstockError } from '../../errors.ts'
@@ -40,7 +40,7 @@ export interface Oauth2Options {
   readonly scope: string | undefined
 }
 
-/** What is wrong with the address of a credentials file. */
+/** The problem of a credentials file's address. */
 export function credentialsUrlProblem(text: string): string | undefined {
   const url = URL.parse(text)
   if (url?.protocol === 'data:') {

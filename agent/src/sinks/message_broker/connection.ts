@@ -31,7 +31,7 @@ export interface ConnectionSettings {
   readonly keepAliveMs: number
 }
 
-/** What a broker says to one producer. */
+/** The broker's messages to one producer. */
 export interface ProducerListener {
   /** The messages of a send are stored. */
   received(sequence: bigint): void
@@ -112,7 +112,7 @@ export class Connection {
         fields.integer(4, protocolVersion)
         if (method !== undefined) fields.text(5, method)
         if (broker !== undefined) fields.text(6, placeOf(broker))
-        // What we can do: answer when authentication is asked for again.
+        // Our features: we answer when the broker asks for authentication again.
         const flags = fields.begin(10)
         fields.integer(1, 1)
         fields.end(flags)

@@ -343,7 +343,7 @@ export class Producer {
       return
     }
     this.#sent.splice(index, 1)
-    // What a topic does not allow is mostly the size of messages, which a topic may limit further.
+    // A topic's refusal is mostly about the size of messages, which a topic may limit further.
     if (error === notAllowed && send.request.count > 1) this.#divide(send, failure.failure)
     else this.#giveUp(send, failure.failure, 'rejected')
     this.#pump(session)

@@ -26,7 +26,7 @@ import { abandoned, errorOf, givenUp, newSend, Producer, type ProducerSettings, 
 import { fullTopicName, partitionOf, partitionTopic } from './routing.ts'
 import { type MessageParts, readBatchedMessage, writeBatchedMessage } from './wire.ts'
 
-/** What waits for receipts at most, before the sink takes no more. */
+/** The maximal content that waits for receipts before the sink takes no more. */
 const maxHeldBytes = 16 << 20
 const maxHeldSends = 1000
 

@@ -162,7 +162,7 @@ export interface SendParts {
   readonly payload: Buffer
 }
 
-/** What goes before the payload in the frame of messages, and how large metadata and payload are together. */
+/** The bytes before the payload in the frame of messages, and the size of metadata and payload together. */
 export function sendHead(parts: SendParts): { readonly head: Buffer; readonly messageBytes: number } {
   const { single, payload, sequence, count } = parts
   const last = sequence + BigInt(count - 1)

@@ -12,7 +12,7 @@ import type { BulkAction } from '../../http/bulk.ts'
 import { fact } from '../../telemetry/facts.ts'
 import { commonLikeness, compileTemplate, type Likeness, type Template } from '../../template.ts'
 
-/** What is written of an event. */
+/** The form in which an event is written. */
 export interface Destination {
   readonly action: BulkAction
   /** Of the index or the data stream. */
@@ -23,7 +23,7 @@ export interface Destination {
 export interface Destinations {
   /** Templates that may take dates from events. */
   readonly dated: readonly Template[]
-  /** What events have in common that have the same destination; undefined if that is not known. */
+  /** The data that events with the same destination share; undefined if unknown. */
   readonly likeness: Likeness | undefined
   /** How much of events has been counted: where it grows with an event, the next one is asked for, too. */
   readonly counted: number

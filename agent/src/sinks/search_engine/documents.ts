@@ -109,7 +109,7 @@ export class DocumentWriter {
         const before = destinations.counted
         const destination = destinations.of(batch.eventAt(at))
         if (destination !== undefined) {
-          // What was counted belongs to one event.
+          // The counts belong to one event.
           if (before === destinations.counted) while (end < to && groups[end] === group) end++
           this.#writeAlike(batch, at, end, destination, open)
         }

@@ -25,7 +25,7 @@ export type Delivery = ConsumeMessage
 const longestFrame = 1 << 20
 /** Longest message that is read. A broker says the length of a message first, and may say anything. */
 const maxMessageBytes = 64 << 20
-/** What waits to be passed on may have more bytes than this only if it is a single message. */
+/** Messages that wait to be passed on may have more bytes than this only if there is a single one. */
 const maxWaitingBytes = 64 << 20
 /** How long the broker may take to confirm an end. */
 const farewellMs = 5000

@@ -134,7 +134,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
   }
 }
 
-/** What the vendor's client sends requests by. */
+/** The transport of the vendor's client. */
 function handlerOver(http: HttpClient): Handler {
   const never = new AbortController().signal
   return {

@@ -1,4 +1,4 @@
-// What a line of one file becomes.
+// The event of one file's line.
 
 import { LogEvent } from '../../event/log.ts'
 import { setPath } from '../../event/path.ts'

@@ -18,7 +18,7 @@ export const marginMs = 60_000
 /** Most events around the newest that are remembered; with more, a list that is read again may repeat some. */
 const maxKnown = 10_000
 
-/** What of an event is remembered. */
+/** The parts of an event that are remembered. */
 export interface Seen {
   readonly uid: string
   readonly version: string

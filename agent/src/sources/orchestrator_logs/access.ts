@@ -1,5 +1,5 @@
-// What the source asks of the Kubernetes API: it follows the pods of its node, their namespaces and the node, and looks up
-// single pods that the selectors of the watch may have left out.
+// The source's requests to the Kubernetes API: it follows the pods of its node, their namespaces and the node, and looks up single pods
+// that the selectors of the watch may have left out.
 
 import { pause } from '../../clock.ts'
 import type { KubeClient } from '../../kube/client.ts'

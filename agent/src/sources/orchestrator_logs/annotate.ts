@@ -45,7 +45,7 @@ export const metadataPreset = () =>
     { default: 'full' },
   )
 
-/** What agents of an operator keep of every event's origin below `%vector.orchestrator`, where no program can write. */
+/** The origin of every event that agents of an operator keep below `%vector.orchestrator`, where no program can write. */
 export const capturedFields: readonly string[] = [...Object.keys(podFieldTexts), 'namespace_labels', 'node_labels']
 
 function field(name: string, text: string) {

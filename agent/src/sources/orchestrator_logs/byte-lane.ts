@@ -17,7 +17,7 @@ import type { PodFile } from './pod-file.ts'
 /** How long a table of names is used that has no room any more. */
 const minKeysMs = 60_000
 
-/** What was read of a chunk: lines, and events among them. */
+/** The result of reading a chunk: lines, and events among them. */
 export interface ReadLines {
   readonly lines: ByteLines
   /** By event, its line, or -1 less the place of its object; undefined: all lines. */

@@ -44,7 +44,7 @@ export class PodDescriber {
     this.#protector = options.isManaged ? defaultAnnotator() : undefined
   }
 
-  /** What is known about the pod of a new file. */
+  /** The metadata of a new file's pod. */
   initial(folder: string, namespace: string) {
     const { annotator, node } = this.#options
     const pod = this.#metadata.pod(folder)

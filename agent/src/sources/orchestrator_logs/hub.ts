@@ -46,7 +46,7 @@ interface Reader {
   changed(folder: string | undefined): void
 }
 
-/** What a subscription lets through. */
+/** The pods that a subscription permits. */
 export interface Selection {
   pod(folder: string): boolean
   container(folder: string, name: string): boolean

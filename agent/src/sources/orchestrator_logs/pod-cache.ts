@@ -1,5 +1,5 @@
-// What is known of pods, on disk: a pod may be gone from the API when the agent starts again, while its lines are still to be
-// read. One file for each pod, written when something in it has changed, and removed when the pod's folder is no more.
+// Stored data about pods: a pod may be gone from the API when the agent starts again, while its lines are still to be read. One file
+// for each pod, written when something in it has changed, and removed with the pod's folder.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// What the source keeps for one log file of a container, and the positions that follow from the lines it holds back.
+// The source's state for one log file of a container, and the positions that follow from held lines.
 
 import type { LineOrigin } from '../../bytes/byte-lines.ts'
 import type { OriginTags } from '../../component.ts'
@@ -38,7 +38,7 @@ export interface PodFile {
   metadata: EventMetadata
   /** The same for lines that stay bytes, once it is needed; `impossible` if they cannot. */
   lines: LineOrigin | 'impossible' | undefined
-  /** What fast events are made from; undefined where the fields are not the default ones. */
+  /** The source of fast events; undefined if the fields are not the default ones. */
   orchestrator: ValueObject | undefined
   pod: Pod | undefined
   namespaceLabels: ValueObject | undefined

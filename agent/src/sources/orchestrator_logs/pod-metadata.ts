@@ -1,5 +1,5 @@
-// What is known about pods, namespaces and the node. Pods are found by the name of their log folder. Objects here are replaced,
-// never changed, so the identity of an object shows whether data derived from it is out of date.
+// Data about pods, namespaces and the node. Pods are found by the name of their log folder. Objects here are replaced, never changed,
+// so the identity of an object shows whether data derived from it is out of date.
 
 import type { ValueObject } from '../../event/value.ts'
 import type { KubeObject } from '../../kube/watch.ts'
@@ -54,7 +54,7 @@ export interface Pod {
   readonly annotations: ValueObject
   readonly containers: ReadonlyMap<string, Container>
   readonly excludedContainers: ReadonlySet<string>
-  /** What field selectors look at; undefined of a pod that an older version has written down. */
+  /** The fields for field selectors; undefined for a pod that an older version has written. */
   readonly fields?: PodFields | undefined
   /** Labels of the namespace of a pod from before the start; the namespace may be gone too. */
   readonly namespaceLabels?: ValueObject | undefined

@@ -22,7 +22,7 @@ const maxExcludedLength = 1000
 
 export class PodShares {
   readonly #limits: ShareLimits
-  /** What each pod takes that is kept with more than its name, by folder. */
+  /** The memory of each pod whose full data are kept, by folder. */
   readonly #taken = new Map<string, { readonly namespace: string; readonly length: number }>()
   readonly #namespaces = new Map<string, number>()
   #length = 0

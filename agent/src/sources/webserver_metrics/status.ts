@@ -7,7 +7,7 @@ interface Known {
   readonly type: 'counter' | 'gauge'
   readonly name: string
   readonly state?: string
-  /** What a value is multiplied by. */
+  /** The factor of a value. */
   readonly scale?: number
 }
 

@@ -59,7 +59,7 @@ test('every option of the tables is declared as they say, or is a deviation with
     }
   }
   expect(differences).toEqual([])
-  // What does not deviate any more leaves the list.
+  // A deviation that no longer exists leaves the list.
   expect(deviations.filter((one) => !used.has(one))).toEqual([])
   expect(deviations.filter(({ reason }) => reason.length < 20)).toEqual([])
 })

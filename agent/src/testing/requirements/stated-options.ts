@@ -253,7 +253,7 @@ export function statedMetrics(source: string): string[] {
     .toSorted()
 }
 
-/** What the table of authentication names in code letters, by component: options, and values and variables among them. */
+/** The code words in the table of authentication, by component: options, and values and variables among them. */
 export function statedCredentials(): readonly (readonly [component: string, words: readonly string[]])[] {
   return rowsOf('Authentication').flatMap((row) =>
     (row['Component'] ?? '').split(', ').map((name) => [name, wordsOf(row['Mechanism and fields'] ?? '')] as const),

@@ -181,7 +181,7 @@ export function writeSampleLogs(
 /** Longer lines are cut into parts of this many bytes, as container runtimes do. */
 const maxPartBytes = 16 * 1024
 
-/** What `kubectl logs --timestamps` writes before each line. */
+/** The text that `kubectl logs --timestamps` writes before each line. */
 const timestamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) ?(.*)$/s
 
 /** Writes the lines of a file as the log of a sample pod: with their own times if `kubectl logs --timestamps` has written them. */

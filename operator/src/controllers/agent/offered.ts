@@ -1,4 +1,4 @@
-// What the agents of an Agent may fetch by a stream.
+// The content that the agents of an Agent may fetch by a stream.
 
 import type { Agent } from '../../api/agent.ts'
 import type { Delivered, Offered } from '../../fleet/delivery.ts'
@@ -6,7 +6,7 @@ import type { Digests } from '../../render/manifest.ts'
 import { workloadName } from '../../workloads/names.ts'
 import { fragmentsIn } from '../revisions.ts'
 
-/** What the agents may ask for; undefined where they do not. */
+/** The content that the agents may ask for; undefined if they do not ask. */
 export function offeredOf(
   agent: Agent,
   delivered: Delivered,

@@ -35,7 +35,7 @@ class Cluster {
   bad: { readonly content: string; readonly how: 'crash' | 'wait' | 'slow' } | undefined
   readonly #runs = new Map<string, string>()
 
-  /** What the operator does until it waits for time or for agents. */
+  /** The operator's actions until it waits for time or for agents. */
   async settle(): Promise<void> {
     for (let pass = 0; pass < 20; pass++) {
       const before = JSON.stringify([this.delivered.stable, this.delivered.candidate, this.delivered.record])

@@ -96,7 +96,7 @@ export function refusedWrite(
   }
 }
 
-/** What would take the workload away and make another needs to be asked for. */
+/** A change that would delete and recreate the workload needs a request. */
 function recreationRefusal(agent: Agent, live: LiveWorkload): Finding | undefined {
   const change = recreation(agent, live)
   if (change === undefined || agent.metadata.annotations?.[allowRecreate] === 'true') return undefined

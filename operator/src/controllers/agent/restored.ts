@@ -1,4 +1,4 @@
-// What was delivered for an Agent by an earlier process, read from the Secrets that it has left.
+// The content that an earlier process delivered for an Agent, read from its Secrets.
 
 import { gunzipSync } from 'node:zlib'
 import { type Manifest, readBundle, type Shard, sha256 } from '@penstock/agent/bundle'
@@ -8,7 +8,7 @@ import { fragmentsOf } from '../../render/fragment.ts'
 import type { AgentSecrets } from '../agent-secrets.ts'
 import { shareFragments } from '../revisions.ts'
 
-/** What an earlier leader has left in the Secrets. */
+/** The content that an earlier leader has left in the Secrets. */
 export function restored(
   secrets: Pick<AgentSecrets, 'config' | 'annotation'>,
   onUnreadable: (error: unknown) => void,

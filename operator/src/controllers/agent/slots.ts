@@ -1,4 +1,4 @@
-// What the Secrets of an Agent are to hold: secret values, shards and the manifest, each key in the slot where it is if it can stay. Pure.
+// The planned content of an Agent's Secrets: secret values, shards and the manifest. Each key stays in its slot if it can. Pure.
 
 import type { Delivered } from '../../fleet/delivery.ts'
 import { isGood } from '../../fleet/undo.ts'
@@ -22,7 +22,7 @@ export interface SeenSecrets {
   readonly allKnown: boolean
   /** The secret value of a key as it is now; undefined if it was not read in this pass. */
   value(key: string): Buffer | undefined
-  /** What the Secrets hold now. */
+  /** The present content of the Secrets. */
   readonly values: AgentSecrets['values']
   readonly config: AgentSecrets['config']
   readonly manifestExtras: Parameters<typeof renderManifest>[3]

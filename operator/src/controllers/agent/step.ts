@@ -1,4 +1,4 @@
-// What the agents of a rollout did since the candidate's present step began.
+// The events of a rollout's agents since the candidate's present step began.
 
 import type { Candidate } from '@penstock/agent/bundle'
 import type { Report } from '../../fleet/delivery.ts'

@@ -1,5 +1,5 @@
-// What an Agent runs next: the state of its rollout after one decision, with the events that report it. Pure: `rollout-plan.ts`
-// decides, this file carries the decision out on a copy of the state, and the controller assigns the result once.
+// The next state of an Agent's rollout after one decision, with the events that report it. Pure: `rollout-plan.ts` decides, this file
+// carries the decision out on a copy of the state, and the controller assigns the result once.
 
 import type { Candidate, Revision } from '@penstock/agent/bundle'
 import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/delivery.ts'
@@ -19,7 +19,7 @@ export interface RolloutEvent {
 export interface Seen {
   readonly now: number
   readonly policy: RolloutPolicy
-  /** What is to run. */
+  /** The content that must run. */
   readonly bundle: KnownRevision
   /** The pipelines of the candidate. */
   readonly tried: ReadonlyMap<string, Fragment>

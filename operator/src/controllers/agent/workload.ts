@@ -57,7 +57,7 @@ export const ownedTypes: readonly ResourceType[] = [
   jobType,
 ]
 
-/** What was applied of an Agent's workload. */
+/** The applied parts of an Agent's workload. */
 export interface Applied {
   /** Version of each object that was found to be as it should be. */
   readonly verified: Map<string, string>
@@ -72,7 +72,7 @@ export function newApplied(): Applied {
 export interface SeenObjects {
   readonly agents: Cache<Agent>
   readonly pods: Cache<PodObject>
-  /** What Agents own, by kind. */
+  /** The objects that Agents own, by kind. */
   readonly owned: ReadonlyMap<string, Cache>
   readonly claims: Cache
 }
@@ -151,7 +151,7 @@ export class Workloads {
     const volumes = this.#volumes(agent)
     for (const manifest of renderDrains(agent, input, volumes.draining)) {
       wanted.add(`${manifest.kind}/${manifest.metadata.name}`)
-      // What a Job does cannot be changed while it does it.
+      // The work of a running Job cannot be changed.
       if (this.#owned.get('Job')?.get(agent.metadata.namespace, manifest.metadata.name) !== undefined) continue
       await this.#applyOne(agent, memory, jobType, manifest, signal)
       this.#context.events.record(
@@ -315,7 +315,7 @@ export class Workloads {
   }
 }
 
-/** Who else has changed an object last. */
+/** The other client that changed an object last. */
 function managerOf(live: KubeObject): string {
   const managers = (live.metadata.managedFields ?? []) as readonly {
     readonly manager?: string

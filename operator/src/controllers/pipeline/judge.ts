@@ -23,7 +23,7 @@ export interface JudgeOptions {
   readonly agents: Cache<Agent>
   /** Those that run. */
   readonly artifacts: Artifacts
-  /** What a Pipeline was last compiled to, by its key, if it may run. */
+  /** The last compiled artifact of a Pipeline, by its key, if it may run. */
   readonly newest: (key: string) => Artifact | undefined
 }
 

@@ -401,7 +401,7 @@ class Conversion {
     const heads = (this.#heads.get(idOf(block)) ?? []).map(({ name }) => name)
     const place = evaluator.place(block.line)
     if (!isKnown) {
-      // What is forwarded to a component without a counterpart is discarded in its place.
+      // Events for a component without a counterpart are discarded in its place.
       if (heads.length === 0 || ['loki.process', 'loki.relabel'].includes(block.name)) return
       const comments = [
         `GAP: \`${idOf(block)}\` (${place.file}:${place.line}) has no counterpart. This sink discards its events.`,

@@ -78,7 +78,7 @@ const functions: Readonly<Record<string, Call>> = {
   'convert.nonsensitive': ([value]) => value?.value as Scalar,
 }
 
-/** What components of single values export, as variables: the path and the key of a Secret. */
+/** The exports of components of single values, as variables: the path and the key of a Secret. */
 function variableOf(path: readonly string[]): string | undefined {
   const [room, kind] = path
   if (room === 'local' && kind === 'file' && path[3] === 'content') return path[2]

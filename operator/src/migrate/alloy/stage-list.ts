@@ -10,7 +10,7 @@ const names: Readonly<Record<string, string>> = { label_drop: 'labeldrop', label
 /** Stages whose options are in `values`. */
 const valued = new Set(['labels', 'static_labels', 'structured_metadata', 'label_drop', 'label_keep'])
 
-/** What Alloy calls a stage. */
+/** Alloy's name of a stage. */
 export function stageName(name: string): string {
   const own = Object.entries(names).find(([, other]) => other === name)?.[0] ?? name
   return `stage.${own}`

@@ -1,4 +1,4 @@
-// What a source of Alloy reads: `targets` followed through the components that discover, match and relabel them.
+// The inputs of a source of Alloy: `targets` followed through the components that discover, match and relabel them.
 
 import type { Report } from '../loki/context.ts'
 import { givenSelectors } from '../loki/pods.ts'

@@ -1,4 +1,4 @@
-// What converted configurations of Filebeat make of an event, and what they name as gaps.
+// The output of converted configurations of Filebeat for an event, and their gaps.
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'

@@ -6,7 +6,7 @@ import type { Part } from '../loki/context.ts'
 import { below, isMap, type Place, type Tree, textOf } from '../loki/tree.ts'
 import { embedded, treesOf } from '../loki/yaml.ts'
 
-/** What begins the names of a configuration's options. */
+/** The beginnings of the names of a configuration's options. */
 const sections = ['filebeat', 'output', 'processors', 'setup', 'logging', 'cloud']
 
 /** A table with names without dots. */

@@ -1,4 +1,4 @@
-// What outputs of Fluent Bit have in common: the options of their connections, and what becomes of them.
+// Shared by outputs of Fluent Bit: the options of their connections, and their counterparts.
 
 import type { Step } from '../draft.ts'
 import { common, matched } from './plugin.ts'

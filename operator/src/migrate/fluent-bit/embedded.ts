@@ -15,7 +15,7 @@ export interface Embedded {
   readonly variables: ReadonlyMap<string, string>
 }
 
-/** What the chart of Fluent Bit has where the values give nothing. */
+/** The defaults of the Fluent Bit chart for missing values. */
 const byDefault: Readonly<Record<string, string>> = {
   inputs: `[INPUT]
     Name tail

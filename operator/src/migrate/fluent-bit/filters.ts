@@ -366,7 +366,7 @@ const convertedKinds: Readonly<Record<string, (field: string) => string>> = {
   str_key: (field) => `is_string(${field})`,
 }
 
-/** What begins a text as a number counts; without it the number is zero. */
+/** The number at the beginning of a text counts; without one it is zero. */
 const number = (field: string, to: string, digits: string, call: string): string[] => [
   `  parsed = parse_regex(string!(${field}), r'^\\s*(?P<number>${digits})') ?? {}`,
   `  ${to} = ${call}`,

@@ -8,7 +8,7 @@ import { inputs } from './inputs.ts'
 import { outputs } from './outputs.ts'
 import { common, matched, tagged } from './plugin.ts'
 
-/** What a section needs before its options can have an effect; further ones for single options. */
+/** The companion options without which a section's options have no effect; further ones for single options. */
 const base: Readonly<Record<string, readonly string[]>> = {
   tail: ['Path /srv/app.log'],
   nest: ['Operation nest', 'Wildcard a*', 'Nest_under n'],

@@ -18,7 +18,7 @@ export function holdsResources({ file, text }: NamedText): boolean {
   )
 }
 
-/** What becomes of each kind. */
+/** The counterpart of each kind. */
 export const resourceKinds: readonly Described[] = [
   { name: 'ClusterInput', becomes: 'a source, as the inputs below', options: {} },
   {

@@ -33,7 +33,7 @@ export interface Rewritten {
   readonly rest: string | undefined
 }
 
-/** What the rules of a section make of records. */
+/** The effect of a section's rules on records. */
 export function rewritten(section: Section, context: Context): Rewritten {
   const branches: Branch[] = []
   const gone: string[] = []

@@ -1,5 +1,5 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of Fluentd are meant
-// What converted configurations of Fluentd make of an event, what they name as gaps, and how files are read.
+// The output of converted configurations of Fluentd for an event, their gaps, and how files are read.
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'

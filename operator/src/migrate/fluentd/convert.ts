@@ -161,7 +161,7 @@ interface Flow {
   readonly hops: number
 }
 
-/** What arrives at a sink. */
+/** The events that arrive at a sink. */
 interface Arrival {
   readonly heads: string[]
   /** The tag, if all events have the same. */

@@ -9,7 +9,7 @@ export interface Plugged extends Section {
   readonly element: Element
   /** The pattern of tags of a filter or a match. */
   readonly pattern: string
-  /** What `@type` says. */
+  /** The value of `@type`. */
   readonly type: string
 }
 

@@ -19,7 +19,7 @@ export function holdsResources({ file, text }: NamedText): boolean {
   )
 }
 
-/** What becomes of each kind. */
+/** The counterpart of each kind. */
 export const resourceKinds: readonly Described[] = [
   {
     name: 'Flow, ClusterFlow',
@@ -185,7 +185,7 @@ class Maker {
     })
   }
 
-  /** What Fluent Bit adds before Fluentd reads a record. */
+  /** The fields that Fluent Bit adds before Fluentd reads a record. */
   #kubernetes({ file, line }: Place): readonly Step[] {
     const plugin = bitFilters.find(({ name }) => name === 'kubernetes')
     const entries = [{ file, line, key: 'name', value: 'kubernetes' }]

@@ -117,7 +117,7 @@ function isSingle({ labels, namespaceLabels, namespaces, expressions, hosts, con
   return criteria.reduce((sum, count) => sum + count, 0) === 1
 }
 
-/** What no rule fits is not taken. */
+/** A pod that matches no rule is not taken. */
 function conditionOf(rules: readonly Rule[]): string {
   if (rules.length === 0) return 'false'
   const branches = rules.map((rule) => `if ${testOf(rule)} { ${rule.selects} }`)

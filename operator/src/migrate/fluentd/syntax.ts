@@ -26,7 +26,7 @@ export interface Include extends Place {
   readonly path: string
 }
 
-/** What a reader has to say of a place. */
+/** A reader's report about a place. */
 export interface Remark extends Place {
   readonly subject: string
   readonly reason: string

@@ -23,7 +23,7 @@ export interface OutputPlugin {
   readonly build: (section: Plugged, context: Context, gaps: Gap[], tag: Tag | undefined) => SinkPart
 }
 
-/** What outputs have in common: chunks are Fluentd's way to collect events into requests. */
+/** Shared by outputs: chunks are Fluentd's way to collect events into requests. */
 export const buffered: Readonly<Record<string, string>> = {
   'buffer.flush_interval': '`batch.timeout_secs`',
   'buffer.chunk_limit_size': '`batch.max_bytes`',

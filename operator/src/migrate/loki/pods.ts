@@ -48,7 +48,7 @@ function namesIn(rules: readonly Rule[]): ReadonlySet<string> {
 /** Whether a name that begins so can match an expression. */
 function canMatch(regex: string, prefix: string): boolean {
   const start = /^\^?(?:\(\?:)?([\w]*)/.exec(regex)?.[1] ?? ''
-  // What is repeated may be missing.
+  // A repeated part may be missing.
   const fixed = /^[*?{]/.test(regex.replace(/^\^?(?:\(\?:)?[\w]*/, '')) ? start.slice(0, -1) : start
   return regex.includes('|') || fixed.startsWith(prefix) || prefix.startsWith(fixed)
 }

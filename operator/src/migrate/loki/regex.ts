@@ -4,7 +4,7 @@
 /** A pattern, or why it cannot be written. */
 export type Translated = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly reason: string }
 
-/** What Go's shorthands stand for, inside of a class. */
+/** The meaning of Go's shorthands, inside of a class. */
 const shorthands: Readonly<Record<string, string>> = {
   d: '0-9',
   w: '0-9A-Za-z_',

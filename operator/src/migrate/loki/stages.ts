@@ -478,7 +478,7 @@ const decolorize: Stage = {
   build: () => [`.message = replace(${lineText}, r'${colours}', "")`],
 }
 
-/** What the source has read becomes what the stage would have given. */
+/** The source's value takes the place of the stage's result. */
 const ofRuntime = (isPods: boolean, values: Lines, otherwise: Lines): Lines =>
   isPods
     ? ['if is_string(.stream) {', '  .labels.stream = .stream', '  .extracted.stream = .stream', '}', ...values]

@@ -118,7 +118,7 @@ function wordsOf(text: string): readonly Word[] {
   return stack[0] ?? []
 }
 
-/** What a word or a call gives. */
+/** The value of a word or a call. */
 interface Value {
   readonly type: 'text' | 'number' | 'condition'
   readonly expression: string
@@ -262,7 +262,7 @@ class Writer {
     return parts.join(' ').split('\n')
   }
 
-  /** What Go writes for a value: a field that is not there gives `<no value>`. */
+  /** Go's text for a value: a missing field gives `<no value>`. */
   #shown(value: Value): string {
     if (value.type === 'condition') throw new Error('a condition is written as text')
     if (value.type === 'number') return textLiteral(value.expression)

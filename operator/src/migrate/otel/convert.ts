@@ -36,7 +36,7 @@ class Conversion {
   readonly #sources = new Map<string, readonly string[]>()
   /** The events that arrive at each exporter and connector, in their order. */
   readonly #arriving = new Map<string, string[]>()
-  /** What each connector passes to a pipeline. */
+  /** The events that each connector passes to a pipeline. */
   readonly #passed = new Map<string, Map<string, readonly string[]>>()
 
   constructor(config: Config, draft: Draft) {

@@ -12,7 +12,7 @@ import { receivers } from './receivers.ts'
 type Options = Readonly<Record<string, unknown>>
 type Kind = 'receivers' | 'processors' | 'exporters' | 'connectors'
 
-/** What a component needs before its options can have an effect; by `type` or `type option`. */
+/** The companion options without which a component's options have no effect; by `type` or `type option`. */
 const base: Readonly<Record<string, Options>> = {
   filelog: { include: ['/srv/a.log'] },
   'filelog multiline': { include: ['/srv/a.log'] },
@@ -116,7 +116,7 @@ const nested = (option: string, value: unknown): Options =>
 
 test.each(listed)('$name: $option has an effect', ({ kind, name, option }) => {
   const needed = base[`${name} ${option}`] ?? base[name] ?? {}
-  // What a queue counts matters where it has a size, and the other way round.
+  // The unit of a queue matters only if it has a size, and the other way round.
   const other = {
     'sending_queue.sizer': { sending_queue: { queue_size: 9 } },
     'sending_queue.queue_size': { sending_queue: { sizer: 'items' } },

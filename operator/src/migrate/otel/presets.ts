@@ -1,5 +1,4 @@
-// What the Helm chart adds to the configuration among its values: the pipeline of logs that it has by default, and the components of
-// presets.
+// Additions of the Helm chart to the configuration among its values: the default pipeline of logs, and the components of presets.
 
 import { isTable } from '@penstock/agent/schema'
 

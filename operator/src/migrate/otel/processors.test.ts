@@ -35,7 +35,7 @@ function problems(text: string): string[] {
   )
 }
 
-/** What the transforms after the first, which makes records, do to a record. */
+/** The effect on a record of the transforms after the first, which makes records. */
 function checked(processors: Readonly<Record<string, unknown>>, record: object, assert: string | undefined): string[] {
   const { document } = converted(processors)
   const names: string[] = document.toJSON().spec.transforms.map(({ name }: { name: string }) => name)

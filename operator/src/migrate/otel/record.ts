@@ -17,7 +17,7 @@ import { fieldLiteral } from '@penstock/agent/config'
 /** A step below a field: the name of a member or the position in a list. */
 export type Key = string | number
 
-/** What the program writes for a place in the event. */
+/** The program's text for a place in the event. */
 export function fieldAt(path: readonly Key[]): string {
   return path.map((key) => (typeof key === 'number' ? `[${key}]` : fieldLiteral([key]))).join('')
 }

@@ -91,7 +91,7 @@ function withFraction(layout: string): string {
   return layout.replace(/%S(?!%\.|[,.]%\d?f|,%)/g, '%S%.f')
 }
 
-/** What Go's layouts write for each part of a date, the longest first. */
+/** The text of Go's layouts for each part of a date, the longest first. */
 const goParts: readonly (readonly [RegExp, string])[] = [
   [/^[.][09]+/, '%.f'],
   [/^,[09]{3}/, ',%3f'],

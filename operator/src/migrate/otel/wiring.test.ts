@@ -1,4 +1,4 @@
-// What is connected with what, and what exporters become.
+// The connections, and the counterparts of exporters.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

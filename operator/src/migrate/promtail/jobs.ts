@@ -1,4 +1,4 @@
-// What a job of `scrape_configs` reads from, and what becomes of it.
+// The inputs of a job of `scrape_configs`, and their counterparts.
 
 import type { Refusal } from '../page.ts'
 

@@ -16,7 +16,7 @@ export function rootsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
   return treesOf(given, gaps).flatMap((tree) => rootsIn(tree, gaps, 0))
 }
 
-/** What only Promtail has in its jobs. */
+/** The keys that only Promtail has in its jobs. */
 const ownKeys = [
   'pipeline_stages',
   'journal',

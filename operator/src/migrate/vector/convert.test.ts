@@ -33,7 +33,7 @@ function converted(text: string | readonly NamedText[], included: readonly Named
 const folder = mkdtempSync(join(tmpdir(), 'penstock-vector-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** What lint says of a Pipeline: the tests in it are run. */
+/** Lint's findings about a Pipeline: its tests run. */
 function lint(text: string): string[] {
   const file = join(folder, 'pipeline.yaml')
   writeFileSync(file, text)

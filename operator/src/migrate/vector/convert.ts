@@ -32,7 +32,7 @@ const refusals: Readonly<Record<Kind, readonly Refusal[]>> = {
 /** The fields of a pod as `kubernetes_logs` gives them. */
 export const podFields = 'if exists(.orchestrator) { .kubernetes = del(.orchestrator) }'
 
-/** What checks of components are given: a Pipeline has no settings of a whole agent. */
+/** The context of component checks: a Pipeline has no settings of a whole agent. */
 const defaults = parseOptions(globalOptions, {})
 if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
 const globals = globalsOf(defaults.value, {})
@@ -269,7 +269,7 @@ class Conversion {
       const step = { type: 'remap', text: '.', comments } as const
       const [name] = this.#draft.append(inputs, [step], old.id, this.#origin(old))
       this.#outputs.set(old.id, name === undefined ? [] : [name])
-      // Whatever outputs it had: readers of them must not be left without events.
+      // All of its outputs: their readers must not be left without events.
       for (const reader of this.#olds.flatMap((each) => each.inputs)) {
         if (ownerOf(reader) === old.id && reader !== old.id) this.#outputs.set(reader, this.#outputs.get(old.id) ?? [])
       }

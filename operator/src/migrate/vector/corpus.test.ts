@@ -17,7 +17,7 @@ type Table = Record<string, unknown>
 interface Part {
   readonly about: string
   readonly components: Table
-  /** What the next part reads from. */
+  /** The inputs of the next part. */
   readonly heads: readonly string[]
   /** Whether everything of it has a counterpart. */
   readonly whole: boolean

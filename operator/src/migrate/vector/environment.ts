@@ -3,7 +3,7 @@
 
 import { isTable } from '@penstock/agent/schema'
 
-/** What became of a variable. */
+/** The fate of a variable. */
 export interface Substituted {
   readonly name: string
   readonly how: 'secret' | 'default' | 'kept'

@@ -43,7 +43,7 @@ test.each(
   const { path, example, instead, rewrite, differs } = row
   const rewritten = rewrite?.(example)
   const own = (type === '' ? usual[kind as 'source' | 'sink'] : byType[type]) as Table
-  // What the rewriting gives must not be needed from elsewhere.
+  // The outputs of the rewriting must not be needed elsewhere.
   const missing = Object.entries(required[type] ?? {}).filter(([name]) => !Object.hasOwn(rewritten ?? {}, name))
   const tried = withOption({ ...own, ...Object.fromEntries(missing), ...beside[path] }, path, example)
   const config = {

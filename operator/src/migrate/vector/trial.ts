@@ -88,7 +88,7 @@ async function standIn(id: string, options: Table, sample: Sample): Promise<Stan
   }
   if (ofItself.test(String(type))) return { source: { type: 'file', ...reading('/var/empty/nothing') } }
   if (type === 'file') return { source: { ...options, ...reading(sample.lines), exclude: [] } }
-  // What has no counterpart is a file here, as in the Pipeline.
+  // A component without a counterpart is a file here, as in the Pipeline.
   if (!queues.has(String(type))) return { source: { type: 'file', ...reading(sample.lines) } }
   // The binary gets the lines on its standard input, too. A line is a message.
   const decoding = options['decoding'] === undefined ? {} : { decoding: options['decoding'] }

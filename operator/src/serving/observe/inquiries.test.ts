@@ -30,7 +30,7 @@ test('who waits is asked when somebody looks, and nobody else is', async () => {
   const opened = inquiries.open(self)
   expect(await concerned).toEqual([{ kind: 'figures', id: 'one', intervalMs: 1000, forMs: 1000 }])
   expect(inquiries.take('one', asked('a'), Buffer.from('hello'))).toBe(true)
-  // What was not asked is not taken.
+  // A request that was not made is not taken.
   expect(inquiries.take('one', asked('b'), Buffer.from('me too'))).toBe(false)
   expect(inquiries.take('two', asked('a'), Buffer.from('what?'))).toBe(false)
   expect(taken).toEqual(['a: hello'])

@@ -6,7 +6,7 @@ import xterm from '@xterm/headless'
 export type Screen = InstanceType<typeof xterm.Terminal>
 
 export interface Recording {
-  /** What the shell runs. */
+  /** The commands of the shell. */
   readonly command: string
   readonly env: Readonly<Record<string, string>>
   readonly columns: number

@@ -46,7 +46,7 @@ const packer = new Packer()
 const unpacker = new Unpacker()
 const restorer = new LineRestorer(false)
 
-/** What a batch gives: the JSON of its events by the way that a sink takes, their JSON as objects, and their sizes. */
+/** The output of a batch: the JSON of its events as a sink takes it, their JSON as objects, and their sizes. */
 function contentOf(batch: LogBatch, asObjects: boolean) {
   const sizes = batch instanceof ByteBatch ? Array.from({ length: batch.count }, (_, at) => batch.size(at)) : undefined
   const body = new Body(16)

@@ -5,7 +5,7 @@ import type { Shape } from '../../../event/shape.ts'
 import type { Value, ValueObject } from '../../../event/value.ts'
 import { headBytes, longestShort, tag } from './tags.ts'
 
-/** What generated code uses of the packer. */
+/** The parts of the packer that generated code uses. */
 export interface ValueWriter {
   values: Buffer
   at: number

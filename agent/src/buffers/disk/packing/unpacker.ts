@@ -122,7 +122,7 @@ export class Unpacker {
     if (textAt < bytes.length) this.#nextBlock()
   }
 
-  /** What follows: an event, or lines. */
+  /** Kind of the next entries: an event, or lines. */
   #mark(): number {
     let mark = this.#bytes[this.#at++]
     if (mark === tag.block) {

@@ -10,7 +10,7 @@ export interface Location {
   /** Of the variable that holds what statements keep for each other, or of the event. */
   readonly base: 'cache' | 'event'
   readonly path: readonly Key[]
-  /** What a value has to be where the field takes but one kind; a field that is absent has the empty value of its kind. */
+  /** The required kind of a value if the field takes only one; an absent field has the empty value of its kind. */
   readonly kind: Kind
   /** A time that is written as a number. */
   readonly isNanoseconds?: true
