@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defaultAdaptive as defaults, destinations, type Second, simulate } from '../bench/adaptive-simulation.ts'
+import { defaultAdaptive as defaults, destinations, type Second, simulate } from '../testing/adaptive-simulation.ts'
 import { AdaptiveConcurrency } from './adaptive-concurrency.ts'
 
 test('the limit rises by one per round trip while it is reached and round trips stay short', () => {
