@@ -130,6 +130,50 @@ test('what a full buffer drops is counted once, and as missing', async () => {
   await heartbeat.close()
 })
 
+test.each([
+  ['while the agent runs', false],
+  ['while it ends', true],
+])('figures of reports that no leader takes are in the first one that is taken, once, %s', async (_, isLast) => {
+  vi.useFakeTimers()
+  const taken: number[] = []
+  let refusals = 0
+  let isAway = false
+  vi.spyOn(OperatorClient.prototype, 'post').mockImplementation(async (_path, body) => {
+    if (isAway) {
+      refusals++
+      return { status: 503, headers: new Map(), body: Buffer.from('{"error":"There is no leader at the moment."}') }
+    }
+    taken.push((body as HeartbeatBody).pipelines['ns/pipe']?.eventsOut ?? 0)
+    return { status: 200, headers: new Map(), body: Buffer.from('{}') }
+  })
+  const metrics = new Metrics()
+  const out = { component_id: 'ns/pipe/out', component_kind: 'sink', component_type: 'http' }
+  const none = new Map<string, never>()
+  const topology = { sources: none, transforms: none, sinks: new Map([['ns/pipe/out', {}]]) } as unknown as Topology
+  const runner = {
+    state: { failures: [] },
+    pipelines: () => [{ id: 'ns/pipe', part: { pipeline: { generation: 1, uid: 'u', hash: 'h' } } }],
+    reading: () => [],
+    onAttempt: () => {},
+  } as unknown as BundleRunner
+  const place = { url: 'https://operator', tokenFile: '/none', caFile: '/none', node: 'n', pod: 'p', namespace: 's' }
+  const heartbeat = new Heartbeat({ ...place, logger: silentLogger, metrics }, runner, topology)
+  const until = async (holds: () => boolean) => {
+    while (!holds()) await vi.advanceTimersByTimeAsync(10)
+  }
+  await until(() => taken.length === 1)
+  isAway = true
+  metrics.counter('component_sent_events_total', out).add(40)
+  await until(() => refusals === 1)
+  metrics.counter('component_sent_events_total', out).add(2)
+  await until(() => refusals === 3)
+  isAway = false
+  if (!isLast) await until(() => taken.length === 2)
+  await heartbeat.stop()
+  await heartbeat.close()
+  expect(taken).toEqual(isLast ? [0, 42] : [0, 42, 0])
+})
+
 /** An agent with one pipeline and its sink `out`, whose records and counts are the test's; time is, too. */
 async function withSink() {
   vi.useFakeTimers()

@@ -177,9 +177,9 @@ export class Heartbeat {
     await this.#sending
   }
 
-  /** After the topology has stopped: sends the last figures, if the operator is reachable. */
+  /** After the topology has stopped: sends the last figures, with those of reports that were not taken. */
   async close(): Promise<void> {
-    if (this.#failed === 0) await this.#send(AbortSignal.timeout(lastMs))
+    await this.#send(AbortSignal.timeout(lastMs))
     this.#unsubscribe()
     await this.#client.close()
   }
