@@ -75,14 +75,15 @@ const knownOfUsers = new Set([
 /** The API server of a context of a kubeconfig. */
 export async function kubeConfigTarget(path: string, reading: KubeConfigReading = {}): Promise<KubeTarget> {
   const text = await textOf(path, 'The kubeconfig')
-  const { parse } = await import('yaml')
+  const { parse, YAMLParseError } = await import('yaml')
   let document: Record<string, unknown>
   try {
-    document = parse(text) as Record<string, unknown>
+    document = parse(text, { logLevel: 'error' }) as Record<string, unknown>
   } catch (error) {
-    throw new PenstockError('PEN_KUBERNETES', `The kubeconfig ${path} is not valid YAML: ${errorText(error)}`, {
-      cause: error,
-    })
+    // Messages of the library quote what they are about, which may be a token.
+    const [start] = error instanceof YAMLParseError ? error.pos : []
+    const place = start === undefined ? '' : ` at line ${text.slice(0, start).split('\n').length}`
+    throw new PenstockError('PEN_KUBERNETES', `The kubeconfig ${path} is not valid YAML${place}.`)
   }
   const contextName = reading.context ?? document?.['current-context']
   const context = entry(document?.['contexts'], contextName, 'context')

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, join } from 'node:path'
+import { inspect } from 'node:util'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { KubeConnection } from './connection.ts'
 
@@ -98,4 +99,21 @@ test('a token file that is exchanged is read again', async () => {
   await connection.refresh()
   expect(connection.access.headers).toEqual({ authorization: 'Bearer new' })
   connection.close()
+})
+
+test.each([
+  ['a bracket that is not closed', 'user: { token: QUOTED'],
+  ['an alias that names nothing', 'user: { token: *QUOTED }'],
+  ['a tag that is not known', 'user: { token: !QUOTED x'],
+  ['a character that begins nothing', 'user: { token: @QUOTED }'],
+])('a kubeconfig that is not valid YAML is refused without a word of it, by both readers: %s', async (_, line) => {
+  const text = `apiVersion: v1\nkind: Config\ncurrent-context: one\nusers:\n- name: one\n  ${line}\n`
+  const paths = ['left', 'right'].map((name) => join(home, name))
+  for (const path of paths) writeFileSync(path, text)
+  for (const kubeconfig of [paths[0], paths.join(delimiter)]) {
+    vi.stubEnv('KUBECONFIG', kubeconfig)
+    const problem = await KubeConnection.open({}).catch((error: unknown) => error)
+    expect(inspect(problem, { depth: 10 })).toContain('not valid YAML')
+    expect(inspect(problem, { depth: 10 })).not.toContain('QUOTED')
+  }
 })

@@ -44,10 +44,16 @@ export async function libraryTarget(path: string | undefined, context: string | 
     const from = path === undefined ? `The kubeconfigs ${process.env['KUBECONFIG']}` : `The kubeconfig ${path}`
     throw new PenstockError(
       'PEN_KUBERNETES',
-      `${from} cannot be used to reach the Kubernetes API: ${errorText(error).replace(/\.$/, '')}.`,
-      { cause: error },
+      `${from} cannot be used to reach the Kubernetes API: ${problemOf(error).replace(/\.$/, '')}.`,
     )
   }
+}
+
+/** Messages of the library's YAML reader quote what they are about, which may be a token. */
+function problemOf(error: unknown): string {
+  const { name, mark } = error as { readonly name?: unknown; readonly mark?: { readonly line?: number } }
+  if (name !== 'YAMLException') return errorText(error)
+  return `not valid YAML${mark?.line === undefined ? '' : ` at line ${mark.line + 1}`}`
 }
 
 function text(value: unknown): string | undefined {
