@@ -1,10 +1,11 @@
 // `-o` of the commands that read a cluster, against a fake API server: tables, JSON and YAML hold the facts of the text.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { parse } from 'yaml'
 import { main } from './commands.ts'
@@ -72,11 +73,15 @@ const objects: Readonly<Record<string, object>> = {
 
 const folder = mkdtempSync(join(tmpdir(), 'penstock-outputs-'))
 let server: Server
+/** Paths that the user may not read. */
+let isForbidden: (path: string) => boolean = () => false
 beforeAll(async () => {
   server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://cluster')
-    response.writeHead(200, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(objects[pathname] ?? { metadata: {}, items: [] }))
+    const isRefused = isForbidden(pathname)
+    response.writeHead(isRefused ? 403 : 200, { 'content-type': 'application/json' })
+    if (isRefused) response.end(JSON.stringify({ kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 }))
+    else response.end(JSON.stringify(objects[pathname] ?? { metadata: {}, items: [] }))
   })
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const { port } = server.address() as AddressInfo
@@ -94,6 +99,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 afterEach(() => {
+  isForbidden = () => false
   vi.restoreAllMocks()
   vi.unstubAllEnvs()
 })
@@ -202,4 +208,34 @@ test.each([
   const { code, err } = await penstock(...args)
   expect(code).toBe(64)
   expect(err).toContain(says)
+})
+
+test('support-bundle names what it holds, and leaves no archive where nothing could be read', async () => {
+  const file = join(folder, 'bundle.tar.gz')
+  isForbidden = (path) => !path.endsWith('/agents')
+  const whole = await penstock('support-bundle', '-o', file)
+  expect(whole.code).toBe(0)
+  expect(whole.out).toMatch(/bundle\.tar\.gz: resources\. \d+ things could not be read; about\.txt names them\./)
+  expect(whole.err).toContain('pods: ')
+  expect(gunzipSync(readFileSync(file)).toString()).toContain('resources/agents.yaml')
+  rmSync(file)
+
+  const asked: string[] = []
+  isForbidden = (path) => {
+    asked.push(path)
+    return false
+  }
+  const one = await penstock('support-bundle', '-n', 'shop', '-o', file)
+  expect(one.code).toBe(0)
+  expect(asked.filter((path) => !path.includes('/namespaces/shop/'))).toEqual([])
+  const text = gunzipSync(readFileSync(file)).toString()
+  expect(text).toContain('resources/pipelines.yaml')
+  expect(text).toContain('name: other')
+  rmSync(file)
+
+  isForbidden = () => true
+  const none = await penstock('support-bundle', '-n', 'elsewhere', '-o', file)
+  expect(none.code).toBe(69)
+  expect(none.err).toContain('Nothing could be read, so there is no archive.')
+  expect(existsSync(file)).toBe(false)
 })

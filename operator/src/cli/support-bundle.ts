@@ -1,11 +1,12 @@
 // `penstock support-bundle [-o FILE]`: everything that helps to understand a cluster's Penstock in one archive: resources with
-// their status, workloads, events, the logs of operator and agents. Values of Secrets are never read; what may be a secret inside
-// an option is masked, rather too much than too little.
+// their status, workloads, events, the logs of operator and agents. With `-n` it is what somebody may read who works in that namespace alone.
+// Values of Secrets are never read; what may be a secret inside an option is masked, rather too much than too little.
 
 import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { pipeline as connectStreams } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
-import { errorText } from '@penstock/agent/errors'
+import { errorText, PenstockError } from '@penstock/agent/errors'
 import { type Flags, version } from '@penstock/agent/program'
 import { pack } from 'tar-stream'
 import { stringify } from 'yaml'
@@ -13,9 +14,9 @@ import { kinds } from '../api/kinds.ts'
 import { version as apiVersionName, type KubeObject, type ResourceType } from '../api/object.ts'
 import type { KubeClient } from '../kube/client.ts'
 import {
+  coreEventType,
   daemonSetType,
   deploymentType,
-  eventType,
   leaseType,
   nodeType,
   podType,
@@ -30,15 +31,23 @@ const ours = 'app.kubernetes.io/name in (penstock-agent,penstock-operator)'
 
 export const options = {
   output: { type: 'string', short: 'o', value: 'FILE', help: 'the archive (penstock-support-TIME.tar.gz)' },
+  namespace: { type: 'string', short: 'n', value: 'NS', help: 'this namespace alone; the whole cluster if not given' },
   ...connectionOptions,
 } as const satisfies Flags
 
 export const usage = `Usage: penstock support-bundle [FLAGS]
 
-Writes resources with their status, workloads, events and logs into an archive: what helps to find a fault. Secrets are not in it.
+Writes resources with their status, workloads, events and logs into an archive: what helps to find a fault. Secrets are not in it. What you
+may not read is left out and named; where that is everything, there is no archive.
 
 ${helpOf(options)}
 `
+
+/** What could be read, and what could not. */
+interface Outcome {
+  readonly parts: Set<string>
+  readonly problems: string[]
+}
 
 export async function run(argv: string[]): Promise<number> {
   const { flags: values } = parseFlags(argv, options)
@@ -48,9 +57,10 @@ export async function run(argv: string[]): Promise<number> {
   const archive = pack()
   const written = connectStreams(archive, createGzip(), createWriteStream(file, { flags: 'wx' }))
   written.catch(() => {}) // awaited below; until then it must not count as unhandled
-  const problems: string[] = []
+  const outcome: Outcome = { parts: new Set(), problems: [] }
+  const { parts, problems } = outcome
   const add = (name: string, text: string) => void archive.entry({ name: `${folder}/${name}` }, text)
-  for await (const [name, text] of contents(client, problems)) add(name, text)
+  for await (const [name, text] of contents(client, values.namespace, outcome)) add(name, text)
   add(
     'about.txt',
     `Penstock ${version}\nAPI ${apiVersionName}\n\n${problems.length === 0 ? 'Everything could be read.' : `Could not be read:\n${problems.join('\n')}`}\n`,
@@ -58,59 +68,84 @@ export async function run(argv: string[]): Promise<number> {
   archive.finalize()
   await written
   for (const problem of problems) console.error(problem)
+  if (parts.size === 0) {
+    await rm(file)
+    const other = values.namespace === undefined ? ' Try one namespace by `-n NAMESPACE`.' : ''
+    throw new PenstockError('PEN_KUBERNETES', `Nothing could be read, so there is no archive.${other}`)
+  }
+  const missing = problems.length === 0 ? '' : ` ${problems.length} things could not be read; about.txt names them.`
   console.log(
-    `${file}: resources, workloads, events and logs. Secrets are not in it; look through it before you pass it on.`,
+    `${file}: ${[...parts].join(', ')}.${missing} Secrets are not in it; look through it before you pass it on.`,
   )
   return 0
 }
 
 async function* contents(
   client: KubeClient,
-  problems: string[],
+  namespace: string | undefined,
+  { parts, problems }: Outcome,
 ): AsyncGenerator<readonly [name: string, text: string]> {
-  const list = async (type: ResourceType, options: { labelSelector?: string; metadataOnly?: boolean } = {}) => {
+  const list = async (
+    part: string,
+    type: ResourceType,
+    options: { labelSelector?: string; metadataOnly?: boolean } = {},
+  ): Promise<readonly KubeObject[] | undefined> => {
+    // Objects of the cluster are not those of a namespace.
+    if (namespace !== undefined && !type.namespaced) return undefined
     try {
-      return await client.list(type, options)
+      const found = await client.list(type, { ...options, namespace })
+      parts.add(part)
+      return found
     } catch (error) {
       problems.push(`${type.plural}: ${errorText(error)}`)
-      return []
+      return undefined
     }
   }
-  for (const kind of kinds) yield [`resources/${kind.plural}.yaml`, yaml(await list(kind))]
-  for (const type of [daemonSetType, deploymentType, statefulSetType, leaseType]) {
-    const all = await list(type)
-    yield [`workloads/${type.plural}.yaml`, yaml(all.filter(isOurs))]
+  for (const kind of kinds) {
+    const found = await list('resources', kind)
+    if (found !== undefined) yield [`resources/${kind.plural}.yaml`, yaml(found)]
   }
-  yield ['workloads/secrets.yaml', yaml((await list(secretType, { metadataOnly: true })).filter(isOurs))]
-  yield [
-    'nodes.yaml',
-    yaml(
-      (await list(nodeType)).map(({ metadata, ...rest }) => ({
-        ...rest,
-        metadata: { name: metadata.name, labels: metadata.labels },
-      })) as KubeObject[],
-    ),
-  ]
+  for (const type of [daemonSetType, deploymentType, statefulSetType, leaseType]) {
+    const all = await list('workloads', type)
+    if (all !== undefined) yield [`workloads/${type.plural}.yaml`, yaml(all.filter(isOurs))]
+  }
+  const secrets = await list('names of Secrets', secretType, { metadataOnly: true })
+  if (secrets !== undefined) yield ['workloads/secrets.yaml', yaml(secrets.filter(isOurs))]
+  const nodes = await list('nodes', nodeType)
+  if (nodes !== undefined) {
+    const named = nodes.map(({ metadata: { name, labels }, ...rest }) => ({ ...rest, metadata: { name, labels } }))
+    yield ['nodes.yaml', yaml(named as KubeObject[])]
+  }
   const kindNames = new Set(kinds.map(({ kind }) => kind))
-  const events = (await list(eventType)) as readonly (KubeObject & { regarding?: { kind?: string; name?: string } })[]
-  yield [
-    'events.yaml',
-    yaml(
-      events.filter(({ regarding }) => kindNames.has(regarding?.kind ?? '') || regarding?.name?.includes('penstock')),
-    ),
-  ]
-  const pods = await list(podType, { labelSelector: ours })
+  const events = (await list('events', coreEventType)) as readonly EventObject[] | undefined
+  if (events !== undefined) {
+    const about = events.filter(
+      ({ involvedObject: { kind, name } = {} }) => kindNames.has(kind ?? '') || name?.includes('penstock'),
+    )
+    yield ['events.yaml', yaml(about)]
+  }
+  const pods = await list('pods', podType, { labelSelector: ours })
+  if (pods === undefined) return
   yield ['pods.yaml', yaml(pods)]
-  for (const pod of pods) {
-    const { namespace = 'default', name } = pod.metadata
-    const { containers = [] } = (pod as KubeObject & { spec?: { containers?: readonly { name: string }[] } }).spec ?? {}
-    for (const container of containers) {
-      const path = `/api/v1/namespaces/${namespace}/pods/${name}/log?container=${container.name}&tailLines=${logLines}`
-      try {
-        yield [`logs/${namespace}_${name}_${container.name}.log`, await client.text(path)]
-      } catch (error) {
-        problems.push(`Log of ${namespace}/${name}: ${errorText(error)}`)
-      }
+  for (const pod of pods) yield* logsOf(client, pod, { parts, problems })
+}
+
+type EventObject = KubeObject & { readonly involvedObject?: { readonly kind?: string; readonly name?: string } }
+
+async function* logsOf(
+  client: KubeClient,
+  pod: KubeObject & { readonly spec?: { readonly containers?: readonly { readonly name: string }[] } },
+  { parts, problems }: Outcome,
+): AsyncGenerator<readonly [name: string, text: string]> {
+  const { namespace = 'default', name } = pod.metadata
+  for (const container of pod.spec?.containers ?? []) {
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}/log?container=${container.name}&tailLines=${logLines}`
+    try {
+      const text = await client.text(path)
+      parts.add('logs')
+      yield [`logs/${namespace}_${name}_${container.name}.log`, text]
+    } catch (error) {
+      problems.push(`Log of ${namespace}/${name}: ${errorText(error)}`)
     }
   }
 }
