@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { version } from '@penstock/agent/program'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
@@ -35,6 +36,7 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
     const generated = [
       'charts',
       'operator/install.yaml',
+      'operator/kustomization.yaml',
       'operator/reference/schema.json',
       'agent/reference/schema.json',
     ]
@@ -181,6 +183,10 @@ describe.skipIf(missing !== undefined)(`a release${missing === undefined ? '' : 
       const images = imagesOf(objects)
       expect(new Set(images)).toEqual(new Set([operator, agent]))
     }
+    expect(await fluxFiles(out, version, `${version}@sha1:${commit}`, join(folder, 'flux'))).toEqual({
+      'install.yaml': await readFile(join(out, 'install.yaml'), 'utf8'),
+      'kustomization.yaml': await readFile(join(root, 'operator/kustomization.yaml'), 'utf8'),
+    })
     const metadata = parse(await helm(['show', 'chart', join(out, `penstock-crds-${version}.tgz`)]))
     expect(metadata).toMatchObject({ name: 'penstock-crds', version, appVersion: version })
     expect(await helm(['show', 'readme', chart])).toContain(`| \`agentImage.digest\` | \`"${zeros}"\` |`)
@@ -251,6 +257,38 @@ interface Component {
 interface Named {
   readonly timestamp: string
   readonly component: { readonly name: string }
+}
+
+/** The files of the artifact for Flux, read as its source controller does: layout, manifest and layer, each by its digest. */
+async function fluxFiles(out: string, tag: string, revision: string, folder: string): Promise<Record<string, string>> {
+  const layout = join(folder, 'layout')
+  const content = join(folder, 'content')
+  await mkdir(layout, { recursive: true })
+  await mkdir(content)
+  await command('tar', ['-xf', join(out, `penstock-manifests-${tag}.oci.tar`), '-C', layout])
+  const json = (bytes: Buffer) => JSON.parse(bytes.toString('utf8'))
+  const blob = ({ digest, size }: { digest: string; size: number }) => {
+    const bytes = readFileSync(join(layout, 'blobs', digest.replace(':', '/')))
+    expect([`sha256:${createHash('sha256').update(bytes).digest('hex')}`, bytes.length]).toEqual([digest, size])
+    return bytes
+  }
+  expect(json(readFileSync(join(layout, 'oci-layout')))).toEqual({ imageLayoutVersion: '1.0.0' })
+  const { manifests } = json(readFileSync(join(layout, 'index.json')))
+  expect(manifests).toEqual([
+    expect.objectContaining({
+      mediaType: 'application/vnd.oci.image.manifest.v1+json',
+      annotations: { 'org.opencontainers.image.ref.name': tag },
+    }),
+  ])
+  const { config, layers, annotations } = json(blob(manifests[0]))
+  expect(annotations).toMatchObject({ 'org.opencontainers.image.revision': revision })
+  expect(config.mediaType).toBe('application/vnd.cncf.flux.config.v1+json')
+  expect(layers).toEqual([expect.objectContaining({ mediaType: 'application/vnd.cncf.flux.content.v1.tar+gzip' })])
+  const plain = gunzipSync(blob(layers[0]))
+  expect(json(blob(config)).rootfs.diff_ids).toEqual([`sha256:${createHash('sha256').update(plain).digest('hex')}`])
+  await command('tar', ['-x', '-C', content], { input: plain })
+  const names = await readdir(content)
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(content, name), 'utf8')]))
 }
 
 /** Every image that an object names: of a container, or of agents. */
