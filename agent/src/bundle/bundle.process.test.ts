@@ -19,6 +19,7 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
 import { KubeApi } from '../testing/kube-api.ts'
+import { version } from '../version.ts'
 import { heartbeatPeriods, takesCandidate } from './format.ts'
 import type { HeartbeatBody } from './heartbeat.ts'
 
@@ -859,4 +860,27 @@ test('what a destination rejects for good reaches the dead letter sink, so many 
   expect(await agent.stop()).toBe(0)
   server.closeAllConnections()
   await new Promise((done) => server.close(done))
+})
+
+test('an agent that is older than the configuration requires keeps the revision that it runs, and reports both versions', async () => {
+  const { api, kubeConfig } = await cluster()
+  await using _ = api
+  await using operator = await Operator.start()
+  api.set('pods', pod('shop', 'web'))
+  log('shop', 'web', 'one')
+  const args = ['--kube-config', kubeConfig, '--operator', operator.url, '--operator-token', join(folder, 'token')]
+  const good = bundleFiles(reader('shop', 'a'))
+  project(secretsDir, {})
+  project(bundleDir, good.files)
+  await using agent = new Agent(args)
+  await eventually(() => expect(read('a')).toEqual(['one']))
+  const next = bundleFiles(merged(reader('shop', 'a'), reader('shop', 'b')))
+  const manifest = { ...JSON.parse(String(next.files['manifest.json'])), minAgentVersion: '99.0.0' }
+  project(bundleDir, { ...next.files, 'manifest.json': JSON.stringify(manifest) })
+  const reason = `The bundle needs an agent of version 99.0.0; this is ${version}.`
+  await eventually(() => expect(operator.last).toMatchObject({ revision: good.rev, state: 'Waiting', reason }))
+  log('shop', 'web', 'two')
+  await eventually(() => expect(read('a')).toEqual(['one', 'two']))
+  expect(read('b')).toEqual([])
+  expect(await agent.stop()).toBe(0)
 })

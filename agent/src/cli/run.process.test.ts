@@ -220,3 +220,14 @@ test('the configuration in the manifest of the agent alone is valid', async () =
   expect(await agent.end()).toBe(0)
   expect(agent.err).not.toContain('warning')
 })
+
+// As an operator of another version may pass it.
+test.each([[['--no-such-flag', 'x']], [['--bundle', '/bundle', '--secrets', '/secrets', '--no-such-flag=x']]])(
+  'an agent ends with code 64 and names the flag that it does not know: %j',
+  async (args) => {
+    await using agent = new Running(args)
+    expect(await agent.end()).toBe(64)
+    expect(agent.err).toContain('There is no flag --no-such-flag.')
+    expect(agent.err).not.toContain('Penstock has started.')
+  },
+)

@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Transport } from '@penstock/agent/kube'
-import { silentLogger } from '@penstock/agent/telemetry'
+import { type Logger, silentLogger } from '@penstock/agent/telemetry'
 import { expect, test, vi } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
 import type { Sender } from './client.ts'
@@ -195,4 +195,21 @@ test('a handler that fails is called again with the next state, and the others a
     if (calls === 2) throw new Error('once')
   })
   await vi.waitFor(() => expect(world.seen).toEqual(['added a', 'changed a', 'changed a']), { timeout: 15_000 })
+})
+
+test('a kind that the API server does not know yet is named in the log, and waited for', async () => {
+  const missing: Answer = (_, response) => void response.writeHead(404).end('404 page not found\n')
+  const warnings: object[] = []
+  const logger = { ...silentLogger, warn: (facts: object) => warnings.push(facts) } as unknown as Logger
+  await using world = await following([missing, missing, stream(event('ADDED', pod('a', 1)), bookmark(5, true))], {
+    logger,
+  })
+  await vi.waitFor(() => expect(world.seen).toEqual(['added a']), { timeout: 25_000 })
+  expect(world.asked).toHaveLength(3)
+  expect(warnings).toHaveLength(2)
+  for (const facts of warnings) {
+    expect(facts).toMatchObject({ resource: 'pods' })
+    expect(facts).toHaveProperty('wait_ms')
+    expect(JSON.stringify(facts)).toContain('404')
+  }
 })
