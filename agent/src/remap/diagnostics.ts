@@ -58,6 +58,8 @@ export function positionOf(source: string, offset: number): { line: number; colu
   return { line: before.split('\n').length, column: Array.from(before.slice(start)).length + 1 }
 }
 
+const syntaxError = 203
+
 /** A diagnostic as callers of the compiler report it: its code as users see it, and its place. */
 export interface Summary {
   readonly code: string
@@ -71,7 +73,9 @@ export interface Summary {
 function summaryOf(source: string, { code, message, labels }: Diagnostic): Summary {
   const start = labels[0]?.span[0]
   const position = start === undefined ? {} : { position: positionOf(source, start) }
-  return { code: codeText(code), message, ...position }
+  // That something is a syntax error says nothing of what stands there.
+  const found = code === syntaxError ? labels[0]?.message : undefined
+  return { code: codeText(code), message: found === undefined ? message : `${message}: ${found}`, ...position }
 }
 
 /** The first diagnostic as callers report it, with the others. */

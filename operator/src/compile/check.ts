@@ -326,13 +326,20 @@ export async function testPipeline(compiled: CompiledPipeline): Promise<TestOutc
   return { passed: total - failed, failed, text, problems: [problem] }
 }
 
+/** So many reasons of one program stand in a status. */
+const maxDiagnostics = 5
+
 /** One sentence about a problem, with component and position, for a status: `transforms[parse] line 3 col 12: E103 ...`. */
 export function sentence(problem: CompileProblem, spec: unknown): string {
   const where = componentOf(problem.path, spec)
   if (problem.diagnostic !== undefined) {
-    const { code, message, position } = problem.diagnostic
-    const at = position === undefined ? '' : ` line ${position.line} col ${position.column}`
-    return `${where}${at}: ${code} ${message}`
+    const { others = [], ...first } = problem.diagnostic
+    const texts = [first, ...others].slice(0, maxDiagnostics).map(({ code, message, position }) => {
+      const at = position === undefined ? '' : ` line ${position.line} col ${position.column}`
+      return `${at}: ${code} ${message}`
+    })
+    const left = others.length + 1 - texts.length
+    return `${where}${texts.join(';')}${left === 0 ? '' : ` (and ${left} more)`}`
   }
   const message = problem.message.replace(/\.$/, '')
   return where === '' ? message : `${where}: ${message}`
