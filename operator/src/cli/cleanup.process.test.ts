@@ -18,7 +18,7 @@ const deployment = {
 }
 
 /** Runs `penstock cleanup`; returns its exit code, its output and each request that was no GET. */
-async function cleanup(existing: Readonly<Record<string, object>>) {
+async function cleanup(existing: Readonly<Record<string, object>>, flags: readonly string[] = []) {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-cleanup-'))
   const changes: string[] = []
   const server = createServer((request, response) => {
@@ -30,7 +30,7 @@ async function cleanup(existing: Readonly<Record<string, object>>) {
     }
     if (request.method !== 'GET') changes.push(`${request.method} ${pathname}`)
     request.resume()
-    const found = existing[resource]
+    const found = existing[pathname] ?? existing[resource]
     if (found !== undefined) answer(200, found)
     else if (resource.startsWith('penstock-')) {
       answer(404, { kind: 'Status', reason: 'NotFound', message: 'not found', code: 404 })
@@ -46,7 +46,7 @@ async function cleanup(existing: Readonly<Record<string, object>>) {
     users: [{ name: 'one', user: { token: 'secret' } }],
   }
   await writeFile(kubeconfig, JSON.stringify(config))
-  const args = ['--conditions=source', main, 'cleanup', '--kubeconfig', kubeconfig]
+  const args = ['--conditions=source', main, 'cleanup', '--kubeconfig', kubeconfig, ...flags]
   const command = spawn(process.execPath, args)
   let said = ''
   const hear = (text: Buffer) => {
@@ -103,5 +103,31 @@ test.each([
 ])('$what', async ({ existing, changes }) => {
   const result = await cleanup(existing)
   expect(result.changes, result.said).toEqual(changes)
+  expect(result.code, result.said).toBe(0)
+})
+
+test('bindings of agents in other namespaces go with their Agent, and stay with one that stays', async () => {
+  const agents = (namespace: string) => `/apis/penstock.dev/v1alpha1/namespaces/${namespace}/agents`
+  const bindings = `${rbac}/namespaces/shop/rolebindings`
+  const bindingFor = (name: string, agent: string, namespace: string) => ({
+    metadata: {
+      ...{ name, namespace: 'shop', uid: name },
+      labels: { ...own, 'penstock.dev/agent': agent, 'penstock.dev/agent-namespace': namespace },
+    },
+  })
+  const mine = { metadata: { name: 'mine', namespace: system } }
+  const result = await cleanup(
+    {
+      'penstock-operator': deployment,
+      [agents(system)]: { metadata: {}, items: [mine] },
+      [agents('shop')]: { metadata: {}, items: [] },
+      [bindings]: {
+        metadata: {},
+        items: [bindingFor('of-mine', 'mine', system), bindingFor('of-gone', 'node', system)],
+      },
+    },
+    ['-n', system, '--namespaces', 'shop'],
+  )
+  expect(result.changes, result.said).toEqual([scaled, `DELETE ${bindings}/of-gone`])
   expect(result.code, result.said).toBe(0)
 })

@@ -38,7 +38,9 @@ export async function run(argv: string[]): Promise<number> {
   const { flags: values } = parseFlags(argv, options)
   const timeoutMs = durationMs(values.timeout)
   const { client, namespace = 'default' } = await connect(values)
-  const within = values.namespaces?.split(',')
+  // Agents of the installation's own namespace count wherever it may look.
+  const within =
+    values.namespaces === undefined ? undefined : [...new Set([namespace, ...values.namespaces.split(',')])]
   const everywhere = async (type: ResourceType, labelSelector?: string) => {
     const scopes = within ?? [undefined]
     return (await Promise.all(scopes.map((scope) => client.list(type, { namespace: scope, labelSelector })))).flat()
