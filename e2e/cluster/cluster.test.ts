@@ -1,12 +1,14 @@
 // The cluster recipe itself: its nodes share no files, and `down` removes what `up` made, and nothing else.
 
+import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { command, node } from '../command.ts'
+import { command, node, until } from '../command.ts'
 import { missingForCluster, startCluster } from './cluster.ts'
 
 const missing = missingForCluster(2)
@@ -34,6 +36,43 @@ describe.skipIf(missing !== undefined)(`two nodes${missing === undefined ? '' : 
       await cluster[Symbol.asyncDispose]()
     }
     expect(existsSync(folder)).toBe(false)
+  })
+})
+
+describe.skipIf(missingForCluster(0) !== undefined)('up', () => {
+  test('ends when its starter ends while it waits for another cluster', async () => {
+    const state = await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'state-'))
+    const lock = join(state, 'lock')
+    const up = join(import.meta.dirname, 'up.sh')
+    const other = spawn('flock', [lock, 'sh', '-c', 'echo held; read -r line'], { stdio: ['pipe', 'pipe', 'inherit'] })
+    await once(other.stdout, 'data')
+    // The shell prints the number of the process that it starts, and ends when it can read a line.
+    const bin = process.env['CLUSTER_BIN'] ?? process.env['KUBEBUILDER_ASSETS'] ?? ''
+    const starter = spawn('sh', ['-c', `${up} & echo $!; read -r line`], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        ...(bin === '' ? {} : { CLUSTER_BIN: bin }),
+        CLUSTER_DIR: join(state, 'cluster'),
+        CLUSTER_NODES: '1',
+        CLUSTER_LOCK: lock,
+      },
+    })
+    const [printed] = await once(starter.stdout, 'data')
+    const pid = Number(String(printed))
+    const running = () => existsSync(`/proc/${pid}`)
+    try {
+      await once(starter.stderr, 'data') // it says that it waits
+      expect(running()).toBe(true)
+      starter.stdin.end('\n')
+      await until('it to end', 30_000, async () => !running())
+      expect(existsSync(join(state, 'cluster/run/etcd.pid'))).toBe(false)
+    } finally {
+      if (running()) process.kill(pid, 'SIGKILL') // before the lock is free, lest it starts a cluster
+      other.stdin.end('\n')
+      await once(other, 'close')
+      await rm(state, { recursive: true, force: true })
+    }
   })
 })
 

@@ -6,7 +6,7 @@ images=$(realpath -m "${CLUSTER_IMAGES:-$cache/cluster-images}")              # 
 dir=$(realpath -m "${CLUSTER_DIR:-${TMPDIR:-/tmp}/penstock-cluster.$(id -u)}") # one cluster's state
 port=${CLUSTER_PORT:-6443}                                                    # kube-apiserver's
 nodes=${CLUSTER_NODES:-0}                                                     # real nodes: 0 to 3
-lock=/run/lock/penstock-cluster                                               # one cluster with nodes a machine
+lock=${CLUSTER_LOCK:-/run/lock/penstock-cluster}                              # one cluster with nodes a machine
 services=10.96.0.0/16                                                         # ClusterIPs
 # Nodes reach kube-apiserver over a bridge; without nodes, loopback does.
 address=127.0.0.1
@@ -37,6 +37,8 @@ stop() {
   until_true 10 "$1 to end" gone "$pid"
   rm -f "$file"
 }
+# orphaned: the process that started this script has ended
+orphaned() { [[ $(awk '/^PPid:/ {print $2}' "/proc/$$/status") != "$PPID" ]]; }
 gone() { ! grep -qs "^State:.[^XZ]" "/proc/$1/status"; } # or is only waiting to be reaped
 
 # until_true SECONDS WHAT COMMAND...: tries the command until it succeeds

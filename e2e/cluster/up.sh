@@ -14,7 +14,12 @@ if ((nodes > 0)); then # links, addresses and mounts of the nodes exist once a m
   exec 9>>"$lock"
   if ! flock --nonblock 9; then
     echo "waiting for the cluster with nodes that is up already: $(tail -n 1 "$lock")" >&2
-    flock --timeout "${CLUSTER_LOCK_TIMEOUT:-1800}" 9 || { echo "it was not ended in time: see $lock" >&2; exit 1; }
+    end=$((SECONDS + ${CLUSTER_LOCK_TIMEOUT:-1800}))
+    until flock --timeout 1 9; do
+      # Nobody would end a cluster whose starter has ended, and every other one would wait for it.
+      ! orphaned || { echo "the process that started this has ended" >&2; exit 1; }
+      ((SECONDS < end)) || { echo "it was not ended in time: see $lock" >&2; exit 1; }
+    done
   fi
   echo "$dir" >"$lock"
   # Remains of a killed cluster: its lock is ours now, so nothing uses them.
@@ -110,4 +115,8 @@ for ((n = 1; n <= nodes; n++)); do
   until_true 120 "the kubelet of node-$n" "$bin/kubectl" get --raw "/api/v1/nodes/node-$n/proxy/healthz"
   until_true 60 "node-$n" "$bin/kubectl" wait node "node-$n" --for condition=Ready --timeout 5s
 done
+if orphaned; then
+  echo "the process that started this has ended: so does the cluster" >&2
+  exec "$here/down.sh" --purge
+fi
 echo "$KUBECONFIG"
