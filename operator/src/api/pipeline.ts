@@ -264,6 +264,7 @@ export const pipelineStatus = object(
           ),
           desired: integer('Agents that must run it.'),
           current: integer('Agents that run it.'),
+          earlier: integer('Agents that run an earlier version of it; absent where none does.'),
           failed: integer('Agents that could not load it.'),
           stale: integer('Agents that have not reported for a while.'),
           failures: list(failure, 'At most five.', { maxItems: 5 }),

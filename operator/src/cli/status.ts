@@ -148,8 +148,12 @@ export function statusText(pipeline: Pipeline, { color, columns }: Sheet): strin
     )
   }
   for (const agent of status?.agents ?? []) {
-    const { name, revision = 'none', desired = 0, current = 0, failed = 0, stale = 0 } = agent
-    const trouble = [failed > 0 ? `${failed} failed` : '', stale > 0 ? `${stale} silent` : ''].filter(Boolean)
+    const { name, revision = 'none', desired = 0, current = 0, earlier = 0, failed = 0, stale = 0 } = agent
+    const trouble = [
+      earlier > 0 ? `${earlier} run an earlier one` : '',
+      failed > 0 ? `${failed} failed` : '',
+      stale > 0 ? `${stale} silent` : '',
+    ].filter(Boolean)
     add(
       `  agent     ${name}: ${current}/${desired} run revision ${revision}${trouble.length === 0 ? '' : `, ${trouble.join(', ')}`}`,
     )

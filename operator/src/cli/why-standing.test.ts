@@ -1,5 +1,5 @@
-// `why` in every state of a rollout: each combination of what the status says of the Pipeline, of the revision that agents ran before, and
-// of the pod and the agent of its node.
+// `why` in every state of a rollout: each combination of what the status says of the Pipeline, of the revision that agents ran before or
+// still run, and of the pod and the agent of its node.
 
 import { describe, expect, test } from 'vitest'
 import type { Condition } from '../api/conditions.ts'
@@ -26,8 +26,8 @@ const states: Record<string, { conditions: readonly Condition[]; running?: true;
   },
   'too large': { conditions: [accepted, programmed('BundleTooLarge')], stopped: true },
   'rolling out': { conditions: [accepted, programmed('RollingOut')] },
-  'rolled back': { conditions: [accepted, programmed('RolledBack')] },
-  undone: { conditions: [accepted, programmed('Undone')] },
+  'rolled back': { conditions: [accepted, programmed('RolledBack')], stopped: true },
+  undone: { conditions: [accepted, programmed('Undone')], stopped: true },
   'failed on another node': { conditions: [accepted, programmed('NodesFailed')] },
   'failed on this node': { conditions: [accepted, programmed('NodesFailed')], failure: 'it cannot' },
   running: { conditions: [accepted, programmed('Programmed')], running: true },
@@ -36,14 +36,21 @@ const states: Record<string, { conditions: readonly Condition[]; running?: true;
 const allFiles: readonly Files[] = ['open', 'none', 'unknown']
 
 describe.each(Object.entries(states))('a Pipeline that is %s', (_, { conditions, running, stopped, failure }) => {
-  for (const before of [undefined, 1]) {
+  const revisions = [
+    { what: 'new', before: undefined, earlier: 0 },
+    { what: 'run before', before: 1, earlier: 0 },
+    { what: 'run before, and now on two nodes', before: 1, earlier: 2 },
+    { what: 'run before on two nodes alone', before: undefined, earlier: 2 },
+  ]
+  for (const { what, before, earlier } of revisions) {
     for (const isPlaced of [true, false]) {
       for (const files of isPlaced ? allFiles : (['unknown'] as const)) {
         const pod = isPlaced ? `files ${files}` : 'no node'
-        test(`${before === undefined ? 'new' : 'run before'}, ${pod}`, () => {
-          const status = { conditions, programmedGeneration: running === true ? 2 : before }
+        test(`${what}, ${pod}`, () => {
+          const agents = [earlier === 0 ? {} : { earlier }]
+          const status = { conditions, agents, programmedGeneration: running === true ? 2 : before }
           const found = standingOf({ metadata: { generation: 2 }, status }, isPlaced, files, failure)
-          const hasEarlier = before !== undefined && stopped !== true
+          const hasEarlier = earlier > 0 || (before !== undefined && stopped !== true)
           // A pod without a node has no logs. Otherwise something reads them if all agents run the current version, or an earlier one, or if
           // the agent of the node has shown it.
           const reads = isPlaced && (running === true || hasEarlier || files === 'open')
@@ -58,7 +65,40 @@ describe.each(Object.entries(states))('a Pipeline that is %s', (_, { conditions,
   }
 })
 
-test.each<{ what: string; conditions: readonly Condition[]; before?: number; files: Files; says: object }>([
+test.each<{
+  what: string
+  conditions: readonly Condition[]
+  before?: number
+  earlier?: number
+  files: Files
+  says: object
+}>([
+  {
+    what: 'a change that waits for another rollout, while all agents run the version before it',
+    conditions: [accepted, programmed('Pending')],
+    before: 1,
+    earlier: 2,
+    files: 'unknown',
+    says: { reads: true, rollout: 'Pending: why', isEarlier: true },
+  },
+  {
+    what: 'a change that was taken back, on a node whose agent has the files open',
+    conditions: [accepted, programmed('RolledBack')],
+    before: 1,
+    earlier: 2,
+    files: 'open',
+    says: { reads: true, rollout: 'RolledBack: why', isEarlier: true },
+  },
+  {
+    what: 'a new Pipeline that ran everywhere before it was taken back',
+    conditions: [accepted, programmed('RolledBack')],
+    before: 2,
+    files: 'none',
+    says: {
+      reads: false,
+      obstacle: 'not all agents run it, and the one of its node has shown no open log file: RolledBack: why',
+    },
+  },
   {
     what: 'a Pipeline that was just created',
     conditions: [],
@@ -92,7 +132,7 @@ test.each<{ what: string; conditions: readonly Condition[]; before?: number; fil
     files: 'open',
     says: { reads: true, rollout: 'RollingOut: why', isEarlier: false },
   },
-])('$what', ({ conditions, before, files, says }) => {
-  const status = { conditions, programmedGeneration: before }
+])('$what', ({ conditions, before, earlier, files, says }) => {
+  const status = { conditions, programmedGeneration: before, agents: earlier === undefined ? [] : [{ earlier }] }
   expect(standingOf({ metadata: { generation: 2 }, status }, true, files)).toEqual(says)
 })

@@ -1,7 +1,7 @@
 // Whether a Pipeline that selects a pod reads its logs, from what the status of the Pipeline says of all nodes and the agent of the pod's
 // node of its files. Pure; its test has every combination.
 
-import { type Condition, conditionOf } from '../api/conditions.ts'
+import { type Condition, conditionOf, type Reason } from '../api/conditions.ts'
 
 /**
  * The state of the pod's files on the agent of its node: some are open, none is, or it is unknown because the agent has not answered or
@@ -22,8 +22,26 @@ export interface Standing {
 interface Judged {
   readonly metadata: { readonly generation?: number | undefined }
   readonly status?:
-    | { readonly programmedGeneration?: number | undefined; readonly conditions?: readonly Condition[] | undefined }
+    | {
+        readonly programmedGeneration?: number | undefined
+        readonly conditions?: readonly Condition[] | undefined
+        readonly agents?: readonly { readonly earlier?: number | undefined }[] | undefined
+      }
     | undefined
+}
+
+/** With these reasons agents may run no version, whatever they ran once: the numbers of the status say whether some do. */
+const stopping: ReadonlySet<string | undefined> = new Set<Reason>([
+  'Pending',
+  'Suspended',
+  'BundleTooLarge',
+  'RolledBack',
+  'Undone',
+])
+
+/** Whether no agent is to run the current version, which some may have tried. */
+function isTakenBack(programmed: Condition | undefined): boolean {
+  return programmed?.status === 'False' && ['RolledBack', 'Undone', 'BundleTooLarge'].includes(programmed.reason)
 }
 
 /**
@@ -32,13 +50,12 @@ interface Judged {
  */
 export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, failure?: string): Standing {
   const { generation = 0 } = pipeline.metadata
-  const { programmedGeneration, conditions } = pipeline.status ?? {}
+  const { programmedGeneration, conditions, agents = [] } = pipeline.status ?? {}
   const accepted = conditionOf(conditions, 'Accepted')
   const programmed = conditionOf(conditions, 'Programmed')
-  // With these reasons agents run no version, whatever they ran once.
-  const isStopped = ['Pending', 'Suspended', 'BundleTooLarge'].includes(programmed?.reason ?? '')
-  const hasEarlier = programmedGeneration !== undefined && !isStopped
-  // A condition of an earlier generation does not describe the user's last change.
+  const runsEarlier = agents.some(({ earlier = 0 }) => earlier > 0)
+  const hasEarlier = runsEarlier || (programmedGeneration !== undefined && !stopping.has(programmed?.reason))
+  // A condition of an earlier generation says nothing of what the user has applied since.
   const isJudged = accepted !== undefined && (accepted.observedGeneration ?? generation) >= generation
   const state =
     accepted?.status === 'False'
@@ -57,9 +74,14 @@ export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, fa
   if (state === undefined) return { reads: true }
   // Open files are proof, whatever the status says of other nodes.
   if (files === 'open')
-    return { reads: true, rollout: state, isEarlier: accepted?.status === 'False' || failure !== undefined }
+    return {
+      reads: true,
+      rollout: state,
+      isEarlier: accepted?.status === 'False' || failure !== undefined || isTakenBack(programmed),
+    }
   // Agents keep the version that they run until another one is in force.
-  if (hasEarlier) return { reads: true, rollout: state, isEarlier: programmedGeneration < generation }
+  if (hasEarlier)
+    return { reads: true, rollout: state, isEarlier: runsEarlier || (programmedGeneration ?? generation) < generation }
   return no(
     accepted?.status === 'False' || failure !== undefined || !isJudged
       ? state

@@ -34,7 +34,16 @@ import { fragmentsIn, shortRevision, wantedIn } from './revisions.ts'
 import { agentStatus } from './rollout/agent-status.ts'
 import { flowingNow, nothingRead } from './rollout/flowing.ts'
 import { SinkReach } from './rollout/sink-reach.ts'
-import { type AgentView, failureText, type Lag, lagOf, shareOf, trafficOn, undoneText } from './rollout/view.ts'
+import {
+  type AgentView,
+  failureText,
+  type Lag,
+  lagOf,
+  runningOn,
+  shareOf,
+  trafficOn,
+  undoneText,
+} from './rollout/view.ts'
 import { policyOf } from './rollout-plan.ts'
 import { waitText } from './waits.ts'
 
@@ -138,11 +147,7 @@ export class RolloutStatus implements AsyncDisposable {
     for (const artifact of this.#context.artifacts.values()) {
       const object = this.#objectOf(artifact)
       if (object === undefined) continue
-      const concerned = views.filter(
-        ({ delivered: { selected, evicted, record } }) =>
-          // One that was taken back before it ran anywhere is selected no more.
-          selected.has(artifact.id) || evicted.has(artifact.id) || record.rolledBack[artifact.id] !== undefined,
-      )
+      const concerned = views.filter(({ delivered }) => isConcerned(delivered, artifact.id))
       const isUnknown = concerned.length === 0 ? isHearing : concerned.some(unheard)
       if (isUnknown && isReported(object)) continue
       try {
@@ -175,6 +180,7 @@ export class RolloutStatus implements AsyncDisposable {
     let lost = 0
     const standings: Standing[] = []
     const serving = new Set<Report>()
+    const servingBy = new Map<string, number>()
     const ending = new Set<string>()
     const inForce = wantedIn(delivered)
     for (const pod of this.#pods.values()) {
@@ -197,7 +203,10 @@ export class RolloutStatus implements AsyncDisposable {
       if (ending.has(report.podUid)) continue
       const standing = standingOf(report, this.#delivery.isStale(report, now), inForce, now)
       standings.push(standing)
-      if (standing === 'serving') serving.add(report)
+      if (standing !== 'serving') continue
+      serving.add(report)
+      const { revision = '' } = report
+      servingBy.set(revision, (servingBy.get(revision) ?? 0) + 1)
     }
     const turnout = turnoutOf(standings)
     const live = reports.filter((report) => !this.#delivery.isStale(report, now))
@@ -205,7 +214,7 @@ export class RolloutStatus implements AsyncDisposable {
     const failing = new Map<string, Report[]>()
     for (const report of live) {
       for (const id of report.failed) {
-        if (delivered.selected.has(id)) failing.set(id, [...(failing.get(id) ?? []), report])
+        if (isConcerned(delivered, id)) failing.set(id, [...(failing.get(id) ?? []), report])
       }
     }
     const spec = this.#agents.get(namespace, name)?.spec
@@ -220,6 +229,7 @@ export class RolloutStatus implements AsyncDisposable {
       turnout,
       isSettled: this.#standstill.isSettled(key, turnout, now),
       serving,
+      servingBy,
       byRevision,
       failing,
       traffic: trafficOf(live),
@@ -272,8 +282,9 @@ export class RolloutStatus implements AsyncDisposable {
       concerned.some(({ isSettled }) => !isSettled) &&
       !concerned.some(({ failing }) => failing.has(id)) &&
       mayHold(object.status, found, extentOf(share), object.metadata.generation)
-    const agents = (isHeld ? object.status?.agents : undefined) ?? found
     const programmed = this.#programmed(artifact, object, concerned, share, isHeld)
+    // Numbers stand with the condition that they belong to.
+    const agents = (isHeld && programmed.status === 'True' ? object.status?.agents : undefined) ?? found
     const traffic = trafficOn(concerned, id)
     const lag = lagOf(id, object, concerned, traffic)
     const flowing = this.#flowing(id, object, traffic, lag, now)
@@ -378,25 +389,22 @@ export class RolloutStatus implements AsyncDisposable {
     return isWhole ? found : [...found, ...reported.values()].sort((left, right) => (left.name < right.name ? -1 : 1))
   }
 
-  #pipelineOn({ id, hash }: Artifact, { key, delivered, turnout, serving, byRevision, failing }: AgentView) {
+  #pipelineOn(artifact: Artifact, view: AgentView) {
+    const { id, hash } = artifact
+    const { key, turnout, failing } = view
     const failed = failing.get(id) ?? []
-    let current = 0
-    for (const [rev, reports] of byRevision) {
-      if (delivered.revisions.get(rev)?.fragments.get(id)?.hash !== hash) continue
-      for (const report of reports) if (serving.has(report)) current++
-      for (const report of failed) if (report.revision === rev && serving.has(report)) current--
-    }
-    // Its own content: that of the whole bundle changes with every Pipeline.
-    const own = delivered.selected.get(id)
+    const { current, earlier } = runningOn(artifact, view)
     const failures = failed.slice(0, maxFailures).map((report) => {
       const failure = report.failures.find((each) => each.pipeline === id)
       return { node: report.node, reason: failure?.reason ?? 'Failed', message: failureText([report], id) }
     })
     return {
       name: key,
-      ...(own === undefined ? {} : { revision: shortRevision(own.hash.replace('sha256:', '')) }),
+      // Its own content: that of the whole bundle changes with every Pipeline.
+      revision: shortRevision(hash.replace('sha256:', '')),
       desired: turnout.serving + turnout.starting + turnout.lost,
       current,
+      ...(earlier === 0 ? {} : { earlier }),
       failed: failed.length,
       stale: turnout.lost,
       ...(failures.length === 0 ? {} : { failures }),
@@ -428,7 +436,8 @@ export class RolloutStatus implements AsyncDisposable {
       if (evicted !== undefined) return finding('False', 'BundleTooLarge', evicted)
       const failed = failing.get(id)
       if (failed !== undefined) {
-        return finding('False', 'NodesFailed', `${failed.length} agents of ${key}: ${failureText(failed, id)}`)
+        const agents = `${failed.length} ${failed.length === 1 ? 'agent' : 'agents'} of ${key}`
+        return finding('False', 'NodesFailed', `${agents}: ${failureText(failed, id)}`)
       }
     }
     if (views.length === 0) {
@@ -443,7 +452,7 @@ export class RolloutStatus implements AsyncDisposable {
     const extent = extentOf(share)
     const waits = views.flatMap(({ key, delivered, isPaused }) => waitText(key, delivered, isPaused, artifact) ?? [])
     const withWaits = [message, ...waits].join(' ')
-    if (extent === 'somewhere') return finding('False', 'RollingOut', withWaits)
+    if (extent === 'somewhere' || extent === 'before') return finding('False', 'RollingOut', withWaits)
     if (extent === 'nowhere' || extent === 'unheard') return finding('False', 'Pending', withWaits)
     if (extent === 'podless' && artifact.mode !== 'Sidecar')
       return finding('False', 'Pending', 'The Agents that select it have no pods yet.')
@@ -505,6 +514,11 @@ export class RolloutStatus implements AsyncDisposable {
     }
     return since !== undefined && now - since >= flowWindowMs
   }
+}
+
+/** Whether an Agent has something to say of a Pipeline: one that was taken back before it ran anywhere is selected no more. */
+function isConcerned({ selected, evicted, record }: Delivered, id: string): boolean {
+  return selected.has(id) || evicted.has(id) || record.rolledBack[id] !== undefined
 }
 
 /** Without members that are undefined. */

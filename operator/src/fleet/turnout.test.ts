@@ -17,8 +17,9 @@ test.each([
   expect(standingOf(report, isLost, ['r2', 'r3'], now)).toBe(standing)
 })
 
-const share = (current: number, serving: number, starting = 0, lost = 0): Share => ({
+const share = (current: number, serving: number, starting = 0, lost = 0, earlier = 0): Share => ({
   current,
+  earlier,
   serving,
   starting,
   lost,
@@ -33,6 +34,8 @@ test.each([
   [share(3, 3), 'everywhere', '3 of 3 agents run it.'],
   [share(3, 3, 2, 1), 'everywhere', '3 of 6 agents run it; 2 start, 1 is silent.'],
   [share(1, 2, 1), 'somewhere', '1 of 3 agents run it; 1 starts.'],
+  [share(0, 3, 0, 1, 2), 'before', '0 of 4 agents run it; 2 run an earlier version, 1 is silent.'],
+  [share(2, 3, 0, 0, 1), 'somewhere', '2 of 3 agents run it; 1 runs an earlier version.'],
 ])('%j is %s', (counts, extent, text) => {
   expect(extentOf(counts)).toBe(extent)
   expect(shareText(counts)).toBe(text)
@@ -49,6 +52,7 @@ describe('the numbers of a status', () => {
     ['the only pod is being replaced', { conditions: programmed('True', 2), agents }, 'podless', true],
     ['an agent that serves does not run it', { conditions: programmed('True', 2), agents }, 'somewhere', false],
     ['none of those that serve runs it', { conditions: programmed('True', 2), agents }, 'nowhere', false],
+    ['they run an earlier version', { conditions: programmed('True', 2), agents }, 'before', false],
     ['it was not in force', { conditions: programmed('False', 2), agents }, 'everywhere', false],
     ['its generation is another', { conditions: programmed('True', 1), agents }, 'everywhere', false],
     [

@@ -42,18 +42,27 @@ export function turnoutOf(standings: Iterable<Standing>): Turnout {
 /** The pods of several Agents, and how many of them run a Pipeline. */
 export interface Share extends Turnout {
   readonly current: number
+  /** Pods that run an earlier version of it. */
+  readonly earlier: number
 }
 
-/** How far a Pipeline is in force. `unheard`: there are pods, and none of them serves. */
-export type Extent = 'everywhere' | 'somewhere' | 'nowhere' | 'unheard' | 'podless'
+/**
+ * How far the newest version of a Pipeline is in force. `before`: no pod runs it, and some run an earlier version. `unheard`: there are pods,
+ * and none of them serves.
+ */
+export type Extent = 'everywhere' | 'somewhere' | 'before' | 'nowhere' | 'unheard' | 'podless'
 
-export function extentOf({ current, serving, starting, lost }: Share): Extent {
-  if (serving > 0) return current >= serving ? 'everywhere' : current > 0 ? 'somewhere' : 'nowhere'
+export function extentOf({ current, earlier, serving, starting, lost }: Share): Extent {
+  if (serving > 0) {
+    if (current > 0) return current >= serving ? 'everywhere' : 'somewhere'
+    return earlier > 0 ? 'before' : 'nowhere'
+  }
   return starting + lost > 0 ? 'unheard' : 'podless'
 }
 
-export function shareText({ current, serving, starting, lost }: Share): string {
+export function shareText({ current, earlier, serving, starting, lost }: Share): string {
   const beside = [
+    ...(earlier > 0 ? [`${earlier} ${earlier === 1 ? 'runs' : 'run'} an earlier version`] : []),
     ...(starting > 0 ? [`${starting} ${starting === 1 ? 'starts' : 'start'}`] : []),
     ...(lost > 0 ? [`${lost} ${lost === 1 ? 'is' : 'are'} silent`] : []),
   ]
@@ -79,7 +88,7 @@ export function mayHold(
   extent: Extent,
   generation: number | undefined,
 ): boolean {
-  if (extent === 'somewhere' || extent === 'nowhere') return false
+  if (extent === 'somewhere' || extent === 'before' || extent === 'nowhere') return false
   const known = conditionOf(before?.conditions, 'Programmed')
   if (known?.status !== 'True' || known.observedGeneration !== generation) return false
   const stood = new Map(before?.agents?.map(({ name, revision }) => [name, revision]))

@@ -2,6 +2,7 @@
 
 import { conditionOf } from '../../api/conditions.ts'
 import type { Pipeline } from '../../api/pipeline.ts'
+import type { Artifact } from '../../compile/artifact.ts'
 import type { Delivered, Report } from '../../fleet/delivery.ts'
 import { isAbout, steadyLag } from '../../fleet/flow.ts'
 import { addTraffic, noTraffic, type Traffic } from '../../fleet/traffic.ts'
@@ -25,6 +26,8 @@ export interface AgentView {
   readonly isSettled: boolean
   /** Pods that serve. */
   readonly serving: ReadonlySet<Report>
+  /** Number of pods that serve, by the revision that they run. */
+  readonly servingBy: ReadonlyMap<string, number>
   /** Pods by the revision that they run. */
   readonly byRevision: ReadonlyMap<string, readonly Report[]>
   /** Reports that name a failed pipeline, by its id. */
@@ -40,10 +43,33 @@ export function undoneText(key: string, { record: { undone } }: Delivered): stri
   return `Agent ${key} was returned to revision ${shortRevision(undone?.to ?? '')} and stays there until its Pipelines change from ${shortRevision(undone?.from ?? '')}, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
 }
 
+/** How many pods of an Agent run this content of a Pipeline, and how many another one of it. */
+export function runningOn(
+  { id, hash }: Pick<Artifact, 'id' | 'hash'>,
+  { delivered, serving, servingBy, failing }: Pick<AgentView, 'delivered' | 'serving' | 'servingBy' | 'failing'>,
+): { current: number; earlier: number } {
+  const running = { current: 0, earlier: 0 }
+  const hashIn = (revision: string) => delivered.revisions.get(revision)?.fragments.get(id)?.hash
+  // There are thousands of pods and of Pipelines, and few revisions.
+  const add = (revision: string, count: number) => {
+    const found = hashIn(revision)
+    if (found !== undefined) running[found === hash ? 'current' : 'earlier'] += count
+  }
+  for (const [revision, count] of servingBy) add(revision, count)
+  for (const report of failing.get(id) ?? []) if (serving.has(report)) add(report.revision ?? '', -1)
+  return running
+}
+
 /** How many pods of all Agents of a Pipeline run it. */
-export function shareOf(views: readonly AgentView[], found: readonly { readonly current: number }[]): Share {
-  const share = { current: 0, serving: 0, starting: 0, lost: 0 }
-  for (const { current } of found) share.current += current
+export function shareOf(
+  views: readonly AgentView[],
+  found: readonly { readonly current: number; readonly earlier?: number }[],
+): Share {
+  const share = { current: 0, earlier: 0, serving: 0, starting: 0, lost: 0 }
+  for (const { current, earlier = 0 } of found) {
+    share.current += current
+    share.earlier += earlier
+  }
   for (const { turnout } of views) {
     share.serving += turnout.serving
     share.starting += turnout.starting
