@@ -46,6 +46,10 @@ export interface Report {
   readonly hasClusterPipelines: boolean
   /** The object whose label makes all agents exclude the pod. */
   readonly excluded?: string
+  /** The pod was deleted: selectors cannot be compared any more, and only Pipelines are listed that have its files open. */
+  readonly isGone?: boolean
+  /** Kinds of Pipelines of which no agent could say where reading stands, with the reason. */
+  readonly unknown?: readonly string[]
   readonly pipelines: readonly PipelineAnswer[]
 }
 
@@ -90,9 +94,9 @@ export function readingOf(found: ReadPosition, name: string): Reading {
   return { positions: row.positions ?? [] }
 }
 
-/** The facts about the pod that do not depend on Pipelines. */
-export function notes({ node, unread, excluded }: Report): readonly string[] {
-  const lines: string[] = []
+/** What concerns the pod, whatever Pipelines there are. */
+export function notes({ node, unread, unknown = [], excluded }: Report): readonly string[] {
+  const lines = unknown.map((reason) => `  Where reading stands is not known of ${reason}`)
   if (node === undefined) lines.push('  It has no node, so it has no logs yet.')
   if (unread.length > 0) lines.push(`  Left out, as you may not read them: ${unread.join(', ')}.`)
   if (excluded !== undefined) {
@@ -110,6 +114,13 @@ export function whyText(report: Report, { color, columns }: Sheet): string {
   ]
   const text = () => lines.map((line) => wrapped(line, columns, line.search(/\S/) + 2)).join('\n')
   if (excluded !== undefined) return text()
+  if (report.isGone === true) {
+    const verdict = isRead(report)
+      ? 'It was deleted, and its logs are still read.'
+      : `It was deleted, and no agent of node ${node} is known to have a log file of it open: all was read, or nothing reads it.`
+    lines.push(styled(verdict, isRead(report) ? 'green' : 'yellow', color))
+    return text()
+  }
   if (pipelines.length === 0) {
     const cluster = report.hasClusterPipelines ? ' and no ClusterPipeline' : ''
     lines.push(`  There is no Pipeline in namespace ${namespace}${cluster}.`)

@@ -49,12 +49,15 @@ interface Cluster {
   readonly programmed: 'True' | 'False'
   readonly forbidden: readonly string[]
   readonly positions: readonly object[]
+  /** Of a pod that is not there any more. */
+  readonly events?: readonly object[]
 }
 
-async function why({ programmed, forbidden, positions }: Cluster) {
+async function why({ programmed, forbidden, positions, events }: Cluster) {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-why-'))
+  const asked: string[] = []
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://cluster')
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://cluster')
     const resource = pathname.split('/').at(-1) ?? ''
     const answer = (status: number, body: object) => {
       response.writeHead(status, { 'content-type': 'application/json' })
@@ -63,9 +66,13 @@ async function why({ programmed, forbidden, positions }: Cluster) {
     const lists: Record<string, readonly object[]> = { pipelines: [pipeline(programmed)], agents: [agent] }
     if (forbidden.includes(resource)) answer(403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 })
     else if (pathname === '/v1/top') {
+      asked.push(`${searchParams.get('kind')} ${searchParams.get('pod')} ${searchParams.get('node')}`)
       const row = { kind: 'Pipeline', namespace: 'shop', name: 'web', agents: { asked: 1, answered: 1 }, positions }
       answer(200, { kind: 'figures', at: '', complete: true, pipelines: [row] })
-    } else if (resource === 'web-1') answer(200, pod)
+    } else if (resource === 'web-1' && events !== undefined)
+      answer(404, { kind: 'Status', reason: 'NotFound', message: 'pods "web-1" not found', code: 404 })
+    else if (resource === 'events') answer(200, { metadata: {}, items: events ?? [] })
+    else if (resource === 'web-1') answer(200, pod)
     else if (resource === 'shop') answer(200, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
     else answer(200, { metadata: {}, items: lists[resource] ?? [] })
   })
@@ -89,7 +96,7 @@ async function why({ programmed, forbidden, positions }: Cluster) {
   command.stderr.on('data', hear)
   try {
     const code = await new Promise<number | null>((done) => command.on('close', done))
-    return { code, said }
+    return { code, said, asked }
   } finally {
     command.kill('SIGKILL')
     server.close()
@@ -118,3 +125,52 @@ for (const programmed of ['True', 'False'] as const) {
     }
   }
 }
+
+const eventOf = (uid: string, host: string | undefined, lastTimestamp: string) => ({
+  metadata: { name: `web-1.${uid}`, namespace: 'shop' },
+  involvedObject: { kind: 'Pod', namespace: 'shop', name: 'web-1', uid },
+  source: host === undefined ? { component: 'default-scheduler' } : { component: 'kubelet', host },
+  lastTimestamp,
+})
+const ofGone = [
+  eventOf('u1', 'node-1', '2026-01-01T00:00:05Z'),
+  eventOf('u0', 'node-0', '2026-01-01T00:00:01Z'),
+  eventOf('u2', undefined, '2026-01-01T00:00:09Z'),
+]
+
+test.each([
+  {
+    what: 'still open there',
+    positions: open,
+    events: ofGone,
+    forbidden: [],
+    code: 0,
+    says: 'its logs are still read.',
+  },
+  {
+    what: 'closed there',
+    positions: [],
+    events: ofGone,
+    forbidden: [],
+    code: 1,
+    says: 'all was read, or nothing reads it',
+  },
+  { what: 'without an event', positions: open, events: [], forbidden: [], code: 1, says: 'There is no pod web-1' },
+  {
+    what: 'whose events are secret',
+    positions: open,
+    events: ofGone,
+    forbidden: ['events'],
+    code: 1,
+    says: 'no event of',
+  },
+])('a pod that was deleted, with files $what', async ({ positions, events, forbidden, code: expected, says }) => {
+  const { code, said, asked } = await why({ programmed: 'True', forbidden, positions, events })
+  expect(code, said).toBe(expected)
+  expect(said).toContain(says)
+  const isKnown = events.length > 0 && forbidden.length === 0
+  // The last pod of the name, on the node of its kubelet.
+  expect(asked.toSorted()).toEqual(isKnown ? ['ClusterPipeline u1 node-1', 'Pipeline u1 node-1'] : [])
+  expect(said.includes('Pod shop/web-1 (deleted) on node node-1'), said).toBe(isKnown)
+  expect(said.includes('80 of 90 bytes read, 70 delivered'), said).toBe(isKnown && positions.length > 0)
+})

@@ -28,6 +28,7 @@ import type { TopLine } from '../serving/observe/top-look.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 import { connect, namespaceOption, typeOf } from './cluster.ts'
 import { OperatorClient, type OperatorFlags, operatorFlagHelp, operatorOptions } from './operator-client.ts'
+import { explainGone, type LastSeen, lastSeen } from './why-gone.ts'
 import {
   fields,
   isRead,
@@ -61,7 +62,7 @@ export const options = { ...own, ...operatorOptions } as const satisfies Flags
 export const usage = `Usage: penstock why POD [FLAGS]
 
 Shows which Pipelines read the logs of a pod, which do not, and for what reason; the position of the agent of its node in each file, its
-lag, and dropped lines. Exits with 1 when no Pipeline reads them. Resources that you may not read are left out and
+lag, and dropped lines. Of a pod that was just deleted it shows which Pipelines still read its files. Exits with 1 when no Pipeline reads them. Resources that you may not read are left out and
 named. Positions need the verb \`get\` on \`pipelines\` and \`clusterpipelines\`; the rest is shown without them.
 
 ${helpOf(own)}
@@ -81,11 +82,17 @@ export async function run(argv: string[]): Promise<number> {
   const { output } = values
   const { client, namespace = 'default' } = await connect(values)
   const pod = await client.get<Pod>(podType, namespace, name)
-  if (pod === undefined) {
-    console.error(`There is no pod ${name} in namespace ${namespace}.`)
+  const last = pod === undefined ? await lastSeen(client, namespace, name) : undefined
+  if (pod === undefined && last === undefined) {
+    console.error(`There is no pod ${name} in namespace ${namespace}, and no event of one that was deleted.`)
     return 1
   }
-  const report = await explain(client, pod, (kind) => standing(values, kind, pod))
+  const report =
+    pod === undefined
+      ? await explainGone(last as LastSeen, (kind) => standing(values, kind, last as LastSeen))
+      : await explain(client, pod, (kind) =>
+          standing(values, kind, { namespace, uid: pod.metadata.uid ?? '', node: pod.spec.nodeName ?? '' }),
+        )
   if (output === 'text') console.log(whyText(report, sheetOf(process.stdout)))
   else {
     for (const note of notes(report)) console.error(note.trimStart())
@@ -94,10 +101,13 @@ export async function run(argv: string[]): Promise<number> {
   return isRead(report) ? 0 : 1
 }
 
-/** The reports of the agents of a pod's node about the Pipelines of one kind, by name. */
-async function standing(flags: OperatorFlags, kind: string, { metadata, spec }: Pod): Promise<ReadPosition> {
-  const { namespace = '', uid = '' } = metadata
-  const query = new URLSearchParams({ kind, pod: uid, node: spec.nodeName ?? '', interval: '1000', for: '60000' })
+/** What the agents of a pod's node say of the Pipelines of one kind, by name. */
+async function standing(
+  flags: OperatorFlags,
+  kind: string,
+  { namespace, uid, node }: Pick<LastSeen, 'namespace' | 'uid' | 'node'>,
+): Promise<ReadPosition> {
+  const query = new URLSearchParams({ kind, pod: uid, node, interval: '1000', for: '60000' })
   if (kind === 'Pipeline') query.set('namespace', namespace)
   const signal = AbortSignal.timeout(patienceMs)
   let last: TopLine | undefined

@@ -19,6 +19,8 @@ export const endpointSliceType = define('discovery.k8s.io', 'v1', 'EndpointSlice
 export const serviceType = define('', 'v1', 'Service', 'services')
 export const serviceAccountType = define('', 'v1', 'ServiceAccount', 'serviceaccounts')
 export const persistentVolumeClaimType = define('', 'v1', 'PersistentVolumeClaim', 'persistentvolumeclaims')
+/** As `eventType`, by the group that the role `view` of Kubernetes covers. */
+export const coreEventType = define('', 'v1', 'Event', 'events')
 export const eventType = define('events.k8s.io', 'v1', 'Event', 'events')
 export const customResourceDefinitionType = define(
   'apiextensions.k8s.io',
