@@ -8,9 +8,15 @@ import { createKubeClient, type KubeClient } from '../kube/client.ts'
 import { KubeConnection } from '../kube/connection.ts'
 
 /** Flags of every command that looks at a cluster. */
-export const connectionOptions = {
+export const placeOptions = {
   kubeconfig: { type: 'string', value: 'FILE', help: 'the cluster, as for kubectl' },
   context: { type: 'string', value: 'NAME', help: 'the context of the kubeconfig, as for kubectl' },
+} as const satisfies Flags
+
+/** Flags of a command that asks the API server alone: the operator wants a token of the caller's own. */
+export const connectionOptions = {
+  ...placeOptions,
+  as: { type: 'string', value: 'USER', help: 'ask as another user, as for kubectl' },
 } as const satisfies Flags
 
 /** @param what is in the namespace */
@@ -23,6 +29,7 @@ export function namespaceOption(what: string) {
 export interface ClusterFlags {
   readonly kubeconfig?: string | undefined
   readonly context?: string | undefined
+  readonly as?: string | undefined
   readonly namespace?: string | undefined
   readonly 'all-namespaces'?: boolean | undefined
 }
@@ -37,7 +44,7 @@ export async function connect(flags: ClusterFlags): Promise<ClusterAccess> {
   if (flags['all-namespaces'] === true && flags.namespace !== undefined) {
     throw new PenstockError('PEN_USAGE', 'Give `-n NAMESPACE` or `-A`, not both.')
   }
-  const connection = await KubeConnection.open({ kubeconfig: flags.kubeconfig, context: flags.context })
+  const connection = await KubeConnection.open({ kubeconfig: flags.kubeconfig, context: flags.context, as: flags.as })
   const namespace =
     flags['all-namespaces'] === true ? undefined : (flags.namespace ?? connection.namespace ?? 'default')
   return { client: createKubeClient(connection), namespace }

@@ -257,6 +257,8 @@ test('a Pipeline that could not be read is not missed as well', async () => {
 test.each([
   { args: '--version', says: `penstock ${version}\n` },
   { args: 'version', says: `penstock ${version}\n` },
+  { args: 'version --help', says: 'Usage: penstock version' },
+  { args: '--help', says: '  version        print the version' },
   { args: 'help lint', says: 'Usage: penstock lint ' },
   { args: 'help', says: 'Usage: penstock COMMAND' },
   { args: 'webhook --help', says: 'Usage: penstock webhook [FLAGS]\n\nAnswers the admission webhooks apart from' },
@@ -337,6 +339,13 @@ test.each(commands.filter((name) => name !== 'explain'))('%s refuses a flag that
 
 test.each([
   { args: 'taap', says: 'Did you mean `tap`?' },
+  { args: '--kubeconfig x taap', says: 'Did you mean `tap`?' },
+  { args: '--kubeconfig x tap', says: 'penstock tap PIPELINE' },
+  { args: '-n shop --context=one why', says: 'penstock why POD' },
+  { args: '--as me --namespace shop status a b', says: 'penstock status [PIPELINE]' },
+  { args: '--as me why a', says: "There is no flag '--as'." },
+  { args: '--flie x status', says: 'There is no command `--flie`.' },
+  { args: '-n shop', says: 'There is no command `-n`.' },
   { args: 'tap', says: 'penstock tap PIPELINE' },
   { args: 'tap a --limit 0', says: '`--limit` takes a whole number from 1 to 1000; found `0`.' },
   { args: 'tap a --for never', says: 'A time is written like `10s`' },

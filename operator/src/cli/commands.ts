@@ -42,6 +42,7 @@ export const commands: Readonly<Record<string, Command>> = {
   tap: { about: 'show a sample of the events of a Pipeline', load: () => import('./tap.ts') },
   test: { about: 'run the tests of Pipelines', load: () => import('./test.ts') },
   top: { about: 'show what Pipelines do now', load: () => import('./top.ts') },
+  version: { about: 'print the version', load: () => import('./version.ts') },
   webhook: { about: 'answer the admission webhooks, apart from the operator', load: () => import('./webhook.ts') },
   why: { about: 'show which Pipelines read the logs of a pod, and why', load: () => import('./why.ts') },
 }
@@ -56,15 +57,27 @@ Every command takes \`--color auto|always|never\` (auto: on a terminal, unless N
 /** These write logs, each line as JSON, or let an agent write. */
 export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', 'run'])
 
-/** Runs a command; returns the exit code. */
+/** Flags that kubectl takes before the name of a plugin's command, too. */
+const mayLead: ReadonlySet<string> = new Set(['--kubeconfig', '--context', '--as', '--namespace', '-n'])
+
+/** The words with the command as the first one: `-n shop status` as `status -n shop`. */
+function commandFirst(words: readonly string[]): readonly string[] {
+  let at = 0
+  for (let word = words[0]; word !== undefined && mayLead.has(word.split('=')[0] ?? ''); word = words[at])
+    at += word.includes('=') ? 1 : 2
+  const command = words[at]
+  return at === 0 || command === undefined ? words : [command, ...words.slice(0, at), ...words.slice(at + 1)]
+}
+
+/** Runs a command; gives the exit code. */
 export async function main(given: readonly string[]): Promise<number> {
   const { isDebug, asks, words } = firstWords(given)
-  const [name, ...argv] = words
+  const [name, ...argv] = commandFirst(words)
   if (name === undefined || asks === 'help' || (name === 'help' && argv.length === 0)) {
     console.log(usage)
     return name === undefined ? 64 : 0
   }
-  if (asks === 'version' || name === 'version') {
+  if (asks === 'version') {
     console.log(`penstock ${version}`)
     return 0
   }

@@ -12,7 +12,7 @@ import { KubeConnection } from '../kube/connection.ts'
 import { tokenHeader, versionHeader } from '../serving/observe/relay.ts'
 import { operatorName } from '../workloads/installation-names.ts'
 import { helpOf } from './arguments.ts'
-import { type ClusterFlags, connectionOptions } from './cluster.ts'
+import { type ClusterFlags, placeOptions } from './cluster.ts'
 
 /** Flags of a command that asks the operator. */
 export const operatorOptions = {
@@ -33,7 +33,7 @@ export const operatorOptions = {
     value: 'FILE',
     help: `the authority of its certificate, with --operator-url: key ca.crt of the Secret\n${operatorName}-tls`,
   },
-  ...connectionOptions,
+  ...placeOptions,
 } as const satisfies Flags
 
 export interface OperatorFlags extends ClusterFlags {

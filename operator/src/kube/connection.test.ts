@@ -69,6 +69,14 @@ test.each([
   connection.close()
 })
 
+test('a command acts as the user that it is given', async () => {
+  const kubeconfig = written('config', [{ name: 'one', user: { token: 'secret' } }])
+  const { access } = await KubeConnection.open({ kubeconfig, as: 'system:serviceaccount:shop:reader' })
+  expect(access.headers).toMatchObject({
+    ...{ authorization: 'Bearer secret', 'impersonate-user': 'system:serviceaccount:shop:reader' },
+  })
+})
+
 test('files of KUBECONFIG count as one, and a context can be chosen', async () => {
   const first = written('first', [{ name: 'one', user: { token: '1' } }])
   const second = join(home, 'second')

@@ -21,6 +21,8 @@ export interface ConnectionOptions {
   /** A kubeconfig file; `KUBECONFIG`, the service account or `~/.kube/config` if not given. */
   readonly kubeconfig?: string | undefined
   readonly context?: string | undefined
+  /** A user to act as; the API server asks whether the caller may. */
+  readonly as?: string | undefined
   /** How long the read values are valid. */
   readonly refreshMs?: number
 }
@@ -99,11 +101,10 @@ async function readAccess(options: ConnectionOptions): Promise<{ access: Access;
   try {
     const target = await targetOf(options)
     const authorization = target.authorization()
+    const own = authorization === undefined ? {} : { authorization }
+    const other = options.as === undefined ? {} : { 'impersonate-user': options.as }
     return {
-      access: {
-        ...addressOf(target),
-        headers: { ...target.headers, ...(authorization === undefined ? {} : { authorization }) },
-      },
+      access: { ...addressOf(target), headers: { ...target.headers, ...own, ...other } },
       namespace: target.namespace,
     }
   } catch (error) {
