@@ -50,6 +50,7 @@ import { Controller, ControllerMetrics } from './controller.ts'
 import { internalError } from './internal-error.ts'
 import { changedIn, forgetRevisions, fragmentsIn, valueKeys, wantedIn } from './revisions.ts'
 import { type AgentNode, policyOf } from './rollout-plan.ts'
+import { Spacing } from './spacing.ts'
 
 /** A pass waits this long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
 const debounceMs = 1000
@@ -96,6 +97,8 @@ export class AgentController implements AsyncDisposable {
   readonly #delivery: Delivery
   readonly #controller: Controller
   readonly #queue: WorkQueue
+  /** Of passes that reports of agents, or changes of Pipelines, bring about. */
+  readonly #spacing = new Spacing({ leastMs: 200, mostMs: 2000, factor: 3 })
   #running = false
   readonly #rights: ClusterRights
   readonly #workloads: Workloads
@@ -117,7 +120,7 @@ export class AgentController implements AsyncDisposable {
       logger: context.logger,
       metrics: options.metrics ?? new ControllerMetrics(context.metrics),
       signal: context.signal,
-      reconcile: (key, signal) => this.#reconcile(key, signal),
+      reconcile: (key, signal) => this.#spacing.measured(() => this.#reconcile(key, signal)),
       failed: (key, error) => this.#failed(key, error),
     })
     this.#queue = this.#controller.queue
@@ -194,7 +197,7 @@ export class AgentController implements AsyncDisposable {
       this.#otherNodes.subscribe(({ type }) => {
         if (type !== 'changed') all()
       }),
-      this.#delivery.onChange((agent) => this.#queue.addAfter(agent, 200)),
+      this.#delivery.onChange((agent) => this.#queue.addAfter(agent, this.#spacing.waitMs)),
     )
     this.#running = true
     this.#controller.start(() => [...[...this.#agents.values()].map(keyOf), rightsKey])
@@ -207,7 +210,7 @@ export class AgentController implements AsyncDisposable {
   }
 
   #soon(key: string): void {
-    this.#queue.addAfter(key, debounceMs)
+    this.#queue.addAfter(key, Math.max(debounceMs, this.#spacing.waitMs))
   }
 
   /** A Secret or ConfigMap of a user has changed: the Agents that carry its values are looked at. */

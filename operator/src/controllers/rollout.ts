@@ -45,12 +45,13 @@ import {
   undoneText,
 } from './rollout/view.ts'
 import { policyOf } from './rollout-plan.ts'
+import { Spacing } from './spacing.ts'
 import { waitText } from './waits.ts'
 
-/** Reports come in bursts: they are summarised at most this often. */
-const everyMs = 1000
 /** Without any report, silence itself is news. */
 const lookMs = 10_000
+/** Reports come in bursts: what they say is summed up at most so often, and in a tenth of the time at most. */
+const spacing = { leastMs: 1000, mostMs: lookMs, factor: 9 }
 const maxFailures = 5
 const nothingFound =
   'No events were read, and no agent has found a log of a pod that it selects. Compare its selectors with the labels of the pods, or ask: kubectl penstock why POD.'
@@ -83,6 +84,7 @@ export class RolloutStatus implements AsyncDisposable {
   readonly #subscriptions: Disposable[] = []
   #timer: NodeJS.Timeout | undefined
   #look: NodeJS.Timeout | undefined
+  readonly #spacing = new Spacing(spacing)
   #startedAt = 0
   /** Since when no agent has found a log for a Pipeline. */
   readonly #unreadSince = new Map<string, number>()
@@ -126,12 +128,12 @@ export class RolloutStatus implements AsyncDisposable {
   #soon(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      try {
-        this.#sumUp(monotonicNow())
-      } catch (error) {
-        this.#context.logger.error({ error: errorText(error) }, 'The reports of agents could not be summed up.')
-      }
-    }, everyMs)
+      this.#spacing
+        .measured(() => this.#sumUp(monotonicNow()))
+        .catch((error: unknown) => {
+          this.#context.logger.error({ error: errorText(error) }, 'The reports of agents could not be summed up.')
+        })
+    }, this.#spacing.waitMs)
   }
 
   #sumUp(now: number): void {

@@ -99,10 +99,12 @@ export function lagOf(id: string, { status }: Pipeline, views: readonly AgentVie
   const { lagSeconds: seconds, lagNode: node } = traffic
   // The status does not alternate between nodes that are about equally far behind.
   const known = /^Reading on node (\S+) is /.exec(conditionOf(status?.conditions, 'Flowing')?.message ?? '')?.[1]
-  const reported = views.some(({ live }) =>
-    live.some((report) => report.node === known && isAbout(report.pipelines[id]?.lagSeconds ?? 0, seconds)),
-  )
-  return { seconds: steadyLag(seconds, before), node: reported && known !== undefined ? known : node }
+  const reported =
+    known !== undefined &&
+    views.some(({ live }) =>
+      live.some((report) => report.node === known && isAbout(report.pipelines[id]?.lagSeconds ?? 0, seconds)),
+    )
+  return { seconds: steadyLag(seconds, before), node: reported ? known : node }
 }
 
 export function laggingText({ spec }: Pipeline, { seconds, node }: Lag): string {
