@@ -9,6 +9,8 @@ import type { Bundle } from '@penstock/agent/bundle'
 import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { root } from '../command.ts'
+import { freePort } from '../free-port.ts'
 import { Crowd } from './crowd.ts'
 import { Api, Fleet, type ObjectLike, podToken } from './fleet.ts'
 import { type ConditionLike, eventually, heartbeatUrl, OperatorProcess } from './process.ts'
@@ -383,6 +385,38 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       write()
       expect(await condition('pipelines', 'team/slow', 'Flowing')).toMatchObject({ status: 'True' })
     }, 120_000)
+  })
+
+  test('each `kubectl wait` of the guide ends when what it waits for is there', async () => {
+    const guide = readFileSync(join(root, 'operator/guide/gitops.md'), 'utf8')
+    const commands = [...guide.matchAll(/^kubectl (wait [^#\n]+)/gm)].map(([, words = '']) => words.trim().split(/\s+/))
+    expect(commands).toHaveLength(4)
+    const say = await pod('shop', 'checkout-1', { app: 'checkout' })
+    await cluster.apply(
+      {
+        apiVersion: 'penstock.dev/v1alpha1',
+        kind: 'Sink',
+        metadata: { name: 'search', namespace: 'shop' },
+        spec: { type: 'http', config: sink('/shop/search') },
+      },
+      pipeline('shop', 'checkout', { sinks: [{ name: 'out', ref: { kind: 'Sink', name: 'search' } }] }),
+    )
+    const writing = setInterval(() => say('a line'), 500)
+    try {
+      for (const words of commands) {
+        // The machine may be many times slower than those of readers.
+        const patient = words.map((word) => (word.startsWith('--timeout=') ? '--timeout=9m' : word))
+        const said = await cluster.kubectl(patient, { timeoutMs: 560_000 })
+        expect(said.trim(), words.join(' ')).toMatch(/^\S+\/\S+ condition met$/m)
+      }
+    } finally {
+      clearInterval(writing)
+    }
+    // It fails where the condition does not come.
+    await expect(
+      cluster.kubectl(['wait', '--for=condition=Stalled', 'pipeline/checkout', '-n', 'shop', '--timeout=1s']),
+    ).rejects.toThrow('timed out')
+    await cluster.kubectl(['delete', '-n', 'shop', 'pipeline/checkout', 'sink/search'])
   })
 
   test('reading that is behind is reported with its node and seconds, also when a limit of the Pipeline is the cause', async () => {
