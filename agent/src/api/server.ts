@@ -24,7 +24,9 @@ export interface ApiOptions {
   readonly allows?: (request: IncomingMessage, path: string) => Promise<boolean>
   /** Why the agent is not healthy; undefined if it is. */
   readonly trouble?: () => string | undefined
-  /** Text that the programs of a pipeline have logged. */
+  /** Why the agent cannot do its work although it runs; undefined if it can. */
+  readonly unready?: () => string | undefined
+  /** What the programs of a pipeline have written. */
   readonly programLines?: (pipeline: string) => readonly object[]
 }
 
@@ -94,8 +96,10 @@ export class ApiServer {
         }
         return
       case '/ready': {
-        const ready = this.topology !== undefined && !this.stopping
-        answer(response, ready ? 200 : 503, { ok: ready })
+        const isRunning = this.topology !== undefined && !this.stopping
+        const reason = isRunning ? this.#options.unready?.() : undefined
+        const ready = isRunning && reason === undefined
+        answer(response, ready ? 200 : 503, { ok: ready, reason })
         return
       }
       case '/metrics': {

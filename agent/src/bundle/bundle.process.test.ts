@@ -78,7 +78,12 @@ class Agent implements AsyncDisposable {
   readonly #closed: Promise<number>
 
   /** @param wrapper a program that starts the agent, with its arguments */
-  constructor(args: readonly string[], env: Record<string, string> = {}, wrapper: readonly string[] = []) {
+  constructor(
+    args: readonly string[],
+    env: Record<string, string> = {},
+    wrapper: readonly string[] = [],
+    apiAddress = '',
+  ) {
     const [program = process.execPath, ...before] = [...wrapper, process.execPath]
     this.child = spawn(
       program,
@@ -95,7 +100,7 @@ class Agent implements AsyncDisposable {
         '--logs-dir',
         logs,
         '--api-address',
-        '',
+        apiAddress,
         ...args,
       ],
       {
@@ -884,3 +889,41 @@ test('an agent that is older than the configuration requires keeps the revision 
   expect(read('b')).toEqual([])
   expect(await agent.stop()).toBe(0)
 })
+
+test('an agent whose data folder cannot be written is not ready, and says why', async () => {
+  const { kubeConfig, api } = await cluster()
+  await using _ = api
+  const port = await freePort()
+  const ready = async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/ready`)
+    return [answer.status, await answer.text()]
+  }
+  project(secretsDir, {})
+  project(bundleDir, bundleFiles(reader('shop', 'a')).files)
+  // Root may write into every folder, so there is none.
+  rmSync(join(folder, 'data'), { recursive: true })
+  writeFileSync(join(folder, 'data'), '')
+  await using agent = new Agent(['--kube-config', kubeConfig], {}, [], `127.0.0.1:${port}`)
+  await vi.waitFor(
+    async () => {
+      const [status, text] = await ready()
+      expect(status).toBe(503)
+      expect(text).toContain(`The data folder ${join(folder, 'data')} cannot be written`)
+    },
+    { timeout: 55_000, interval: 50 },
+  )
+  expect(agent.err).toContain('The agent is not ready.')
+  rmSync(join(folder, 'data'))
+  mkdirSync(join(folder, 'data'))
+  await vi.waitFor(async () => expect(await ready()).toEqual([200, '{"ok":true}\n']), { timeout: 55_000, interval: 50 })
+  await agent.stop()
+})
+
+/** A port that nobody listens on. */
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -16,6 +16,7 @@ import { RepetitionLimit } from '../telemetry/repetition-limit.ts'
 import type { Topology, TopologyOptions } from '../topology/run.ts'
 import { version } from '../version.ts'
 import { askOperator, askServer, ReaderAccess } from './access.ts'
+import { unwritable } from './data-folder.ts'
 import { Election } from './election.ts'
 import { startSpreadIn } from './folder.ts'
 import { Heartbeat, useOf } from './heartbeat.ts'
@@ -57,7 +58,7 @@ export class BundleMode {
   readonly config: Config
   readonly runner: BundleRunner
   readonly topologyOptions: Pick<TopologyOptions, 'bundle' | 'sourceFailed' | 'drainMs'>
-  readonly api: Pick<ApiOptions, 'allows' | 'trouble' | 'programLines'>
+  readonly api: Pick<ApiOptions, 'allows' | 'trouble' | 'unready' | 'programLines'>
   readonly #flags: BundleFlags
   readonly #operator: OperatorAddress | undefined
   readonly #logger: Logger
@@ -142,6 +143,8 @@ export class BundleMode {
         return this.#access.allows(request, path)
       },
       trouble: () => this.runner.trouble,
+      // Without positions and buffers it would read everything again after each restart.
+      unready: () => unwritable(config.globals.dataDir),
       programLines: (pipeline) => this.runner.lines(pipeline),
     }
   }
@@ -155,6 +158,8 @@ export class BundleMode {
     this.#metrics.computed('buffer_utilization', {}, () =>
       Math.max(0, ...[...topology.sinks.values()].map(({ buffer }) => useOf(buffer))),
     )
+    const reason = unwritable(this.config.globals.dataDir)
+    if (reason !== undefined) this.#logger.error({ reason }, 'The agent is not ready.')
     const address = this.#operator
     const grace = this.#flags['leftover-seconds']
     if (address !== undefined) {
