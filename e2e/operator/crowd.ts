@@ -1,8 +1,8 @@
-// Many agents that only report: a pod and a token for each, and heartbeats with the manifest's content for their node, as from an agent
-// that loads at once.
+// Many agents that only report: a pod and a token for each, and heartbeats that say what the manifest for their node says, as an agent that
+// loads at once would. A report that is not taken is sent again as agents do: after a second, then after twice as long each time.
 
 import { bucketOf, type Manifest } from '@penstock/agent/bundle'
-import { inGroups } from '../command.ts'
+import { inGroups, until } from '../command.ts'
 import { type Api, makeNodes, nodeName, type ObjectLike, podToken, renewLeases } from './fleet.ts'
 
 const namespace = 'penstock-system'
@@ -12,23 +12,33 @@ interface Reporter {
   readonly pod: string
   readonly token: string
   revision: string | undefined
+  dueAt: number
+  /** Attempts in a row that failed, and when the first of them began. */
+  failed: number
+  unheardSince: number
 }
+
+const retryMs = 1000
 
 export class Crowd implements AsyncDisposable {
   readonly #api: Api
   readonly #agent: string
   readonly #operatorUrl: string
+  readonly #everyMs: number
   readonly reporters: Reporter[] = []
   /** Statuses of answers, and how many of each. */
   readonly answers = new Map<number, number>()
+  /** The longest time from a report that was not taken until that agent was heard. */
+  longestMs = 0
   readonly #ending = new AbortController()
   readonly #tasks: Promise<void>[] = []
   #beat: NodeJS.Timeout | undefined
 
-  private constructor(api: Api, agent: string, operatorUrl: string) {
+  private constructor(api: Api, agent: string, operatorUrl: string, everyMs: number) {
     this.#api = api
     this.#agent = agent
     this.#operatorUrl = operatorUrl
+    this.#everyMs = everyMs
   }
 
   static async start(
@@ -36,15 +46,30 @@ export class Crowd implements AsyncDisposable {
     options: { agent: string; nodes: number; operatorUrl: string; everyMs: number },
   ): Promise<Crowd> {
     const { agent, nodes, operatorUrl, everyMs } = options
-    const crowd = new Crowd(api, agent, operatorUrl)
+    const crowd = new Crowd(api, agent, operatorUrl, everyMs)
     // Not for Linux, so that the DaemonSet leaves these nodes alone: its pods would wait for the scheduler one by one.
     await makeNodes(api, nodes, 'windows')
     await renewLeases(api, nodes)
     crowd.#beat = setInterval(() => void renewLeases(api, nodes).catch(() => {}), 20_000)
     const indexes = Array.from({ length: nodes }, (_, index) => index)
     await inGroups(indexes, 40, async (index) => crowd.#admit(await crowd.#pod(index)))
-    crowd.#tasks.push(crowd.#follow(everyMs))
+    crowd.#tasks.push(crowd.#follow())
     return crowd
+  }
+
+  /** Agents whose last report was not taken yet. */
+  get unheard(): number {
+    return this.reporters.filter(({ failed }) => failed > 0).length
+  }
+
+  /** Replaces the pod of an agent, as a restart of a node does: another uid, another token, and nothing loaded yet. */
+  async restart(index: number): Promise<void> {
+    const path = `/api/v1/namespaces/${namespace}/pods/crowd-${index}`
+    await this.#api.request('DELETE', path, { gracePeriodSeconds: 0 })
+    await until('the pod to be gone', 60_000, async () => (await this.#api.find(path)) === undefined)
+    const gone = this.reporters.findIndex(({ pod }) => pod === `crowd-${index}`)
+    this.reporters.splice(gone, 1)
+    await this.#admit(await this.#pod(index))
   }
 
   #pod(index: number): Promise<ObjectLike> {
@@ -70,10 +95,13 @@ export class Crowd implements AsyncDisposable {
       'application/merge-patch+json',
     )
     const token = await podToken(this.#api, `penstock-${this.#agent}`, name, uid)
-    this.reporters.push({ node: pod.spec?.nodeName ?? '', pod: name, token, revision: undefined })
+    const node = pod.spec?.nodeName ?? ''
+    // As many agents in each second of the period.
+    const dueAt = performance.now() + Math.random() * this.#everyMs
+    this.reporters.push({ node, pod: name, token, revision: undefined, dueAt, failed: 0, unheardSince: 0 })
   }
 
-  async #follow(everyMs: number): Promise<void> {
+  async #follow(): Promise<void> {
     let last = ''
     while (!this.#ending.signal.aborted) {
       const secret = await this.#api
@@ -84,20 +112,11 @@ export class Crowd implements AsyncDisposable {
       last = text
       const manifest = text === '' ? undefined : (JSON.parse(text) as Manifest)
       const started = performance.now()
-      const due = changed ? this.reporters : this.#some(everyMs)
-      await inGroups(due, 50, (reporter) => this.#report(reporter, manifest))
+      const isDue = ({ dueAt, failed }: Reporter) => dueAt <= started || (changed && failed === 0)
+      await inGroups(this.reporters.filter(isDue), 50, (reporter) => this.#report(reporter, manifest))
       const rest = 1000 - (performance.now() - started)
       if (rest > 0) await new Promise((done) => setTimeout(done, rest))
     }
-  }
-
-  #turn = 0
-
-  /** Those whose turn it is in this second. */
-  #some(everyMs: number): readonly Reporter[] {
-    const turns = Math.max(1, Math.round(everyMs / 1000))
-    this.#turn = (this.#turn + 1) % turns
-    return this.reporters.filter((_, index) => index % turns === this.#turn)
   }
 
   async #report(reporter: Reporter, manifest: Manifest | undefined): Promise<void> {
@@ -106,6 +125,7 @@ export class Crowd implements AsyncDisposable {
       const takes = candidate !== undefined && bucketOf(candidate.salt, reporter.node) < candidate.percent
       reporter.revision = takes ? candidate.rev : stable?.rev
     }
+    const begun = performance.now()
     const answer = await fetch(`${this.#operatorUrl}/v1/heartbeat`, {
       method: 'POST',
       headers: { authorization: `Bearer ${reporter.token}`, 'content-type': 'application/json' },
@@ -128,6 +148,15 @@ export class Crowd implements AsyncDisposable {
     const status = answer?.status ?? 0
     this.answers.set(status, (this.answers.get(status) ?? 0) + 1)
     await answer?.arrayBuffer()
+    if (status === 200) {
+      if (reporter.failed > 0) this.longestMs = Math.max(this.longestMs, performance.now() - reporter.unheardSince)
+      reporter.failed = 0
+      reporter.dueAt = performance.now() + this.#everyMs * (0.8 + Math.random() * 0.4)
+    } else {
+      if (reporter.failed === 0) reporter.unheardSince = begun
+      reporter.dueAt = performance.now() + Math.min(retryMs * 2 ** reporter.failed, this.#everyMs)
+      reporter.failed++
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

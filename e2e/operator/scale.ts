@@ -2,9 +2,11 @@
 //
 //    npm run scale -- --pipelines 5000 --namespaces 500 --agents 1000 --churn 10 --for 600
 //
-// It uses a real API server, two replicas of the operator as their image runs them, and agents that report by the real protocol, each
-// with a pod, a node and a token. It applies Pipelines, then changes some every second, and kills the leader in the middle. A watch
-// shows when the operator has accepted a change, so the times are those of a user who waits for the condition.
+// A real API server; two replicas of the operator as their image runs them; agents that report by the real protocol, each with a pod, a
+// node and a token of its own. Pipelines are applied, then some change every second; in the middle the leader is killed. A watch shows when
+// the operator has accepted a change, so the times are those of a user who waits for the condition. At last one agent restarts, then the
+// operator, and the writes that follow are counted. On a machine with other work, times are longer by what a busy thread has to wait for a
+// core: that share is measured and printed, and processor time does not depend on it.
 
 import { readFileSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
@@ -183,6 +185,28 @@ function peakOf(pid: number): number {
   return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 }
 
+/** The part of a core that a busy thread gets, measured in many short turns. */
+class Share {
+  #cpuMs = 0
+  #wallMs = 0
+
+  take(): void {
+    const begun = performance.now()
+    const { user, system: kernel } = process.cpuUsage()
+    let used = 0
+    while (used < 5) {
+      const now = process.cpuUsage()
+      used = (now.user + now.system - user - kernel) / 1000
+    }
+    this.#cpuMs += used
+    this.#wallMs += performance.now() - begun
+  }
+
+  get percent(): number {
+    return (100 * this.#cpuMs) / this.#wallMs
+  }
+}
+
 const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${text}`)
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
 
@@ -202,12 +226,12 @@ async function main(): Promise<void> {
   stack.defer(() => void front.close())
   const operatorUrl = `http://127.0.0.1:${(front.address() as { port: number }).port}`
   const args = ['--heartbeat-period', `${period}s`, '--status-period', `${period}s`, '--heartbeat-url', operatorUrl]
-  const start = (port: number | undefined) =>
+  const start = (port: number | undefined, ...more: string[]) =>
     stack.use(
       OperatorProcess.start({
         kubeconfig: cluster.kubeconfig,
         ...(port === undefined ? {} : { heartbeats: port }),
-        args,
+        args: [...args, ...more],
       }),
     )
   const leader = await start(ports[0]).leading()
@@ -252,7 +276,11 @@ async function main(): Promise<void> {
   let killed: number | undefined
   let leaderCpu = 0
   let again: number | undefined
-  const looking = setInterval(() => void look(), 2000)
+  const share = new Share()
+  const looking = setInterval(() => {
+    share.take()
+    void look()
+  }, 2000)
   let failures = 0
   const running = new Set<Promise<void>>()
   for (let turn = 0; performance.now() < start0 + seconds * 1000; turn++) {
@@ -293,6 +321,14 @@ async function main(): Promise<void> {
   }
   const perSecond = [...methods].map(([method, count]) => `${method} ${(count / took).toFixed(1)}`).join(', ')
   const cpu = leaderCpu - (before[0]?.cpu ?? 0) + (meters[1] as Meter).cpu() - (before[1]?.cpu ?? 0)
+  const changes = stopwatch.times.length
+  await until('the rollout to be over', 900_000, async () => {
+    const agent = await api.get<PipelineLike>(`/apis/penstock.dev/v1alpha1/namespaces/${system}/agents/node`)
+    const { revision, stableRevision } = agent.status ?? {}
+    return saysOf(agent, 'Programmed') === 'True Programmed' && revision === stableRevision
+  })
+  say('everything is rolled out: one agent restarts, then the operator')
+  const [ofAgent, ofOperator] = [await writesOfAgentRestart(second, crowd), await writesOfRestart(second, ports, start)]
   const answers = [...crowd.answers].map(([status, count]) => `${status === 0 ? 'none' : status}: ${count}`).join(', ')
   ending.abort()
   await following
@@ -300,17 +336,48 @@ async function main(): Promise<void> {
     [
       '',
       `${pipelines} Pipelines in ${namespaces} namespaces, ${agents} agents, ${churn} changes a second for ${seconds} s`,
-      `machine                       ${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)}`,
+      `machine                       ${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)}; a busy thread got ${share.percent.toFixed(0)}% of a core`,
       `apply to Accepted             ${percentiles(undisturbed.map(({ tookMs }) => tookMs))}`,
       `the same, with the kill       ${percentiles(stopwatch.times.map(({ tookMs }) => tookMs))}`,
       `changes that were refused     ${failures}`,
       `until another one leads       ${again === undefined || killed === undefined ? 'never' : `${((again - killed) / 1000).toFixed(1)} s`}`,
       `API requests a second         ${perSecond}`,
-      `processor, both together      ${(cpu / took).toFixed(2)} cores`,
+      `processor, both together      ${(cpu / took).toFixed(2)} cores; ${((1000 * cpu) / changes).toFixed(0)} ms a change`,
       `memory at most                ${meters.map(({ peakMiB }) => `${peakMiB.toFixed(0)} MiB`).join(' and ')}`,
       `answers to reports            ${answers}`,
+      `reports that were not taken    sent again until they were; after ${(crowd.longestMs / 1000).toFixed(1)} s at most; ${crowd.unheard} left`,
+      `writes when an agent restarts  ${ofAgent}`,
+      `writes when the operator does  ${ofOperator.length}${ofOperator.length === 0 ? '' : `: ${ofOperator.slice(0, 5).join(', ')}`}`,
     ].join('\n'),
   )
+}
+
+/** PATCH requests of the leader until nothing is left to do, after the pod of one agent was replaced. */
+async function writesOfAgentRestart(leader: OperatorProcess, crowd: Crowd): Promise<number> {
+  await leader.idle()
+  const patches = async () =>
+    [...(await leader.get('/metrics')).matchAll(/^rest_client_requests_total\{[^}]*method="PATCH"[^}]*\} (\d+)/gm)]
+      .map(([, count]) => Number(count))
+      .reduce((sum, count) => sum + count, 0)
+  const before = await patches()
+  await crowd.restart(0)
+  // As long as agents may take to report, and figures to be written.
+  await pause(2 * period * 1000)
+  await leader.idle()
+  return (await patches()) - before
+}
+
+/** Requests by which an operator changes something after a start beside what another one has left. */
+async function writesOfRestart(
+  before: OperatorProcess,
+  [, port]: readonly number[],
+  start: (port: number | undefined, ...more: string[]) => OperatorProcess,
+): Promise<readonly string[]> {
+  await before.stop()
+  const next = await start(port, '--log-level', 'debug').leading()
+  await until('every agent to be heard', 600_000, async () => (await next.heard()) > 2 * agents)
+  await next.idle()
+  return next.changes()
 }
 
 const missing = missingForCluster(0)
