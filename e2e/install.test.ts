@@ -10,21 +10,18 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
-import { type Cluster, missingForCluster, startCluster } from './cluster/cluster.ts'
-import { command, until } from './command.ts'
+import { type Cluster, missingForCluster } from './cluster/cluster.ts'
+import { until } from './command.ts'
 import { argoHealth, kstatus } from './gitops.ts'
-import { chart, helm, missingForHelm, objectsOf, prepareHelm, type RenderedObject } from './helm.ts'
-import { buildImage, contentOf, imageName } from './image.ts'
+import { chart, missingForHelm, objectsOf, type RenderedObject } from './helm.ts'
+import { contentOf } from './image.ts'
+import { destination, startInstallable, system, userOf, values } from './installed.ts'
 import { service } from './services/service.ts'
 import { queryLoki } from './stores.ts'
 
 const loki = service('loki')
 const missing = missingForCluster(3) ?? missingForHelm() ?? loki.missing
 const run = randomUUID()
-const system = 'penstock-system'
-/** A further address of this machine on the nodes' bridge: Pipelines may not send to the one of the API server. */
-const destination = '10.77.0.2'
-
 interface Store extends AsyncDisposable {
   readonly url: string
   /** Passwords that are accepted. */
@@ -85,26 +82,6 @@ async function guardedStore(target: string): Promise<Store> {
   })
 }
 
-const image = (repository: string) => ({ repository: repository.split(':')[0], tag: repository.split(':')[1] })
-const values = {
-  image: image(imageName('operator')),
-  agentImage: image(imageName('agent')),
-  tenantAgents: { enabled: true },
-  resources: { requests: { cpu: '20m', memory: '128Mi' } },
-  heartbeatPeriod: '5s',
-  agents: [
-    {
-      name: 'node',
-      spec: {
-        mode: 'Node',
-        pipelines: { namespaceSelector: {}, clusterPipelines: { selector: {} } },
-        resources: { requests: { cpu: '20m', memory: '64Mi' }, limits: { memory: '256Mi' } },
-        // One node first, then all; quicker than the defaults.
-        rollout: { canary: { percent: 1, minNodes: 1, bake: '5s' }, step: { percent: 100, bake: '1s' } },
-      },
-    },
-  ],
-}
 const nodes = ['node-1', 'node-2', 'node-3']
 
 /** The chart as a release before this one had it: another version, and a kind without some of its fields. */
@@ -137,51 +114,16 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
   let store: Store
   let archives: readonly string[] = []
 
-  const kubectl = (...args: string[]) => cluster.kubectl(args)
-  const helmHere = (args: readonly string[], input = '') =>
-    helm(args, { input, env: { KUBECONFIG: cluster.kubeconfig }, timeoutMs: 300_000 })
+  const { kubectl, helmHere, withScene, waitFor, isReady, agentPods, operatorNodes, release } = userOf(() => cluster)
 
   beforeAll(async () => {
-    // All are waited for even when one fails: what has started by then must end with the test.
-    const started = await Promise.allSettled([
-      buildImage('operator').then(async (operator) => [operator, await buildImage('agent')]),
-      loki.start().then((running) => {
-        lokiUrl = resources.use(running).url
-      }),
-      startCluster({ nodes: 3 }).then((running) => {
-        cluster = resources.use(running)
-      }),
-      prepareHelm(),
-    ])
-    for (const one of started) if (one.status === 'rejected') throw one.reason
-    const [images] = started
-    if (images.status === 'fulfilled') archives = images.value
-    for (const archive of archives) await cluster.load(archive)
-    await command('ip', ['addr', 'add', `${destination}/24`, 'dev', 'penstock0'])
+    const log = loki.start().then((running) => {
+      lokiUrl = resources.use(running).url
+    })
+    ;({ cluster, archives } = await startInstallable(resources, { nodes: 3 }, log))
     store = resources.use(await guardedStore(lokiUrl))
   })
   afterAll(() => resources.disposeAsync())
-
-  /** The state to look at when something does not arrive. */
-  async function scene(): Promise<string> {
-    const look = (...args: string[]) => kubectl(...args).catch((error: unknown) => String(error))
-    return [
-      await look('get', 'pods,plagent,pl', '-A', '-o', 'wide'),
-      await look('-n', system, 'logs', '-l', 'app.kubernetes.io/name=penstock-operator', '--tail', '30', '--prefix'),
-      await look('-n', system, 'logs', '-l', 'app.kubernetes.io/name=penstock-agent', '--tail', '30', '--prefix'),
-      await look('get', 'pl,plagent', '-A', '-o', 'jsonpath={range .items[*]}{.metadata.name} {.status}{"\\n"}{end}'),
-    ].join('\n---\n')
-  }
-  const waitFor = <T>(what: string, timeoutMs: number, attempt: () => Promise<T | false | undefined>) =>
-    until(what, timeoutMs, attempt).catch(async (error: Error) => {
-      throw new Error(`${error.message} ${error.cause ?? ''}\n${await scene()}`)
-    })
-  const isReady = (kind: string, namespace: string, name: string, timeoutMs = 90_000) =>
-    waitFor(`${kind} ${namespace}/${name} to be ready`, timeoutMs, async () => {
-      const object = JSON.parse(await kubectl('-n', namespace, 'get', kind, name, '-o', 'json'))
-      const ready = object.status?.conditions?.find((one: { type: string }) => one.type === 'Ready')
-      return ready?.status === 'True' && object.status.observedGeneration === object.metadata.generation && object
-    })
 
   const pipeline = (mark: string, more: object = {}) => ({
     apiVersion: 'penstock.dev/v1alpha1',
@@ -247,35 +189,12 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
       }
       return true
     })
-  const agentPods = async () => {
-    const list = JSON.parse(
-      await kubectl('-n', system, 'get', 'pods', '-l', 'app.kubernetes.io/instance=node', '-o', 'json'),
-    )
-    return (list.items as AgentPod[])
-      .map((pod) => ({
-        node: pod.spec.nodeName,
-        name: pod.metadata.name,
-        uid: pod.metadata.uid,
-        restarts: pod.status.containerStatuses.map((one) => one.restartCount),
-      }))
-      .sort((left, right) => (left.node < right.node ? -1 : 1))
-  }
   const agentStatus = async () =>
     JSON.parse(await kubectl('-n', system, 'get', 'plagent', 'node', '-o', 'json')).status as AgentStatus
   /** Nodes that have delivered a line of this version of the Pipeline. */
   const nodesWith = async (mark: string) => {
     const all = await lines('web')
     return nodes.filter((node) => all.some((line) => line['mark'] === mark && nodeOf(line) === node))
-  }
-
-  /** `helm` with the values of this file, or others; it waits until what it has changed is there. */
-  const release = async (verb: 'install' | 'upgrade', from: string, more: readonly string[] = [], given = values) => {
-    const waiting = ['--values', '-', '--wait', '--timeout', '240s']
-    await helmHere([verb, 'penstock', from, '-n', system, ...more, ...waiting], JSON.stringify(given)).catch(
-      async (error: Error) => {
-        throw new Error(`${error.message}\n${await scene()}`)
-      },
-    )
   }
 
   test('helm brings up an operator and an agent on each node', { timeout: 600_000 }, async () => {
@@ -533,11 +452,8 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
 
   /** A node that no operator runs on. */
   let lost: string
-  test('a node is lost, and the others continue', { timeout: 600_000 }, async () => {
-    const list = JSON.parse(
-      await kubectl('-n', system, 'get', 'pods', '-l', 'app.kubernetes.io/name=penstock-operator', '-o', 'json'),
-    )
-    const taken = (list.items as AgentPod[]).map((pod) => pod.spec.nodeName)
+  test('a node is lost, and the others go on', { timeout: 600_000 }, async () => {
+    const taken = await operatorNodes()
     lost = nodes.find((node) => !taken.includes(node)) ?? 'none'
     await kubectl('cordon', lost) // so that the pods of the next tests do not wait until Kubernetes notices the loss
     await cluster.stopNode(lost)
@@ -727,9 +643,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
   test('helm test passes, and a renderer of the chart sees no difference afterwards', {
     timeout: 180_000,
   }, async () => {
-    await helmHere(['test', 'penstock', '-n', system, '--timeout', '120s']).catch(async (error: Error) => {
-      throw new Error(`${error.message}\n${await scene()}`)
-    })
+    await withScene(helmHere(['test', 'penstock', '-n', system, '--timeout', '120s']))
     const manifest = await helmHere(['get', 'manifest', 'penstock', '-n', system])
     for (const object of objectsOf(manifest)) {
       const { name, namespace } = object.metadata
@@ -748,11 +662,7 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
   })
 
   test('uninstalling and deleting the namespaces come to an end', { timeout: 600_000 }, async () => {
-    await helmHere(['uninstall', 'penstock', '-n', system, '--wait', '--timeout', '150s']).catch(
-      async (error: Error) => {
-        throw new Error(`${error.message}\n${await scene()}`)
-      },
-    )
+    await withScene(helmHere(['uninstall', 'penstock', '-n', system, '--wait', '--timeout', '150s']))
     const left = await kubectl(
       'get',
       'clusterrole,clusterrolebinding,validatingwebhookconfiguration,mutatingwebhookconfiguration',
@@ -766,12 +676,6 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
     expect(await kubectl('get', 'namespaces', '-o', 'name')).not.toMatch(/shop|penstock/)
   })
 })
-
-interface AgentPod {
-  readonly metadata: { readonly name: string; readonly uid: string }
-  readonly spec: { readonly nodeName: string }
-  readonly status: { readonly containerStatuses: readonly { readonly restartCount: number }[] }
-}
 
 interface AgentStatus {
   readonly revision?: string
