@@ -53,10 +53,14 @@ export interface RenderedObject {
   readonly [field: string]: unknown
 }
 
-/** The output of `helm template`. */
-export function helmTemplate(values: object = {}, name: 'penstock' | 'penstock-crds' = 'penstock'): Promise<string> {
+/** What `helm template` prints. */
+export function helmTemplate(
+  values: object = {},
+  name: 'penstock' | 'penstock-crds' = 'penstock',
+  ...flags: readonly string[]
+): Promise<string> {
   const args = ['template', 'penstock', chart(name), '--namespace', 'penstock-system', '--kube-version', kubeVersion]
-  return helm([...args, '--values', '-'], { input: JSON.stringify(values) })
+  return helm([...args, ...flags, '--values', '-'], { input: JSON.stringify(values) })
 }
 
 /** The objects of a YAML stream. */

@@ -52,6 +52,10 @@ export class Api implements AsyncDisposable {
     return new Api(proxy, url)
   }
 
+  get running(): boolean {
+    return this.#proxy.exitCode === null && this.#proxy.signalCode === null
+  }
+
   async request<T>(
     method: string,
     path: string,
@@ -64,6 +68,10 @@ export class Api implements AsyncDisposable {
         method,
         headers: { accept, ...(body === undefined ? {} : { 'content-type': type }) },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }).catch((error: Error) => {
+        const { exitCode, signalCode } = this.#proxy
+        const end = this.running ? '' : `; kubectl proxy has ended with ${exitCode ?? signalCode}`
+        throw new Error(`${method} ${path}: ${error.message}${end}`, { cause: error })
       })
       const text = await answer.text()
       if (answer.ok) return JSON.parse(text) as T
@@ -98,7 +106,7 @@ export class Api implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#proxy.exitCode !== null) return
+    if (!this.running) return
     const ended = new Promise((done) => this.#proxy.once('exit', done))
     this.#proxy.kill()
     await ended

@@ -195,9 +195,9 @@ export async function prepare(cluster: Cluster, ...namespaces: readonly string[]
   })
 }
 
-/** Writes a kubeconfig by which a ServiceAccount of the operator's namespace reaches the cluster. */
-export async function signIn(cluster: Cluster, account: string, file: string): Promise<void> {
-  const token = (await cluster.kubectl(['create', 'token', account, '-n', system])).trim()
+/** Writes a kubeconfig by which a ServiceAccount, of the operator's namespace if none is given, reaches the cluster. */
+export async function signIn(cluster: Cluster, account: string, file: string, namespace = system): Promise<void> {
+  const token = (await cluster.kubectl(['create', 'token', account, '-n', namespace])).trim()
   const config = JSON.parse(await cluster.kubectl(['config', 'view', '--raw', '--minify', '--flatten', '-o', 'json']))
   for (const user of config.users) user.user = { token }
   writeFileSync(file, JSON.stringify(config))

@@ -1,5 +1,5 @@
 // A destination that keeps what it is sent, by path. It listens on an address of this machine that is not loopback, where
-// namespaced Pipelines may connect to.
+// namespaced Pipelines may connect to. It can go away, and come back at the same address.
 
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,6 +7,8 @@ import { networkInterfaces } from 'node:os'
 
 export class Receiver implements AsyncDisposable {
   readonly #server: Server
+  readonly #host: string
+  #port = 0
   /** Texts of the `message` fields, by path. */
   readonly messages = new Map<string, string[]>()
   readonly authorizations = new Map<string, Set<string>>()
@@ -14,8 +16,15 @@ export class Receiver implements AsyncDisposable {
   readonly down = new Set<string>()
   /** Paths that are answered after this many milliseconds. */
   readonly slow = new Map<string, number>()
+  /** Passwords, as they come with basic authentication, without which a path answers 401. */
+  readonly guarded = new Map<string, string>()
+  /** Requests that were answered with 401, by path. */
+  readonly unauthorized = new Map<string, number>()
+  /** When the first message of a path came, by `performance.now()`. */
+  readonly firstAt = new Map<string, number>()
 
-  private constructor() {
+  private constructor(host: string) {
+    this.#host = host
     this.#server = createServer((request, response) => {
       const path = request.url ?? ''
       let text = ''
@@ -27,10 +36,17 @@ export class Receiver implements AsyncDisposable {
           response.writeHead(503).end()
           return
         }
+        const password = this.guarded.get(path)
+        if (password !== undefined && passwordOf(request.headers.authorization) !== password) {
+          this.unauthorized.set(path, (this.unauthorized.get(path) ?? 0) + 1)
+          response.writeHead(401).end()
+          return
+        }
         const seen = this.authorizations.get(path) ?? new Set()
         this.authorizations.set(path, seen.add(request.headers.authorization ?? ''))
         const lines = this.messages.get(path) ?? []
         this.messages.set(path, lines)
+        if (text !== '' && !this.firstAt.has(path)) this.firstAt.set(path, performance.now())
         for (const event of text === '' ? [] : (JSON.parse(text) as { message?: unknown }[]))
           lines.push(String(event.message))
         setTimeout(() => response.writeHead(200).end(), this.slow.get(path) ?? 0)
@@ -38,14 +54,30 @@ export class Receiver implements AsyncDisposable {
     })
   }
 
-  static async start(): Promise<Receiver> {
-    const receiver = new Receiver()
-    await new Promise<void>((done) => receiver.#server.listen(0, '0.0.0.0', done))
+  /** @param host the address of this machine that its URL has */
+  static async start(host = outerAddress()): Promise<Receiver> {
+    const receiver = new Receiver(host)
+    await receiver.back()
+    receiver.#port = (receiver.#server.address() as AddressInfo).port
     return receiver
   }
 
   get url(): string {
-    return `http://${outerAddress()}:${(this.#server.address() as AddressInfo).port}`
+    return `http://${this.#host}:${this.#port}`
+  }
+
+  /** Ends every connection, and refuses new ones. */
+  async away(): Promise<void> {
+    const closed = new Promise((done) => this.#server.close(done))
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  async back(): Promise<void> {
+    await new Promise<void>((done, failed) => {
+      this.#server.once('error', failed)
+      this.#server.listen(this.#port, '0.0.0.0', done)
+    })
   }
 
   at(path: string): readonly string[] {
@@ -53,9 +85,14 @@ export class Receiver implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.closeAllConnections()
-    await new Promise((done) => this.#server.close(done))
+    await this.away()
   }
+}
+
+/** The password of a header for basic authentication. */
+function passwordOf(header = ''): string | undefined {
+  const [, encoded] = header.split(' ')
+  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString().split(':').slice(1).join(':')
 }
 
 /** An address of this machine that is neither loopback nor link-local. */

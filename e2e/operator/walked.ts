@@ -1,0 +1,109 @@
+// The counts and measures of a walk over a cluster: numbered lines, from the files of the nodes to the destination, and times.
+
+import { existsSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import type { Cluster } from '../cluster/cluster.ts'
+
+/** A program that writes numbered lines: `node-1/web-x/KEY 42`, where KEY is another one after each start. */
+export const numberedLines = (everyMs: number, count = Number.MAX_SAFE_INTEGER, together = 1) => `
+  const id = [process.env.NODE, require('node:os').hostname(), Date.now().toString(36)].join('/')
+  let n = 0
+  const timer = setInterval(() => {
+    let text = ''
+    for (let i = 0; i < ${together} && n < ${count}; i++) text += id + ' ' + n++ + '\\n'
+    if (text === '') clearInterval(timer)
+    else process.stdout.write(text)
+  }, ${everyMs})
+  setInterval(() => {}, 60000)
+`
+
+/** The environment that the program needs. */
+export const writerEnv = [{ name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }]
+
+/** The numbers of each writer's lines, and how often each has come. */
+export type Counted = ReadonlyMap<string, { readonly numbers: ReadonlyMap<number, number>; readonly last: number }>
+
+const line = /(\S+\/\S+\/\S+) (\d+)(?: \S+)?$/
+
+/** @param lines may have something before a writer's name, and a mark after the number */
+export function countLines(lines: Iterable<string>): Counted {
+  const counted = new Map<string, { numbers: Map<number, number>; last: number }>()
+  for (const text of lines) {
+    const [, writer, digits] = line.exec(text) ?? []
+    if (writer === undefined) continue
+    const known = counted.get(writer) ?? { numbers: new Map<number, number>(), last: -1 }
+    counted.set(writer, known)
+    const n = Number(digits)
+    known.numbers.set(n, (known.numbers.get(n) ?? 0) + 1)
+    known.last = Math.max(known.last, n)
+  }
+  return counted
+}
+
+/** Lines that came again. */
+export function doublesIn(counted: Counted): number {
+  let doubles = 0
+  for (const { numbers } of counted.values()) for (const times of numbers.values()) doubles += times - 1
+  return doubles
+}
+
+/** The first line of a writer that is missing, up to the last one of `written`; undefined: all have come. */
+export function missingIn(counted: Counted, written: Counted): string | undefined {
+  for (const [writer, { last }] of written) {
+    const numbers = counted.get(writer)?.numbers
+    for (let n = 0; n <= last; n++) if (!numbers?.has(n)) return `${writer} ${n} of ${last + 1}`
+  }
+  return undefined
+}
+
+/** What pods of an app have written by now, by the log files of all nodes. */
+export async function writtenLines(cluster: Cluster, app: string): Promise<Counted> {
+  const found: string[] = []
+  for (const node of (await readdir(cluster.folder)).filter((name) => name.startsWith('node-'))) {
+    const pods = join(cluster.folder, node, 'var/log/pods')
+    if (!existsSync(pods)) continue
+    for (const pod of (await readdir(pods)).filter((name) => name.startsWith(`shop_${app}`))) {
+      for (const file of await readdir(join(pods, pod), { recursive: true })) {
+        if (!/\.log[^/]*$/.test(file)) continue
+        const bytes = await readFile(join(pods, pod, file)).catch(() => Buffer.alloc(0)) // deleted meanwhile
+        const text = (file.endsWith('.gz') && bytes.length > 0 ? gunzipSync(bytes) : bytes).toString()
+        // The runtime writes the last one at this moment, perhaps.
+        for (const each of text.slice(0, text.lastIndexOf('\n') + 1).split('\n')) found.push(each)
+      }
+    }
+  }
+  return countLines(found)
+}
+
+/** Times in the order in which they were measured, to be printed in the end. */
+export class Times {
+  readonly #rows: (readonly [what: string, time: string])[] = []
+
+  add(what: string, ms: number): void {
+    this.#rows.push([what, `${(ms / 1000).toFixed(1)} s`])
+  }
+
+  /** Median and nearest rank of 95 percent. */
+  addAll(what: string, all: readonly number[]): void {
+    const sorted = [...all].sort((left, right) => left - right)
+    const rank = (share: number) => sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN
+    this.#rows.push([what, `p50 ${(rank(0.5) / 1000).toFixed(1)} s, p95 ${(rank(0.95) / 1000).toFixed(1)} s`])
+  }
+
+  note(what: string, value: string): void {
+    this.#rows.push([what, value])
+  }
+
+  async measure<T>(what: string, act: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now()
+    const result = await act()
+    this.add(what, performance.now() - startedAt)
+    return result
+  }
+
+  table(): string {
+    return ['| Step | Measured |', '|---|---|', ...this.#rows.map(([what, time]) => `| ${what} | ${time} |`)].join('\n')
+  }
+}
