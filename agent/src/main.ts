@@ -8,7 +8,7 @@ import { keepCompiled } from './cli/compiled.ts'
 import { leaveMemoryOutOfDumps } from './cli/core-dump.ts'
 import { exitCodeOf, exitCodes } from './command-line/exit-codes.ts'
 import { commandNamed, faultText, firstWords } from './command-line/program.ts'
-import { errorText, PenstockError } from './errors.ts'
+import { PenstockError } from './errors.ts'
 import { printable, printOnlyPrintable } from './printable.ts'
 import { readColor } from './terminal.ts'
 import { version } from './version.ts'
@@ -86,6 +86,10 @@ async function taken(stream: NodeJS.WriteStream): Promise<void> {
   await promise
 }
 
+/** With the code, whose page says more; a word that was not understood needs none. */
+const codedText = (error: PenstockError): string =>
+  error.code === 'PEN_USAGE' ? error.message : `${error.message} (${error.code})`
+
 const argv = process.argv.slice(2)
 leaveMemoryOutOfDumps()
 keepCompiled()
@@ -97,7 +101,7 @@ try {
 } catch (error) {
   const fault = !(error instanceof PenstockError)
   const withStack = fault && firstWords(argv).isDebug && error instanceof Error
-  const what = fault ? faultText(error) : errorText(error)
+  const what = fault ? faultText(error) : codedText(error)
   const text = withStack ? (error.stack ?? error.message) : what
   process.stderr.write(`${printable(text)}\n`)
   await outputTaken()

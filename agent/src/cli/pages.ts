@@ -4,7 +4,7 @@ import { optionsOf } from '../config/component-options.ts'
 import { exampleOptions } from '../config/example.ts'
 import { globalOptions, underOperator } from '../config/globals.ts'
 import { testOptions } from '../config/unit-test-shape.ts'
-import { errorCodes } from '../errors.ts'
+import { type ErrorCode, errorCodes } from '../errors.ts'
 import { writeJson } from '../formats/json.ts'
 import { components } from '../registry.ts'
 import { codeExamples } from '../remap/code-examples.ts'
@@ -25,6 +25,7 @@ import {
   settingsPage,
 } from '../schema/reference.ts'
 import { metricTable } from '../telemetry/metric-table.ts'
+import { errorHelp } from './error-help.ts'
 
 const componentKinds = ['source', 'transform', 'sink'] as const
 
@@ -50,7 +51,9 @@ export function referencePages(): Page[] {
     ...languagePages().map(({ names, title, summary, text }) => languagePage(names, title, summary, text)),
     ...byName(functions, (each) => each.name).map((each) => functionPage(factsOf(each))),
     ...byName(Object.entries(metricTable), ([name]) => name).map(([name, facts]) => metricPage(name, facts)),
-    ...byName(Object.entries(errorCodes), ([name]) => name).map(([name, line]) => errorPage(name, line)),
+    ...byName(Object.entries(errorCodes), ([name]) => name).map(([name, line]) =>
+      errorPage(name, line, errorHelp[name as ErrorCode]),
+    ),
     ...Object.entries(diagnosticCodes).map(([code, line]) => diagnosticPage(code, line, codeExamples[Number(code)])),
   ]
 }

@@ -98,7 +98,11 @@ class Agent {
       })
     } catch (error) {
       await api?.close()
-      this.#logger.error({ error }, 'The agent cannot start.')
+      const { code } = error as { code?: unknown }
+      this.#logger.error(
+        { error, ...(typeof code === 'string' ? { error_code: code } : {}) },
+        'The agent cannot start.',
+      )
       return startCode(error)
     }
     if (api !== undefined) api.topology = topology

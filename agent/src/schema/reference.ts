@@ -193,9 +193,40 @@ export function metricPage(name: string, facts: MetricFacts): Page {
   return { names: [name], file: `metrics/${name}.md`, section: 'Metrics', summary: facts.help, text: `${text}\n` }
 }
 
-export function errorPage(name: string, line: string): Page {
-  const text = `# ${name}\n\nError code. ${line}\n`
-  return { names: [name], file: `errors/${name}.md`, section: 'Error codes', summary: line, text }
+export interface ErrorFacts {
+  readonly means: string
+  readonly fix: string
+  readonly example?: {
+    readonly files?: Readonly<Record<string, string>>
+    readonly config?: string
+    readonly command: string
+    readonly says: string
+  }
+}
+
+export function errorPage(name: string, line: string, { means, fix, example }: ErrorFacts): Page {
+  const files = { ...example?.files, ...(example?.config === undefined ? {} : { 'agent.yaml': example.config }) }
+  const shown = Object.entries(files).map(([file, content]) =>
+    content === '' || !content.includes('\n')
+      ? `A file \`${file}\`${contentWords(content)}.`
+      : `\`\`\`yaml\n# ${file}\n${content}\`\`\``,
+  )
+  const text = [
+    `# ${name}`,
+    `Error code. ${line} ${means}`,
+    '## What to do',
+    fix,
+    ...(example === undefined
+      ? []
+      : ['## Example', ...shown, `\`\`\`console\n$ ${example.command}\n… ${example.says} …\n\`\`\``]),
+  ].join('\n\n')
+  return { names: [name], file: `errors/${name}.md`, section: 'Error codes', summary: line, text: `${text}\n` }
+}
+
+/** What a small file of an example holds. */
+function contentWords(content: string): string {
+  if (content === 'CERTIFICATE') return ' with a certificate'
+  return content === '' ? '' : ` with the text \`${content}\``
 }
 
 /** The page of a code of the compiler of remap programs: `E103`, also found by its number. */
