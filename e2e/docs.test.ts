@@ -90,6 +90,9 @@ test('the site has a page for each file, and a search', async () => {
     const guide = readFileSync(join(site, 'operator/guide/index.html'), 'utf8')
     expect(guide).toContain('href="/operator/guide/troubleshooting"')
     expect(guide).toContain('VPNavBarSearch')
+    // Pages are listed by their titles, as the files stand in the repository for those who read them there.
+    expect(guide).toContain('>Many teams, one cluster<')
+    expect(guide).not.toMatch(/>[\w-]+\.md</)
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -8,6 +8,11 @@ import { type DefaultTheme, defineConfig } from 'vitepress'
 const root = join(import.meta.dirname, '../..')
 const guide = 'operator/guide'
 
+/** Two pipes that meet, as a picture in the page itself. */
+const icon = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><path d="M4 8h10v16h14M14 16h14" fill="none" stroke="#2b6cb0" stroke-width="5"/></svg>',
+)}`
+
 /** The sidebar is part of every page: a longer group is one link. */
 const maxItems = 30
 
@@ -39,6 +44,18 @@ const excluded = ['**/node_modules/**', '**/src/testing/**', '**/src/schema/test
 const isPage = (path: string) =>
   path.endsWith('.md') && !/\/src\/(?:testing|schema\/testdata)\/|(?:^|\/)\.ci\//.test(path)
 
+/**
+ * How much a section of a page counts in the search: somebody who types the name of a product wants its sink before the options that other
+ * agents have for it. The browser gets the text of this function, so it refers to nothing outside.
+ */
+function weightOf(id: string): number {
+  const [path = '', anchor = ''] = id.split('#')
+  const [, name] =
+    /\/agent\/reference\/(?:sources|transforms|sinks)\/(\w+)$/.exec(path.replace(/\.(?:md|html)$/, '')) ?? []
+  if (name !== undefined && anchor.replaceAll('-', '_').toLowerCase() === name) return 20
+  return /\/guide\/(?:alloy|filebeat|fluent-bit|fluentd|otel|promtail|vector)\b/.test(path) ? 0.2 : 1
+}
+
 export default defineConfig({
   title: 'Penstock',
   description: 'Collects, transforms and delivers logs and metrics on Kubernetes',
@@ -46,6 +63,7 @@ export default defineConfig({
   srcExclude: excluded,
   rewrites: (id) => id.replace(/(^|\/)README\.md$/, '$1index.md'),
   cleanUrls: true,
+  head: [['link', { rel: 'icon', href: icon }]],
   markdown: {
     config(markdown) {
       // Templates of Penstock are text here, and none of Vue's.
@@ -69,7 +87,7 @@ export default defineConfig({
     },
   },
   themeConfig: {
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { miniSearch: { searchOptions: { boostDocument: weightOf } } } },
     outline: [2, 3],
     nav: [
       { text: 'Guide', link: '/operator/guide/' },
