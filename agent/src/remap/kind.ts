@@ -95,6 +95,12 @@ export class Kind {
     return (other.bits & ~this.bits) === 0
   }
 
+  /** True if every value of the other kind, with its elements, is one of this kind. */
+  covers(other: Kind): boolean {
+    if (this === other || this.isAny) return true
+    return this.contains(other) && covers(this.array, other.array) && covers(this.object, other.object)
+  }
+
   /** True if the sets share a basic kind. */
   overlaps(other: Kind): boolean {
     return (this.bits & other.bits) !== 0
@@ -420,6 +426,21 @@ function withItem(kind: Kind, index: number, change: (below: Kind) => Kind): Kin
   return new Kind(ARRAY, { known: loose, unknown: others.or(written).orUndefined() })
 }
 
+function covers<K extends string | number>(
+  wide: Collection<K> | undefined,
+  narrow: Collection<K> | undefined,
+): boolean {
+  if (wide === narrow || narrow === undefined) return true
+  if (wide === undefined) return false
+  const others = wide.unknown ?? undefinedKind
+  if (!others.covers(narrow.unknown ?? undefinedKind)) return false
+  for (const [key, kind] of narrow.known) if (!(wide.known.get(key) ?? others).covers(kind)) return false
+  for (const [key, kind] of wide.known) {
+    if (!narrow.known.has(key) && !kind.covers(narrow.unknown ?? undefinedKind)) return false
+  }
+  return true
+}
+
 function removedAt(kind: Kind, segments: readonly PathSegment[], from: number, compact: boolean): Kind {
   const segment = segments[from] as PathSegment
   const last = from === segments.length - 1
@@ -436,6 +457,8 @@ function removedAt(kind: Kind, segments: readonly PathSegment[], from: number, c
       const below = removedAt(there, segments, from + 1, compact)
       const empty = compact ? emptiness(below) : 'never'
       if (below === there) return kind
+      // A field that nothing is known of stays so, unless the removal leaves something that could not be there before.
+      if (!known.has(segment) && there.covers(below)) return kind
       if (empty === 'always') {
         if (kind.object.unknown === undefined) known.delete(segment)
         else known.set(segment, undefinedKind)

@@ -85,6 +85,9 @@ test.each([
   // Nor is what did not happen, because something failed before it.
   ['x, err = ((.a.a = int!(.b)) + .c)\n[.a.a, err != null]', {}, [null, true]],
   ['v = {"a": {"b": 1}}\ndel(v.a)\nv.a.b', {}, null],
+  // A field that nothing is known of is as unknown after a part of it was removed.
+  ['del(.c[-4], compact: true)\ndel(.c, compact: true)\n.c[-2] = 1\n.c', { c: [1] }, [1, null]],
+  ['del(.c.d)\ndel(.c)\n.c.e = 1\n.c', { c: { d: 1, f: 2 } }, { e: 1 }],
   ['x = "s"\nfor_each([1]) -> |_i, _v| { x = 5 }\nx, err = upcase(x)\n[x, err != null]', {}, null],
 ])('%s', (source, event, expected) => {
   if (expected === null && source.startsWith('x = "s"')) {
