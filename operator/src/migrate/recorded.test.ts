@@ -1,6 +1,7 @@
 // Recordings of old agents in the forms that people have: messages of OTLP, requests to Loki, what logcli prints, and events.
 
 import { expect, test } from 'vitest'
+import { compareEvents } from './compare.ts'
 import { recordedEvents } from './recorded.ts'
 
 test('a message of OTLP holds an event for each record', () => {
@@ -21,6 +22,8 @@ test('a message of OTLP holds an event for each record', () => {
                 attributes: [
                   { key: 'n', value: { intValue: '7' } },
                   { key: 'x', value: { doubleValue: 1.5 } },
+                  { key: 'whole', value: { doubleValue: 7 } },
+                  { key: 'large', value: { intValue: '9007199254740993' } },
                   { key: 'is', value: { boolValue: false } },
                   { key: 'list', value: { arrayValue: { values: [value('a'), { intValue: 1 }] } } },
                 ],
@@ -37,11 +40,28 @@ test('a message of OTLP holds an event for each record', () => {
       timeUnixNano: '1',
       severityNumber: 9,
       body: 'one',
-      attributes: { n: 7, x: 1.5, is: false, list: ['a', 1] },
+      attributes: {
+        n: 7,
+        x: 1.5,
+        whole: { doubleValue: '7' },
+        large: { intValue: '9007199254740993' },
+        is: false,
+        list: ['a', 1],
+      },
       resource: { 'k8s.pod.name': 'web-1' },
     },
     { body: { a: 'b' }, resource: { 'k8s.pod.name': 'web-1' } },
   ])
+})
+
+test('an integer and a double of the same value differ', () => {
+  const message = (value: object) => ({
+    resourceLogs: [{ scopeLogs: [{ logRecords: [{ attributes: [{ key: 'n', value }] }] }] }],
+  })
+  const [integer] = recordedEvents(message({ intValue: '7' }))
+  const [double] = recordedEvents(message({ doubleValue: 7 }))
+  expect(compareEvents([integer ?? {}], [double ?? {}]).equal).toBe(0)
+  expect(compareEvents([integer ?? {}], recordedEvents(message({ intValue: 7 }))).equal).toBe(1)
 })
 
 test('a request to Loki, what logcli prints and the event of a Pipeline have one form', () => {

@@ -50,7 +50,15 @@ function attributesOf(list: unknown): EventFields {
 
 function plainValue(given: unknown): unknown {
   const [[kind, value] = []] = Object.entries(tableOf(given))
-  if (kind === 'intValue' || kind === 'doubleValue') return typeof value === 'string' ? Number(value) : value
+  if (kind === 'intValue') {
+    const whole = Number(value)
+    return Number.isSafeInteger(whole) ? whole : { intValue: String(value) }
+  }
+  if (kind === 'doubleValue') {
+    // Without its kind, a double without a fraction would be equal to the integer.
+    const double = Number(value)
+    return Number.isInteger(double) || !Number.isFinite(double) ? { doubleValue: String(double) } : double
+  }
   if (kind === 'arrayValue') return listOf(tableOf(value)['values']).map(plainValue)
   if (kind === 'kvlistValue') return attributesOf(tableOf(value)['values'])
   return value
