@@ -33,6 +33,12 @@ test.each([
   expect(parse(stdout)).toMatchObject({ kind: 'ClusterPipeline', spec: { sinks: [{ type: 'blackhole' }] } })
 })
 
+test('an empty file is named as such', () => {
+  const { stderr, status } = convert(['-f', '-'], '# nothing yet\n---\n')
+  expect(status).toBe(64)
+  expect(stderr).toContain('stdin.yaml: the file is empty, so there is nothing to convert.')
+})
+
 test('the files of a folder are one configuration', () => {
   const all = join(folder, 'vector.d')
   mkdirSync(all)

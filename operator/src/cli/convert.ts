@@ -9,7 +9,7 @@ import type { Flags } from '@penstock/agent/program'
 import { namePattern } from '../api/pipeline.ts'
 import { agentFor, type FoundAgent, type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { Draft, type NamedText } from '../migrate/draft.ts'
-import { isYamlLike, secretsIn } from '../migrate/inner.ts'
+import { isBlank, isYamlLike, secretsIn } from '../migrate/inner.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 import { gapReport, reportFormats } from './gap-report.ts'
 import { proofIn, proofOptions, prove } from './prove.ts'
@@ -103,6 +103,13 @@ function agentOf(files: readonly NamedText[], name: OldAgent['name'] | undefined
   }
   for (const file of files) refuseInvalidYaml(file)
   const names = files.map(({ file }) => file).join(', ')
+  if (files.every(({ text }) => isBlank(text))) {
+    const isOne = files.length === 1
+    throw new PenstockError(
+      'PEN_USAGE',
+      `${names}: the ${isOne ? 'file is' : 'files are'} empty, so there is nothing to convert. Name the file with the configuration.`,
+    )
+  }
   const titles = oldAgents.map(({ title }) => title).join(', ')
   throw new PenstockError(
     'PEN_USAGE',

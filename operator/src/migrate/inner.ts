@@ -20,6 +20,11 @@ export function isYamlLike(text: string): boolean {
   return /^(?:---|%YAML|[\w"'./-]+\s*:(?:\s|$)|- |\{)/.test(line)
 }
 
+/** Whether a text has comments and marks of documents at most. */
+export function isBlank(text: string): boolean {
+  return text.split(/\r?\n/).every((line) => /^\s*(?:#.*|;.*|\/\/.*|---.*|\{\s*\})?$/.test(line))
+}
+
 /** The text of a setting, in its own lines: a block begins in the line after its key. */
 function innerText(tree: Tree): string {
   const text = textOf(tree) ?? ''

@@ -5,6 +5,7 @@ import { formatOf, type Segments } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import { type Root as FoundRoot, type Table, type TableDocument, tableDocuments } from '../documents.ts'
 import type { Gap, NamedText } from '../draft.ts'
+import { isBlank } from '../inner.ts'
 
 /** One configuration with its places. */
 export interface Root extends FoundRoot {
@@ -20,6 +21,32 @@ export interface Resource {
 
 /** Resources of the operator for Vector that describe agents, and hold no components. */
 const ofAgents: ReadonlySet<string> = new Set(['Vector', 'VectorAggregator', 'ClusterVectorAggregator'])
+
+const printed = (inputs: readonly string[]) => ({ type: 'console', inputs, encoding: { codec: 'json' } })
+const exported = (inputs: readonly string[]) => ({ type: 'prometheus_exporter', inputs, address: '0.0.0.0:9090' })
+const listening = ['datadog_agent', 'fluent', 'logstash', 'splunk_hec', 'statsd', 'syslog', 'vector']
+const aggregator: Table = {
+  sources: Object.fromEntries([...listening, 'internal_metrics'].map((type) => [type, { type }])),
+  sinks: {
+    prom_exporter: exported(['internal_metrics']),
+    stdout: printed(listening.filter((type) => type !== 'statsd')),
+  },
+}
+
+/** What the chart configures by itself, by the role of its agents. */
+const chartConfigs: Readonly<Record<string, Table>> = {
+  Agent: {
+    sources: Object.fromEntries(
+      ['kubernetes_logs', 'host_metrics', 'internal_metrics'].map((type) => [type, { type }]),
+    ),
+    sinks: {
+      prom_exporter: exported(['host_metrics', 'internal_metrics']),
+      stdout: printed(['kubernetes_logs']),
+    },
+  },
+  Aggregator: aggregator,
+  'Stateless-Aggregator': aggregator,
+}
 
 const isConfig = (table: Table) => ['sources', 'transforms', 'sinks'].some((list) => isTable(table[list]))
 
@@ -37,7 +64,7 @@ export function readRoots(given: NamedText, gaps: Gap[]): readonly Root[] {
       file: given.file,
       line: 1,
       subject: given.file,
-      reason: 'the file has no `sources`, `transforms` or `sinks`',
+      reason: isBlank(given.text) ? 'the file is empty' : 'the file has no `sources`, `transforms` or `sinks`',
       nearest: 'Name the file that has them, or `--from` the agent that it is for.',
     })
   }
@@ -65,7 +92,8 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
     })
     return [{ ...below([], {}), resource: resourceOf(kind, metadata) }]
   }
-  if (isTable(customConfig) && isConfig(customConfig) && typeof role === 'string' && /aggregator/i.test(role)) {
+  const isValues = (isTable(customConfig) && isConfig(customConfig)) || isOfChart(document.value)
+  if (isValues && typeof role === 'string' && /aggregator/i.test(role)) {
     gaps.push({
       file,
       line: lineOf(['role']),
@@ -75,6 +103,7 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
     })
   }
   if (isTable(customConfig) && isConfig(customConfig)) return [below(['customConfig'], customConfig)]
+  if (kind === undefined && isOfChart(document.value)) return [withoutConfig(document.value, file, lineOf, gaps)]
   if (typeof kind === 'string' && isTable(spec) && isConfig(spec))
     return [{ ...below(['spec'], spec), resource: resourceOf(kind, metadata) }]
   if (kind === 'ConfigMap' && isTable(data)) {
@@ -85,6 +114,41 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
     })
   }
   return isConfig(value) ? [below([], value)] : []
+}
+
+/** Whether a table has the values of the chart, which have the configuration below `customConfig`, or none. */
+function isOfChart({ role, customConfig, image }: Table): boolean {
+  if (typeof role === 'string' && Object.hasOwn(chartConfigs, role)) return true
+  if (isTable(customConfig) && Object.keys(customConfig).length === 0) return true
+  const repository = isTable(image) ? image['repository'] : undefined
+  return typeof repository === 'string' && /(?:^|\/)timberio\/vector$/.test(repository)
+}
+
+/** Values without a configuration: the chart's own one counts, unless they name a ConfigMap that has it. */
+function withoutConfig(values: Table, file: string, lineOf: (path: Segments) => number, gaps: Gap[]): Root {
+  const { role, existingConfigMaps } = values
+  const subject = 'customConfig'
+  if (Array.isArray(existingConfigMaps) && existingConfigMaps.length > 0) {
+    gaps.push({
+      file,
+      line: lineOf(['existingConfigMaps']),
+      subject: 'existingConfigMaps',
+      reason: `the configuration is in the ConfigMap \`${existingConfigMaps.join('`, `')}\``,
+      nearest: `Convert it: \`kubectl get configmap ${String(existingConfigMaps[0])} -o yaml | penstock convert -f -\`.`,
+    })
+    return { file, config: {}, lineOf: () => lineOf(['existingConfigMaps']) }
+  }
+  const name = typeof role === 'string' && Object.hasOwn(chartConfigs, role) ? role : 'Aggregator'
+  const line = lineOf([role === undefined ? 'customConfig' : 'role'])
+  gaps.push({
+    file,
+    line,
+    subject,
+    reason: `the values have no configuration, so the chart's own one for the role \`${name}\` counts`,
+    nearest: 'Convert the values that have `customConfig`, if there are others.',
+    isReplaced: true,
+  })
+  return { file, config: chartConfigs[name] as Table, lineOf: () => line }
 }
 
 function resourceOf(kind: string, metadata: unknown): Resource {

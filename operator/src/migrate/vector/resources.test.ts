@@ -59,3 +59,30 @@ test('values for an aggregator say which Agent runs them', () => {
   const { gaps } = convert(`role: Aggregator\ncustomConfig:\n${components}`)
   expect(gaps[0]).toMatchObject({ subject: 'role: Aggregator', line: 1 })
 })
+
+test.each([
+  ['role: Agent\ntolerations: []\n', 'Agent', 1, 'orchestrator_logs'],
+  ['# none\nrole: Stateless-Aggregator\n', 'Stateless-Aggregator', 2, 'file'],
+  ['image: { repository: timberio/vector }\n', 'Aggregator', 1, 'file'],
+  ['fullnameOverride: v\ncustomConfig: {}\n', 'Aggregator', 2, 'file'],
+])('values without a configuration have that of the chart: %j', (text, role, line, source) => {
+  const { gaps, resource } = convert(text)
+  expect(gaps.find(({ subject }) => subject === 'customConfig')).toMatchObject({
+    line,
+    reason: `the values have no configuration, so the chart's own one for the role \`${role}\` counts`,
+    isReplaced: true,
+  })
+  expect(resource.spec.sources.map(({ type }: { type: string }) => type)).toContain(source)
+  expect(resource.spec.sinks).toContainEqual(expect.objectContaining({ name: 'stdout', type: 'console' }))
+})
+
+test('values may name the ConfigMap that has the configuration', () => {
+  const { gaps } = convert('role: Agent\nexistingConfigMaps:\n- shop-vector\n')
+  expect(gaps).toContainEqual(
+    expect.objectContaining({
+      line: 2,
+      subject: 'existingConfigMaps',
+      nearest: expect.stringContaining('shop-vector'),
+    }),
+  )
+})
