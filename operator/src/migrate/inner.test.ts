@@ -248,3 +248,91 @@ test.each(oldAgents.map(({ name }) => name))(
     }
   },
 )
+
+const workload = (values: string) => `apiVersion: apps/v1
+kind: DaemonSet
+metadata: { name: agent }
+spec:
+  template:
+    spec:
+      containers:
+      - name: agent
+        env:
+${indented(values, 8)}`
+
+test.each([
+  [
+    'fluent-bit',
+    'fluent-bit.conf: |\n  [INPUT]\n    Name tail\n    Path /var/log/containers/*.log\n    Parser cri\n    Tag kube.*\n  [OUTPUT]\n    Name es\n    Match *\n    Host ${ES_HOST}\n    Port ${ES_PORT}',
+  ],
+  [
+    'fluentd',
+    `fluent.conf: |\n  <source>\n    @type tail\n    path /var/log/containers/*.log\n    tag kube.*\n    <parse>\n      @type cri\n    </parse>\n  </source>\n  <match **>\n    @type elasticsearch\n    host "#{ENV['ES_HOST']}"\n    port "#{ENV.fetch('ES_PORT', '1') || '2'}"\n  </match>`,
+  ],
+  [
+    'filebeat',
+    'filebeat.yml: |\n  filebeat.inputs:\n  - { type: container, paths: [/var/log/containers/*.log] }\n  output.elasticsearch:\n    hosts: ["${ES_HOST:other}:${ES_PORT:1}"]\n    index: a',
+  ],
+  [
+    'vector',
+    'vector.yaml: |\n  sources: { k: { type: kubernetes_logs } }\n  sinks: { e: { type: elasticsearch, inputs: [k], endpoints: ["http://${ES_HOST}:$ES_PORT"] } }',
+  ],
+])('variables of %s have the values that a workload gives them', async (agent, config) => {
+  const text = `kind: ConfigMap\nmetadata: { name: c }\ndata:\n${indented(config, 2)}\n---\n${workload('- name: ES_HOST\n  value: es.logging\n- { name: ES_PORT, value: "9201" }\n')}`
+  const made = convert({ file: 'all.yaml', text })
+  expect(made.agent).toBe(agent)
+  expect(made.resource.spec.sinks[0].config.endpoints).toEqual(['http://es.logging:9201'])
+  expect(made.gaps.filter(({ subject }) => subject.includes('ES_'))).toEqual([])
+  expect(await lint(made.text)).toEqual([])
+})
+
+test('a variable without a value may be the port of an address', async () => {
+  const config =
+    '[INPUT]\n  Name tail\n  Path /var/log/containers/*.log\n  Parser cri\n  Tag kube.*\n[OUTPUT]\n  Name es\n  Match *\n  Host ${HOST}\n  Port ${PORT}\n'
+  const { resource, text } = convert({ file: 'fluent-bit.conf', text: config })
+  expect(resource.spec.sinks[0].config.endpoints).toEqual(['http://SECRET[env.HOST]:SECRET[env.PORT]'])
+  expect(await lint(text)).toEqual([])
+})
+
+test('sources of nodes and of the cluster become two resources', async () => {
+  const draft = new Draft()
+  draft.add('sources', 'pods', { type: 'orchestrator_logs' })
+  draft.add('sources', 'events', { type: 'orchestrator_events' })
+  draft.append(['pods'], [{ type: 'remap', text: '.pod = true' }], 'pods-only', { file: 'a', line: 1, subject: 'a' })
+  draft.append(['pods-only', 'events'], [{ type: 'remap', text: '.x = 1' }], 'both', {
+    file: 'a',
+    line: 1,
+    subject: 'a',
+  })
+  const console = { type: 'console', config: { encoding: { codec: 'json' } } }
+  draft.add('sinks', 'out', { ...console, inputs: ['both'] })
+  draft.add('sinks', 'pods-out', { ...console, inputs: ['pods-only'], comments: ['Of pods.'] })
+  const documents = draft.documents({ name: 'a' })
+  const shapes = documents.map((document) => {
+    const { metadata, spec } = document.toJSON()
+    const inputs = [...spec.transforms, ...spec.sinks].map((each: { name: string; inputs: string[] }) => [
+      each.name,
+      each.inputs,
+    ])
+    return { name: metadata.name, inputs }
+  })
+  expect(shapes).toEqual([
+    {
+      name: 'a',
+      inputs: [
+        ['pods-only', ['pods']],
+        ['both', ['pods-only']],
+        ['out', ['both']],
+        ['pods-out', ['pods-only']],
+      ],
+    },
+    {
+      name: 'a-aggregator',
+      inputs: [
+        ['both', ['events']],
+        ['out', ['both']],
+      ],
+    },
+  ])
+  expect(await lint(documents.map((document) => document.toString({ lineWidth: 0 })).join('---\n'))).toEqual([])
+})
