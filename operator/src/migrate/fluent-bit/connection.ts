@@ -16,13 +16,19 @@ export const login = { http_user: '`auth`', http_passwd: '`auth`' } as const
 export const delivery = {
   retry_limit: '`request.retry_attempts`; without it the sink retries without limit, where Fluent Bit retries once',
 } as const
+export const sized = { 'storage.total_limit_size': '`buffer` on disk' } as const
 export const local = { ...common, ...matched } as const
-export const always = { ...local, ...address, ...security, ...delivery } as const
+export const always = { ...local, ...address, ...security, ...delivery, ...sized } as const
 export const itself = {
   workers: 'requests run beside each other as `request.concurrency` says',
   buffer_size: 'answers are read as they come',
   trace_error: 'the agent logs errors with their answers',
   trace_output: '`penstock tap` shows events',
+} as const
+
+/** Of sinks without a connection, which take events as they come. */
+export const unbuffered = {
+  ...itself,
   'storage.total_limit_size': {
     how: '`buffer` of the sink',
     unless: /./,
@@ -76,7 +82,18 @@ export function connection(section: Section): Record<string, unknown> {
     ...(Object.keys(tls).length > 0 ? { tls } : {}),
     ...(user === undefined ? {} : { auth: { strategy: 'basic', user, password: password ?? '' } }),
     ...(limit === undefined ? {} : { request: { retry_attempts: limit } }),
+    ...buffer(section),
   }
+}
+
+const smallestDisk = 268_435_488
+
+/** Chunks that wait on disk, up to a size. */
+function buffer(section: Section): Record<string, unknown> {
+  const found = /^(\d+(?:\.\d+)?)\s*([kmg])?b?$/i.exec(lastValue(section, 'storage.total_limit_size') ?? '')
+  if (found === null) return {}
+  const unit = { k: 1000, m: 1_000_000, g: 1_000_000_000 }[(found[2] ?? '').toLowerCase() as 'k'] ?? 1
+  return { buffer: { type: 'disk', max_size: Math.max(Math.round(Number(found[1]) * unit), smallestDisk) } }
 }
 
 export const remap = (...lines: readonly string[]): readonly Step[] => [{ type: 'remap', text: lines.join('\n') }]

@@ -1,7 +1,18 @@
 // Outputs of Fluent Bit whose bodies wrap the records: the REST proxy of Kafka, and a cloud monitor.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
-import { addressOf, always, connection, itself, literalTemplate, local, remap, secret, value } from './connection.ts'
+import {
+  addressOf,
+  always,
+  connection,
+  itself,
+  literalTemplate,
+  local,
+  remap,
+  secret,
+  sized,
+  value,
+} from './connection.ts'
 import type { Plugin, SinkPart } from './plugin.ts'
 import { lastValue } from './sections.ts'
 
@@ -66,6 +77,7 @@ export const azure: Plugin<SinkPart> = {
   becomes: '`cloud_monitor_logs`',
   options: {
     ...local,
+    ...sized,
     retry_limit: always.retry_limit,
     customer_id: '`customer_id`',
     shared_key: '`shared_key`',

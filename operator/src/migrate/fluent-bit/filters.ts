@@ -98,6 +98,7 @@ const modify: Plugin<Steps> = {
     ...Object.fromEntries(Object.keys(modifyRules).map((rule) => [rule, 'a statement'])),
     condition: '`if` around the statements',
   },
+  itself: { move_to_start: 'fields of an event have no order', move_to_end: 'fields of an event have no order' },
   build: (section, context) => {
     const conditions: string[] = []
     for (const entry of entriesOf(section, 'condition')) {
@@ -228,6 +229,8 @@ const kubernetes: Plugin<Steps> = {
     keep_log: '`del` of the line',
     labels: 'whether labels are taken',
     annotations: 'whether annotations are taken',
+    namespace_labels: 'an object `kubernetes_namespace`',
+    namespace_annotations: 'a gap if it is on',
     'k8s-logging.exclude': 'a filter transform',
     'k8s-logging.parser': 'a gap if it is on',
   },
@@ -284,6 +287,19 @@ const kubernetes: Plugin<Steps> = {
       '  "docker_id": replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', ""),',
       '}) -> |_key, value| { value != null && value != {} && value != "" }',
     ]
+    if (isOn(lastValue(section, 'namespace_labels'), false)) {
+      lines.push(
+        '.kubernetes_namespace = filter({ "name": %orchestrator.pod_namespace, "labels": %orchestrator.namespace_labels }) -> |_key, value| { value != null && value != {} }',
+      )
+    }
+    if (isOn(lastValue(section, 'namespace_annotations'), false)) {
+      context.gap(
+        section,
+        'kubernetes: Namespace_Annotations',
+        'the source does not know annotations of namespaces',
+        'Use labels of namespaces.',
+      )
+    }
     if (isOn(lastValue(section, 'merge_log'), false)) lines.push(...mergeLines(section, context))
     steps.push({ type: 'remap', text: lines.join('\n') })
     return steps
@@ -294,7 +310,7 @@ function mergeLines(section: Section, context: Context): string[] {
   const under = lastValue(section, 'merge_log_key')
   const keeps = isOn(lastValue(section, 'keep_log'), true)
   if (under === undefined) {
-    context.gap(
+    context.replaced(
       section,
       'kubernetes: Merge_Log',
       'a field `timestamp` of a line would replace the time of the event, so it is called `log_timestamp`',

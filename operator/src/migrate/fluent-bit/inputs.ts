@@ -4,7 +4,7 @@
 import { multilineProblems, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
-import { findParser, parserLines } from './parsers.ts'
+import { decodingLines, findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
 import { globPattern, pattern } from './text.ts'
@@ -186,7 +186,10 @@ function podLogs(
     )
   }
   if (multiline.some((word) => word === 'cri')) fields.push('"_p": "F"')
-  if (multiline.length > 0)
+  // The parser `docker` that Fluent Bit ships keeps the field of the time.
+  const keeps =
+    definition === undefined ? parser?.toLowerCase() === 'docker' : isOn(lastValue(definition, 'time_keep'), false)
+  if (multiline.length > 0 || keeps)
     fields.push('"time": format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null')
   if (lastValue(section, 'path_key') !== undefined)
     fields.push(`${textLiteral(lastValue(section, 'path_key') ?? '')}: .file`)
@@ -194,6 +197,8 @@ function podLogs(
     type: 'remap',
     text: `# The record as Fluent Bit has it; the facts about the pod wait for the filter kubernetes.\n%orchestrator = .orchestrator\n. = { ${fields.join(', ')} }`,
   })
+  const decoding = definition === undefined ? [] : decodingLines(definition, '', context)
+  if (decoding.length > 0) steps.push({ type: 'remap', text: decoding.join('\n') })
   const component = {
     type: 'orchestrator_logs',
     config: shared,

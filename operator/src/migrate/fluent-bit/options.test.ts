@@ -30,6 +30,14 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   'es logstash_prefix': ['Logstash_Format On'],
   'es logstash_dateformat': ['Logstash_Format On'],
   'opensearch logstash_prefix': ['Logstash_Format On'],
+  ...Object.fromEntries(
+    ['es', 'opensearch'].flatMap((name) =>
+      ['logstash_prefix_key', 'logstash_prefix_separator'].map((option) => [
+        `${name} ${option}`,
+        ['Logstash_Format On'],
+      ]),
+    ),
+  ),
   'opensearch logstash_dateformat': ['Logstash_Format On'],
 }
 const values = [

@@ -16,6 +16,8 @@ import {
   secret,
   security,
   serviceAddress,
+  sized,
+  unbuffered,
   value,
 } from './connection.ts'
 import { azure, kafkaRest } from './envelopes.ts'
@@ -113,6 +115,9 @@ const search = (name: string): Plugin<SinkPart> => ({
     path: 'the address',
     logstash_format: '`bulk.index` with the date',
     logstash_prefix: '`bulk.index`',
+    logstash_prefix_key: '`bulk.index` by a field, or by the prefix for events without it',
+    logstash_prefix_separator: '`bulk.index`',
+    generate_id: '`id_key` with a hash of the record',
     logstash_dateformat: '`bulk.index`',
     time_key: 'the field of the time',
     replace_dots: '`map_keys` in a remap transform',
@@ -121,13 +126,40 @@ const search = (name: string): Plugin<SinkPart> => ({
     pipeline: '`pipeline`',
     compress: '`compression`',
   },
-  itself: { ...itself, suppress_type_name: 'the sink asks for the version, and sends types up to version 6' },
+  itself: {
+    ...itself,
+    suppress_type_name: 'the sink asks for the version, and sends types up to version 6',
+    time_key_nanos: 'times have all their digits',
+    aws_auth: {
+      how: 'requests are not signed',
+      unless: /^(on|true|yes|1)$/i,
+      reason: 'the mapping does not sign requests',
+      nearest: 'Give the sink `auth: {strategy: aws}` with the region.',
+    },
+    include_tag_key: {
+      how: 'events have no tags',
+      unless: /^(on|true|yes|1)$/i,
+      reason: 'events have no tags',
+      nearest: 'Set the field in a remap transform of each source.',
+    },
+    tag_key: 'as `include_tag_key`',
+    current_time_index: {
+      how: 'the index has the time of the event',
+      unless: /^(on|true|yes|1)$/i,
+      reason: 'the index has the time of the event, and not that of the request',
+      nearest: 'Leave the option out.',
+    },
+  },
   build: (section, context) => {
     const isDated = isOn(lastValue(section, 'logstash_format'), false)
     const date = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
+    const prefix = lastValue(section, 'logstash_prefix') ?? 'logstash'
+    const prefixKey = lastValue(section, 'logstash_prefix_key')
+    const prefixPath = prefixKey === undefined ? undefined : accessor(prefixKey)
+    const separator = lastValue(section, 'logstash_prefix_separator') ?? '-'
     const index = isDated
-      ? `${literalTemplate(lastValue(section, 'logstash_prefix') ?? 'logstash')}-${date}`
-      : literalTemplate(lastValue(section, 'index') ?? 'fluent-bit')
+      ? `${prefixPath === undefined ? literalTemplate(prefix) : '{{ %logstash_prefix }}'}${separator}${date}`
+      : withoutTemplates(lastValue(section, 'index') ?? 'fluent-bit')
     const operation = (lastValue(section, 'write_operation') ?? 'create').toLowerCase()
     const isKnown = ['create', 'index'].includes(operation)
     if (!isKnown) {
@@ -140,12 +172,19 @@ const search = (name: string): Plugin<SinkPart> => ({
     }
     const timeField = fieldLiteral([lastValue(section, 'time_key') ?? '@timestamp'])
     const idKey = lastValue(section, 'id_key')
+    const idPath = idKey === undefined ? undefined : (accessor(idKey) ?? [idKey.replace(/^\$/, '')])
+    // The sink removes the field of the id, and Fluent Bit sends it.
+    const isGenerated = idPath === undefined && isOn(lastValue(section, 'generate_id'), false)
+    const idLines = [
+      ...(idPath === undefined ? [] : [`if exists(${fieldLiteral(idPath)}) { ._id = ${fieldLiteral(idPath)} }`]),
+      ...(isGenerated ? ['._id = sha1(encode_json(.))'] : []),
+    ]
     const config = {
       endpoints: [addressOf(section, '9200', value(section, 'path') ?? '')],
       bulk: { action: isKnown ? operation : 'index', index },
       encoding: { except_fields: ['timestamp'] },
       ...(lastValue(section, 'type') === undefined ? {} : { doc_type: lastValue(section, 'type') }),
-      ...(idKey === undefined ? {} : { id_key: idKey.replace(/^\$/, '') }),
+      ...(idLines.length === 0 ? {} : { id_key: '_id' }),
       ...(lastValue(section, 'pipeline') === undefined ? {} : { pipeline: lastValue(section, 'pipeline') }),
       ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
       ...connection(section),
@@ -153,9 +192,22 @@ const search = (name: string): Plugin<SinkPart> => ({
     const dots = isOn(lastValue(section, 'replace_dots'), false)
       ? ['. = map_keys(., recursive: true) -> |key| { replace(key, ".", "_") }']
       : []
-    return { component: { type: 'search_engine', config }, steps: remap(...dots, `${timeField} = .timestamp`) }
+    const named =
+      isDated && prefixPath !== undefined
+        ? [
+            `prefix = ${fieldLiteral(prefixPath)}`,
+            `%logstash_prefix = if is_string(prefix) { prefix } else { ${textLiteral(prefix)} }`,
+          ]
+        : []
+    return {
+      component: { type: 'search_engine', config },
+      steps: remap(...named, ...dots, ...idLines, `${timeField} = .timestamp`),
+    }
   },
 })
+
+/** Names of indices may hold dates, and no templates. */
+const withoutTemplates = (text: string) => text.replaceAll('{{', '\\{{')
 
 /** The field of the time in bodies of JSON. */
 function dateLines(section: Section): string[] {
@@ -306,6 +358,7 @@ const newRelic: Plugin<SinkPart> = {
     ...local,
     ...security,
     ...delivery,
+    ...sized,
     license_key: '`license_key`',
     api_key: 'a gap',
     base_uri: '`override_uri`',
@@ -332,7 +385,7 @@ const stdout: Plugin<SinkPart> = {
   name: 'stdout',
   becomes: '`console`',
   options: { ...local, ...dated, format: '`encoding`' },
-  itself,
+  itself: unbuffered,
   build: (section, context) => {
     const format = lastValue(section, 'format') ?? 'msgpack'
     if (format !== 'json_lines')
@@ -354,7 +407,7 @@ const file: Plugin<SinkPart> = {
   name: 'file',
   becomes: '`file`',
   options: { ...local, path: '`path`', file: '`path`', format: '`encoding`' },
-  itself: { ...itself, mkdir: 'the sink makes folders' },
+  itself: { ...unbuffered, mkdir: 'the sink makes folders' },
   build: (section, context) => {
     const format = lastValue(section, 'format') ?? 'out_file'
     if (format !== 'plain')
@@ -386,7 +439,7 @@ const nothing: Plugin<SinkPart> = {
   name: 'null',
   becomes: '`blackhole`',
   options: { ...local },
-  itself,
+  itself: unbuffered,
   build: () => ({ component: { type: 'blackhole' }, steps: [] }),
 }
 

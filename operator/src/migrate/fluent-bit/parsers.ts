@@ -41,20 +41,64 @@ export function findParser(name: string, context: Context): Section | undefined 
   return context.parsers.get(name) ?? shipped.get(name)
 }
 
-const known = new Set(['name', 'format', 'regex', 'time_key', 'time_format', 'time_keep', 'types', 'skip_empty_values'])
+const known = new Set([
+  ...['name', 'format', 'regex', 'time_key', 'time_format', 'time_keep', 'time_offset', 'time_system_timezone'],
+  ...['types', 'skip_empty_values', 'decode_field', 'decode_field_as'],
+])
 
-const conversions: Readonly<Record<string, string>> = {
-  integer: 'to_int',
-  float: 'to_float',
-  bool: 'to_bool',
-  string: 'to_string',
+/** What parsers of other agents have beside the options of Fluent Bit. */
+export interface Dialect {
+  /** Texts that mean true. */
+  readonly truths: readonly string[]
+  /** Of times that have none: an offset, or a name; undefined: that of the agent. */
+  readonly zone: string | undefined
+  /** Between the members of a line, and between name and value. */
+  readonly members?: { readonly pattern?: string | undefined; readonly delimiter: string; readonly label: string }
+}
+
+/** The digits at the start of a text count, as in C and Ruby; without any the number is zero. */
+const digits: Readonly<Record<string, readonly [string, string]>> = {
+  integer: ['[-+]?\\d+', 'to_int(found.digits) ?? 0'],
+  int: ['[-+]?\\d+', 'to_int(found.digits) ?? 0'],
+  hex: ['(?:0[xX])?[0-9a-fA-F]+', 'parse_int(replace(string(found.digits) ?? "", r\'^0[xX]\', ""), 16) ?? 0'],
+  float: ['[-+]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][-+]?\\d+)?', 'to_float(found.digits) ?? 0.0'],
+}
+
+/** Lines that convert a field; undefined for a type that is not known. `array` may have the sign between its items. */
+function conversion(
+  key: string,
+  type: string,
+  sign: string | undefined,
+  truths: readonly string[],
+): string[] | undefined {
+  const at = `parsed.${textLiteral(key)}`
+  const text = `to_string(${at}) ?? ""`
+  const number = Object.hasOwn(digits, type) ? digits[type] : undefined
+  if (number !== undefined) {
+    const [regex, call] = number
+    const find = `found = parse_regex(${text}, r'^\\s*(?P<digits>${regex})') ?? {}`
+    return [`if exists(${at}) {`, `  ${find}`, `  ${at} = ${call}`, '}']
+  }
+  const calls: Readonly<Record<string, string>> = {
+    bool: `includes(${JSON.stringify(truths)}, downcase(${text}))`,
+    string: `to_string(${at}) ?? ${at}`,
+    array: `split(${text}, ${textLiteral(sign ?? ',')})`,
+  }
+  const call = Object.hasOwn(calls, type) ? calls[type] : undefined
+  return call === undefined ? undefined : [`if exists(${at}) { ${at} = ${call} }`]
 }
 
 /**
  * Lines that parse the text `from`: afterwards `parsed` is an object, or null if the text does not match. Undefined if the parser
  * cannot be converted, which is reported.
  */
-export function parserLines(name: string, from: string, context: Context, at: Place): string[] | undefined {
+export function parserLines(
+  name: string,
+  from: string,
+  context: Context,
+  at: Place,
+  dialect?: Dialect,
+): string[] | undefined {
   const parser = findParser(name, context)
   if (parser === undefined) {
     const nearest = 'Convert the file with the parser, too, or write a remap transform that parses the text.'
@@ -74,7 +118,7 @@ export function parserLines(name: string, from: string, context: Context, at: Pl
   const functions: Readonly<Record<string, string>> = {
     json: `parse_json(${from})`,
     logfmt: `parse_logfmt(${from})`,
-    ltsv: `parse_key_value(${from}, key_value_delimiter: ":", field_delimiter: "\\t")`,
+    ltsv: membersCall(from, dialect?.members ?? { delimiter: '\t', label: ':' }),
     regex: `parse_grok(${from}, ${pattern(lastValue(parser, 'regex') ?? '')})`,
   }
   const call = Object.hasOwn(functions, format) ? functions[format] : undefined
@@ -91,37 +135,108 @@ export function parserLines(name: string, from: string, context: Context, at: Pl
   if (format === 'regex' && isOn(lastValue(parser, 'skip_empty_values'), true)) {
     lines.push('  parsed = filter(object!(parsed)) -> |_key, value| { value != null && value != "" }')
   }
-  for (const type of entriesOf(parser, 'types').flatMap((entry) => entry.value.split(/[\s,]+/))) {
-    const [key = '', wanted = ''] = type.split(':')
-    const convert = Object.hasOwn(conversions, wanted) ? conversions[wanted] : undefined
-    if (convert === undefined)
+  lines.push(...fieldLines(name, parser, context, dialect).map((line) => `  ${line}`), '}')
+  return lines
+}
+
+/** Lines for what is parsed: conversions of fields, and the time of the event. */
+export function fieldLines(
+  name: string,
+  parser: Section,
+  context: Context,
+  dialect: Dialect = { truths: ['true'], zone: zoneOf(parser) },
+): string[] {
+  const lines: string[] = []
+  for (const type of entriesOf(parser, 'types').flatMap((entry) => entry.value.split(/[\s,]+(?=[^\s:]+:)|\s+/))) {
+    const [key = '', wanted = '', ...sign] = type.split(':')
+    const converted = conversion(
+      key,
+      wanted.toLowerCase(),
+      sign.length === 0 ? undefined : sign.join(':'),
+      dialect.truths,
+    )
+    if (converted === undefined)
       context.gap(
         parser,
         `parser ${name}: types`,
         `the type \`${wanted}\` has no counterpart`,
         'Convert the field in a remap transform.',
       )
-    else
-      lines.push(
-        `  if exists(parsed.${textLiteral(key)}) { parsed.${textLiteral(key)} = ${convert}(parsed.${textLiteral(key)}) ?? parsed.${textLiteral(key)} }`,
-      )
+    else lines.push(...converted)
   }
-  lines.push(...timeLines(parser).map((line) => `  ${line}`), '}')
-  return lines
+  return [...lines, ...decodingLines(parser, 'parsed', context), ...timeLines(parser, dialect.zone)]
+}
+
+/**
+ * Decodes texts within fields. What is JSON takes the place of its text, or its members come beside the other fields.
+ * @param root the object with the fields; empty for the event
+ */
+export function decodingLines(parser: Section, root: string, context: Context): string[] {
+  const entries = parser.entries.filter(({ key }) => key === 'decode_field' || key === 'decode_field_as')
+  return entries.flatMap((entry) => {
+    const [decoder = '', field = ''] = entry.value.trim().split(/\s+/)
+    const at = `${root}.${textLiteral(field)}`
+    const text = `string(${at}) ?? ""`
+    // Texts of JSON have been decoded once already, with the line that they come from.
+    if (/^escaped/.test(decoder) && root === '') return []
+    if (/^escaped/.test(decoder)) {
+      return [`decoded = parse_json("\\"" + (${text}) + "\\"") ?? null`, `if is_string(decoded) { ${at} = decoded }`]
+    }
+    if (decoder === 'json') {
+      const whole = root === '' ? '.' : root
+      const effect =
+        entry.key === 'decode_field' ? `${whole} = merge(object!(${whole}), object!(decoded))` : `${at} = decoded`
+      return [`decoded = parse_json(${text}) ?? null`, `if is_object(decoded) { ${effect} }`]
+    }
+    context.gap(
+      entry,
+      `${entry.key} ${decoder}`,
+      `the decoder \`${decoder}\` has no counterpart`,
+      'Decode the field in a remap transform after the parser.',
+    )
+    return []
+  })
+}
+
+/** Fluent Bit takes times without a zone for those of UTC. */
+function zoneOf(parser: Section): string | undefined {
+  if (isOn(lastValue(parser, 'time_system_timezone'), false)) return undefined
+  return lastValue(parser, 'time_offset') ?? 'UTC'
+}
+
+function membersCall(from: string, { pattern: between, delimiter, label }: NonNullable<Dialect['members']>): string {
+  const text = between === undefined ? from : `replace(${from}, r'${between.replaceAll("'", "\\'")}', "\t")`
+  const sign = between === undefined ? delimiter : '\t'
+  return `parse_key_value(${text}, key_value_delimiter: ${textLiteral(label)}, field_delimiter: ${textLiteral(sign)})`
 }
 
 /** Sets the time of the event, and keeps a field `timestamp` of the text apart from it. */
-function timeLines(parser: Section): string[] {
+function timeLines(parser: Section, zone: string | undefined): string[] {
   const key = lastValue(parser, 'time_key')
   const format = lastValue(parser, 'time_format')
   const apart = 'if exists(parsed.timestamp) { parsed.log_timestamp = del(parsed.timestamp) }'
   if (format === undefined) return [apart]
   const at = `parsed.${textLiteral(key ?? 'time')}`
-  const chrono = format.replaceAll('.%L', '%.f').replaceAll('%L', '%f')
   return [
-    `time, error = parse_timestamp(${at}, ${textLiteral(chrono)})`,
+    `time, error = ${timeCall(at, format.replaceAll('.%L', '%.f').replaceAll('%L', '%f'), zone)}`,
     'if error == null { .timestamp = time }',
     ...(isOn(lastValue(parser, 'time_keep'), false) ? [] : [`del(${at})`]),
     apart,
   ]
+}
+
+/**
+ * Reads a time by a format. Without a year it is one of this year.
+ * @param zone an offset or a name, for a time without a zone; undefined: that of the agent
+ */
+function timeCall(at: string, format: string, zone: string | undefined): string {
+  const isDated = /%[-_0^#]?[YyCGgFDcsxv+]/.test(format)
+  const hasZone = /%:*[zZ]|%[s+c]/.test(format)
+  const offset = hasZone ? undefined : /^([-+]\d{2}):?(\d{2})$/.exec(zone ?? '')
+  const before = isDated ? '' : '(format_timestamp(now(), "%Y ") ?? "") + '
+  const after = offset == null ? '' : ` + ${textLiteral(` ${offset[1]}${offset[2]}`)}`
+  const text = before === '' && after === '' ? at : `${before}(string(${at}) ?? "")${after}`
+  const whole = `${isDated ? '' : '%Y '}${format}${offset == null ? '' : ' %z'}`
+  const named = hasZone || offset != null || zone === undefined ? '' : `, timezone: ${textLiteral(zone)}`
+  return `parse_timestamp(${text}, ${textLiteral(whole)}${named})`
 }

@@ -41,6 +41,11 @@ export class Context {
     this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest })
   }
 
+  /** Reports what something else does, or does in another way. */
+  replaced(place: Place, subject: string, reason: string, nearest: string): void {
+    this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
+  }
+
   /** Reports the options of a section that have no counterpart. */
   reportOptions(section: Section, plugin: Pick<Plugin<unknown>, 'name' | 'options' | 'itself'>): void {
     const { name, options, itself = {} } = plugin
@@ -51,6 +56,8 @@ export class Context {
         this.gap(entry, `${name}: ${entry.value}`, reason, 'Write it as a filter of the pipeline, and convert again.')
         continue
       }
+      // Connections are kept and limited by the agent's own rules.
+      if (entry.key.startsWith('net.')) continue
       const own = Object.hasOwn(itself, entry.key) ? itself[entry.key] : undefined
       if (typeof own === 'string') continue
       if (own !== undefined) {

@@ -49,7 +49,10 @@ export function isClassic(text: string): boolean {
   return (
     /^\s*(?:\[(?:SERVICE|INPUT|FILTER|OUTPUT|PARSER|MULTILINE_PARSER|UPSTREAM|STREAM_TASK)\]|@INCLUDE\s+\S+)\s*$/im.test(
       text,
-    ) && !isYamlLike(text)
+    ) &&
+    !isYamlLike(text) &&
+    // Fluentd includes files by the same word.
+    !/^\s*<(?:source|match|filter|label|system)\b[^>]*>\s*$/m.test(text)
   )
 }
 

@@ -14,7 +14,19 @@ export interface Plugged extends Section {
 }
 
 /** Elements that may occur several times, or that hold plugins: they are read for themselves. */
-const apart = new Set(['store', 'rule', 'regexp', 'exclude', 'and', 'or', 'pattern', 'server', 'route', 'secondary'])
+const apart = new Set([
+  'store',
+  'rule',
+  'regexp',
+  'exclude',
+  'and',
+  'or',
+  'pattern',
+  'server',
+  'route',
+  'secondary',
+  'replace',
+])
 
 export function sectionOf(element: Element): Plugged {
   const entries = entriesOf(element, '')

@@ -143,6 +143,28 @@ function removals(keys: readonly string[], section: Plugged, context: Context): 
   })
 }
 
+/** Statements of `<replace>`: an expression of Ruby, and a text with `\\1` for its groups. */
+function replacements(section: Plugged, context: Context): string[] {
+  return childrenOf(section.element, 'replace').flatMap((child) => {
+    const path = recordPath(parameter(child, 'key') ?? '')
+    const regex = /^\/(.*)\/([imx]*)$/s.exec(parameter(child, 'expression') ?? '')
+    if (path === undefined || regex === null) {
+      context.gap(
+        child,
+        `${section.type}: replace`,
+        'the field or the expression cannot be read',
+        'Use `replace` in a remap transform.',
+      )
+      return []
+    }
+    const at = fieldLiteral(path)
+    const flags = regex[2] === '' ? '' : `(?${(regex[2] ?? '').replace('m', 's')})`
+    const by = (parameter(child, 'replace') ?? '').replaceAll('$', '$$$$').replace(/\\(\d)/g, '$${$1}')
+    const call = `replace(string!(${at}), r'${flags}${(regex[1] ?? '').replaceAll("'", "\\'")}', ${textLiteral(by)})`
+    return [`if is_string(${at}) { ${at} = ${call} }`]
+  })
+}
+
 const transformer = (name: string, removed: string): FilterPlugin => ({
   name,
   becomes: 'a remap transform',
@@ -157,6 +179,7 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
     enable_ruby: 'the Ruby that is known: fields, `tag`, `hostname`, `time`, `||`, and a few methods of texts',
     remove_keys: '`del`',
     char_encoding: 'a gap',
+    replace: '`replace`',
   },
   itself: { ...always, auto_typecast: 'values keep their types', caching: 'programs are compiled' },
   build: (section, context, _gaps, tag) => {
@@ -178,6 +201,7 @@ const transformer = (name: string, removed: string): FilterPlugin => ({
       const at = fieldLiteral([renewed])
       text.push(`.timestamp = from_unix_timestamp(to_int(${at}) ?? -1) ?? .timestamp`, `del(${at})`)
     }
+    text.push(...replacements(section, context))
     if (lastValue(section, 'char_encoding') !== undefined) {
       context.gap(section, `${name}: char_encoding`, 'texts are UTF-8', 'Leave the option out.')
     }

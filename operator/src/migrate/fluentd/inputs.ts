@@ -72,8 +72,6 @@ const tail: FluentdPlugin<SourcePart> = {
         ['encoding', 'lines are UTF-8'],
         ['emit_unmatched_lines', 'lines that do not match keep their text'],
         ['max_line_size', 'lines are read up to `max_line_bytes` of the source'],
-        ['parse.time_zone', 'the runtime writes its zone'],
-        ['parse.timezone', 'times with an offset are read as they are written'],
       ].map(([name, how]) => [name, how as string]),
     ),
   },
@@ -113,9 +111,7 @@ const tail: FluentdPlugin<SourcePart> = {
 
 /** Options as before Fluentd 1.0: those of the parser are beside the others. */
 function formatless(section: Plugged): Plugged {
-  const own = section.entries.filter(({ key }) =>
-    ['format', 'expression', 'time_format', 'time_key', 'keep_time_key', 'types'].includes(key),
-  )
+  const own = section.entries.filter(({ key }) => !/^@?type$/.test(key) && Object.hasOwn(parseOptions, `parse.${key}`))
   return { ...section, entries: [...section.entries, ...own.map((entry) => ({ ...entry, key: `parse.${entry.key}` }))] }
 }
 
@@ -167,6 +163,14 @@ function podLogs(
     ...(isCri || /\(\?<logtag>/.test(expression) ? ['"logtag": "F"'] : []),
     ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .file`]),
   ]
+  const keptTime = alternatives(section).flatMap(({ section: each, prefix }) => {
+    const read = (name: string) => lastValue(each, `${prefix}${name}`) ?? lastValue(section, name)
+    return isOn(read('keep_time_key'), false) ? [read('time_key') ?? 'time'] : []
+  })[0]
+  if (keptTime !== undefined)
+    fields.push(
+      `${textLiteral(keptTime)}: format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null`,
+    )
   const choice = choiceOf(paths, listOf(lastValue(section, 'exclude_path')))
   const nested = lastValue(section, 'parse.parse.@type')
   const nestedLines =
@@ -238,7 +242,8 @@ export function joinedBy(start: string, timeoutMs: number, section: Plugged, con
 }
 
 function firstLine(section: Plugged, context: Context): Joined | undefined {
-  const start = lastValue(section, 'parse.format_firstline') ?? lastValue(section, 'format_firstline')
+  const names = ['parse.format_firstline', 'format_firstline', 'parse.multiline_start_regexp', 'multiline_start_regexp']
+  const start = names.map((name) => lastValue(section, name)).find((text) => text !== undefined)
   if (start === undefined) return undefined
   const wait = secondsOf(lastValue(section, 'multiline_flush_interval')) ?? 5
   return joinedBy(start, wait * 1000, section, context)

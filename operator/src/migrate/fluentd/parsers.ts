@@ -2,9 +2,10 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Gap } from '../draft.ts'
-import { parserLines } from '../fluent-bit/parsers.ts'
+import { type Dialect, fieldLines, parserLines } from '../fluent-bit/parsers.ts'
 import { Context } from '../fluent-bit/plugin.ts'
 import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
+import { pattern } from '../fluent-bit/text.ts'
 import { childrenOf, listOf, type Plugged, sectionOf } from './element.ts'
 import type { Element } from './syntax.ts'
 
@@ -61,6 +62,17 @@ export const parseOptions: Readonly<Record<string, string>> = Object.fromEntries
     ['delimiter', 'between columns'],
     ['delimiter_pattern', 'between members'],
     ['label_delimiter', 'between name and value'],
+    ['null_value_pattern', 'texts that become null'],
+    ['null_empty_string', 'whether empty texts become null'],
+    ['utc', 'the zone of times without one'],
+    ['localtime', 'the zone of times without one'],
+    ['timezone', 'the zone of times without one'],
+    ['time_zone', 'as `timezone`'],
+    ['grok_pattern', '`parse_grok`'],
+    ['grok', '`parse_grok`; the first that matches counts'],
+    ['grok.pattern', 'as `grok_pattern`'],
+    ['grok_failure_key', 'a field of lines that do not match'],
+    ['multiline_start_regexp', '`multiline` of the source'],
     ['format_firstline', '`multiline` of the source'],
     ...Array.from({ length: 9 }, (_, index) => [`format${index + 1}`, 'the expression']),
   ].flatMap(([name, becomes]) => [[`parse.${name}`, becomes as string] as const]),
@@ -68,12 +80,9 @@ export const parseOptions: Readonly<Record<string, string>> = Object.fromEntries
 
 /** Options of `<parse>` whose work is done in another way. */
 export const parseItself: Readonly<Record<string, string>> = {
-  'parse.null_value_pattern': 'empty values are left out',
-  'parse.null_empty_string': 'empty values are left out',
   'parse.estimate_current_event': 'an event without a time has that at which it was read',
   'parse.json_parser': 'there is one parser',
   'parse.stream_buffer_size': 'there is one parser',
-  'parse.utc': 'times without a zone are in UTC',
   'parse.message_format': 'the form of the line is found',
   'parse.with_priority': 'the priority is read if it is there',
   'parse.timeout': 'expressions take linear time',
@@ -92,8 +101,7 @@ function parsing(section: Section, prefix: string, from: string, context: Contex
   const isExpression = stated.startsWith('/')
   const type = isExpression ? 'regexp' : stated.toLowerCase()
   const known = Object.hasOwn(formats, type) ? formats[type] : undefined
-  const isOther =
-    known === undefined && !['json', 'regexp', 'ltsv', 'logfmt', 'none', 'csv', 'tsv', 'multiline'].includes(type)
+  const isOther = known === undefined && !otherFormats.has(type)
   if (isOther) {
     context.gap(
       section,
@@ -104,7 +112,7 @@ function parsing(section: Section, prefix: string, from: string, context: Contex
     return undefined
   }
   if (type === 'none') return [`parsed = { "message": ${from} }`]
-  if (type === 'csv' || type === 'tsv') return columns(section, prefix, from, type)
+  if (type.endsWith('grok')) return groks(section, prefix, from, context, gaps)
   const expression =
     known?.regex ??
     (type === 'multiline'
@@ -116,32 +124,159 @@ function parsing(section: Section, prefix: string, from: string, context: Contex
         : (read('expression') ?? ''))
   const format = { json: 'json', ltsv: 'ltsv', logfmt: 'logfmt' }[type] ?? 'regex'
   const timeFormat = known?.time ?? read('time_format')
-  const timeKey = read('time_key') ?? 'time'
-  const options: Record<string, string | undefined> = {
-    name: type,
+  const parser = parserOf(section, prefix, type, {
     format,
     regex: format === 'regex' ? expression : undefined,
-    time_key: timeKey,
-    time_format: timeFormat === undefined ? undefined : rubyTime(timeFormat),
+    time_format: timeFormat,
+    types: read('types') ?? known?.types,
+  })
+  const own = new Context([parser], gaps)
+  const dialect = dialectOf(section, prefix)
+  const after = [
+    ...(type === 'apache2' ? apacheLines : []),
+    ...nullLines(read('null_value_pattern'), read('null_empty_string')),
+  ]
+  const time = timeFormat === undefined ? timeOf(section, prefix, format === 'json' ? 'float' : 'string') : []
+  if (type === 'csv' || type === 'tsv') {
+    const fields = fieldLines(type, parser, own, dialect).map((line) => `  ${line}`)
+    return [...columns(section, prefix, from, type), 'if is_object(parsed) {', ...fields, '}', ...time, ...after]
+  }
+  const lines = parserLines(type, from, own, section, dialect)
+  return lines === undefined ? undefined : [...lines, ...time, ...after]
+}
+
+const otherFormats: ReadonlySet<string> = new Set([
+  'json',
+  'regexp',
+  'ltsv',
+  'logfmt',
+  'none',
+  'csv',
+  'tsv',
+  'multiline',
+  'grok',
+  'multiline_grok',
+])
+
+/** The options of `<parse>` as those of a parser of Fluent Bit. */
+function parserOf(
+  section: Section,
+  prefix: string,
+  name: string,
+  own: Readonly<Record<'format' | 'regex' | 'time_format' | 'types', string | undefined>>,
+): Section {
+  const read = (key: string) => lastValue(section, `${prefix}${key}`)
+  const options: Record<string, string | undefined> = {
+    ...own,
+    name,
+    time_key: read('time_key') ?? 'time',
+    time_format: own.time_format === undefined ? undefined : rubyTime(own.time_format),
     time_keep: isOn(read('keep_time_key'), false) ? 'on' : 'off',
-    types: read('types')?.replaceAll(/\s*,\s*/g, ' ') ?? known?.types?.replaceAll(',', ' '),
+    types: own.types,
   }
   const entries = Object.entries(options).flatMap(([key, value]): Entry[] =>
     value === undefined ? [] : [{ file: section.file, line: section.line, key, value }],
   )
-  const parser: Section = { kind: 'parser', file: section.file, line: section.line, entries }
-  const lines = parserLines(type, from, new Context([parser], gaps), section)
-  if (lines === undefined || timeFormat !== undefined || format === 'regex') return lines
-  return [...lines, ...secondsOf(timeKey, isOn(read('keep_time_key'), false))]
+  return { kind: 'parser', file: section.file, line: section.line, entries }
 }
 
-/** The time as seconds since 1970, where a field has it so. */
-function secondsOf(key: string, isKept: boolean): string[] {
-  const at = `parsed.${textLiteral(key)}`
+function dialectOf(section: Section, prefix: string): Dialect {
+  const read = (key: string) => lastValue(section, `${prefix}${key}`)
+  const isUtc = isOn(read('utc'), false) || (read('localtime') !== undefined && !isOn(read('localtime'), true))
+  return {
+    truths: ['true', 'yes', '1'],
+    zone: read('timezone') ?? read('time_zone') ?? (isUtc ? 'UTC' : undefined),
+    members: {
+      pattern: read('delimiter_pattern')?.replace(/^\/(.*)\/$/s, '$1'),
+      delimiter: read('delimiter') ?? '\t',
+      label: read('label_delimiter') ?? ':',
+    },
+  }
+}
+
+/** The parser of Apache gives all fields, and null for those that are not there. */
+const apacheLines: readonly string[] = [
+  'if is_object(parsed) {',
+  `  parsed = merge({ ${['host', 'user', 'method', 'path', 'code', 'size', 'referer', 'agent'].map((name) => `"${name}": null`).join(', ')} }, object!(parsed))`,
+  '  parsed = map_values(parsed) -> |value| { if value == "-" { null } else { value } }',
+  '  if parsed.code == 0 { parsed.code = null }',
+  '}',
+]
+
+/** Texts that become null. */
+function nullLines(regex: string | undefined, isEmpty: string | undefined): readonly string[] {
+  const tests = [
+    ...(regex === undefined ? [] : [`is_object(parse_grok(string(value) ?? "", ${pattern(regex)}) ?? null)`]),
+    ...(isOn(isEmpty, false) ? ['value == ""'] : []),
+  ]
+  if (tests.length === 0) return []
+  const test = `is_string(value) && (${tests.join(' || ')})`
   return [
-    `if is_object(parsed) && (is_integer(${at}) || is_float(${at})) {`,
-    `  .timestamp = from_unix_timestamp(to_int(to_float!(${at}) * 1000.0), unit: "milliseconds") ?? .timestamp`,
-    ...(isKept ? [] : [`  del(${at})`]),
+    'if is_object(parsed) {',
+    `  parsed = map_values(object!(parsed)) -> |value| { if ${test} { null } else { value } }`,
+    '}',
+  ]
+}
+
+/** Patterns of grok: the first that matches counts. A type behind a name converts the field. */
+function groks(section: Section, prefix: string, from: string, context: Context, gaps: Gap[]): string[] | undefined {
+  const of = (key: string) => section.entries.filter((entry) => entry.key === `${prefix}${key}`)
+  const patterns = [...of('grok_pattern'), ...of('grok.pattern')].map(({ value }) => value)
+  if (patterns.length === 0) {
+    context.gap(section, 'parser grok', 'it has no pattern', 'Use parse_grok in a remap transform.')
+    return undefined
+  }
+  const types = new Set<string>()
+  const calls = patterns.map((text) => {
+    const plain = text.replace(/%\{(\w+):([^:}]+):(\w+)(:[^}]*)?\}/g, (_, name, field, type, sign = '') => {
+      types.add(`${field}:${type}${sign}`)
+      return `%{${name}:${field}}`
+    })
+    return `parse_grok(${from}, s'${plain.replaceAll("'", '\\x27')}')`
+  })
+  const parser = parserOf(section, prefix, 'grok', {
+    format: 'regex',
+    regex: undefined,
+    time_format: lastValue(section, `${prefix}time_format`),
+    types: types.size === 0 ? undefined : [...types].join(' '),
+  })
+  const fields = fieldLines('grok', parser, new Context([], gaps), dialectOf(section, prefix))
+  const failure = lastValue(section, `${prefix}grok_failure_key`)
+  const failed = `{ "message": ${from}, ${textLiteral(failure ?? '')}: "No grok pattern matched" }`
+  return [
+    `parsed = ${calls.join(' ?? ')} ?? null`,
+    'if is_object(parsed) {',
+    '  parsed = filter(object!(parsed)) -> |_key, value| { value != null && value != "" }',
+    ...fields.map((line) => `  ${line}`),
+    ...(failure === undefined ? ['}'] : ['} else {', `  parsed = ${failed}`, '}']),
+  ]
+}
+
+/** The time of an event without a format: seconds since 1970, or a text in one of the usual forms. */
+function timeOf(section: Section, prefix: string, usual: 'float' | 'string'): string[] {
+  const read = (key: string) => lastValue(section, `${prefix}${key}`)
+  const at = `parsed.${textLiteral(read('time_key') ?? 'time')}`
+  const removal = isOn(read('keep_time_key'), false) ? [] : [`  del(${at})`]
+  if ((read('time_type') ?? usual) === 'string') {
+    const forms = [
+      '%+',
+      '%Y-%m-%d %H:%M:%S%.f %z',
+      '%Y-%m-%d %H:%M:%S%.f',
+      '%Y-%m-%dT%H:%M:%S%.f',
+      '%d/%b/%Y:%H:%M:%S %z',
+    ]
+    return [
+      `if is_object(parsed) && is_string(${at}) {`,
+      `  text = string(${at}) ?? ""`,
+      `  .timestamp = ${forms.map((form) => `parse_timestamp(text, ${textLiteral(form)})`).join(' ?? ')} ?? .timestamp`,
+      ...removal,
+      '}',
+    ]
+  }
+  return [
+    `if is_object(parsed) && (is_integer(${at}) || is_float(${at}) || (is_string(${at}) && match(string(${at}) ?? "", r'^\\d+(\\.\\d+)?$'))) {`,
+    `  .timestamp = from_unix_timestamp(to_int((to_float(${at}) ?? 0.0) * 1000.0), unit: "milliseconds") ?? .timestamp`,
+    ...removal,
     '}',
   ]
 }
@@ -158,10 +293,10 @@ function rubyTime(format: string): string {
 function columns(section: Section, prefix: string, from: string, type: 'csv' | 'tsv'): string[] {
   const keys = listOf(lastValue(section, `${prefix}keys`))
   const delimiter = lastValue(section, `${prefix}delimiter`) ?? (type === 'csv' ? ',' : '\t')
-  const fields = keys.map((key, index) => `${textLiteral(key)}: columns[${index}]`)
   return [
     `columns = parse_csv(${from}, delimiter: ${textLiteral(delimiter)}) ?? []`,
-    `parsed = if length(columns) == ${keys.length} { { ${fields.join(', ')} } } else { null }`,
+    `names = [${keys.map((key) => textLiteral(key)).join(', ')}]`,
+    'parsed = if length(columns) == length(names) { object_from_array(zip(names, columns)) } else { null }',
   ]
 }
 

@@ -76,6 +76,18 @@ function rubyExpression(code: string, surroundings: Surroundings): string | unde
       ? textLiteral(tag.text.split('.').at(Number(tagPart)) ?? '')
       : `split(${tag.variable}, ".")[${tagPart}]`
   }
+  const some = /^tag_(prefix|suffix)\[(\d+)\]$/.exec(code)
+  if (some !== null) {
+    if (tag === undefined) return undefined
+    const index = Number(some[2])
+    const [from, to] = some[1] === 'prefix' ? [0, index + 1] : [index, undefined]
+    return 'text' in tag
+      ? textLiteral(tag.text.split('.').slice(from, to).join('.'))
+      : `(join(slice(split(${tag.variable}, "."), ${from}${to === undefined ? '' : `, ${to}`}) ?? []) ?? "")`.replace(
+          ' ?? [])',
+          ' ?? [], ".")',
+        )
+  }
   if (code === 'time' || code === 'time.iso8601')
     return 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%SZ") ?? null'
   const strftime = /^time\.strftime\(\s*["']([^"']*)["']\s*\)$/.exec(code)

@@ -141,6 +141,15 @@ export const search = (name: string): OutputPlugin =>
       const tagSteps: Step[] = isOn(read('include_tag_key'), false)
         ? [{ type: 'remap', text: tagLines(read('tag_key') ?? 'tag', section, context, tag).join('\n') || '.' }]
         : []
+      const path = read('path')
+      if (path?.includes('${') === true) {
+        context.gap(
+          section,
+          `${name}: path`,
+          'the path of the address is in a variable',
+          'Write it behind the addresses in `endpoints`.',
+        )
+      }
       const timeout = /^(\d+)s?$/.exec(read('request_timeout') ?? '')?.[1]
       const removed = listOf(read('remove_keys')).flatMap((key) => recordPath(key) ?? [])
       const action = (read('write_operation') ?? (name.includes('data_stream') ? 'create' : 'index')).toLowerCase()
@@ -150,7 +159,7 @@ export const search = (name: string): OutputPlugin =>
           port: read('port') ?? address?.[3],
           tls: isSecure ? 'on' : 'off',
           'tls.verify': isOn(read('ssl_verify'), true) ? 'on' : 'off',
-          path: read('path')?.replace(/\/$/, ''),
+          path: path?.includes('${') === true ? undefined : path?.replace(/\/$/, ''),
           write_operation: action,
           time_key: hasTime || name.includes('data_stream') ? '@timestamp' : (read('time_key') ?? '@timestamp'),
         },

@@ -99,8 +99,8 @@ class Reader implements ElementFile {
     return { file: this.#file, line: this.#at + 1 }
   }
 
-  #remark(subject: string, reason: string, nearest: string): void {
-    this.remarks.push({ ...this.#place(), subject, reason, nearest })
+  #remark(subject: string, reason: string, nearest: string, isReplaced?: true): void {
+    this.remarks.push({ ...this.#place(), subject, reason, nearest, ...(isReplaced && { isReplaced }) })
   }
 
   #begin(name: string, argument: string): void {
@@ -129,18 +129,20 @@ class Reader implements ElementFile {
       this.#remark(line, 'a parameter stands outside of all elements', 'Correct the file.')
       return
     }
-    open.parameters.push({ ...place, key, value: this.#value((found?.[2] ?? '').trim()) })
+    const value = this.#value((found?.[2] ?? '').trim(), key)
+    // Without the variable it is as if the parameter were not there.
+    if (value !== notGiven) open.parameters.push({ ...place, key, value: value.replaceAll(notGiven, '') })
   }
 
   /** A value, with the lines that belong to it. */
-  #value(start: string): string {
+  #value(start: string, key: string): string {
     const first = start[0]
-    if (first === '"' || first === "'") return this.#quoted(start, first)
-    if (first === '[' || first === '{') return this.#ruby(this.#balanced(start))
-    return this.#ruby(start.replace(/\s+#(?!\{).*$/, ''))
+    if (first === '"' || first === "'") return this.#quoted(start, first, key)
+    if (first === '[' || first === '{') return this.#ruby(this.#balanced(start), key)
+    return this.#ruby(start.replace(/\s+#(?!\{).*$/, ''), key)
   }
 
-  #quoted(start: string, quote: string): string {
+  #quoted(start: string, quote: string, key: string): string {
     let text = start
     while (closingQuote(text, quote) < 0 && this.#at + 1 < this.#lines.length) {
       text += `\n${this.#lines[++this.#at] as string}`
@@ -148,7 +150,7 @@ class Reader implements ElementFile {
     const end = closingQuote(text, quote)
     const inner = text.slice(1, end < 0 ? undefined : end)
     if (quote === "'") return inner.replace(/\\'/g, "'")
-    return this.#ruby(unescaped(inner))
+    return this.#ruby(unescaped(inner), key)
   }
 
   /** JSON, which may go over several lines. */
@@ -165,7 +167,7 @@ class Reader implements ElementFile {
   }
 
   /** References to variables as `${NAME}`. */
-  #ruby(text: string): string {
+  #ruby(text: string, key = ''): string {
     return text.replace(/#\{((?:[^{}]|\{[^{}]*\})*)\}/g, (whole, code: string) => {
       const variable =
         /^\s*ENV(?:\[\s*['"](\w+)['"]\s*\]|\.fetch\(\s*['"](\w+)['"]\s*(?:,\s*['"]?([^'")]*)['"]?\s*)?\))(.*)$/s.exec(
@@ -173,6 +175,7 @@ class Reader implements ElementFile {
         )
       const name = variable?.[1] ?? variable?.[2]
       const fallback = /^\s*\|\|\s*['"]?([^'"]*?)['"]?\s*$/s.exec(variable?.[4] ?? '')?.[1] ?? variable?.[3]
+      if (name === undefined && isOfItself.test(key)) return ''
       if (name === undefined) {
         this.#remark(
           whole,
@@ -181,16 +184,25 @@ class Reader implements ElementFile {
         )
         return whole
       }
-      if (fallback === undefined || fallback === 'use_default' || fallback === 'use_nil') return `\${${name}}`
+      if (fallback === 'use_default' || fallback === 'use_nil') return isSecret.test(key) ? `\${${name}}` : notGiven
+      if (fallback === undefined) return `\${${name}}`
       this.#remark(
         whole,
         `the variable \`${name}\` has no value here, so its default \`${fallback}\` stands`,
         'Write the value that it has in its place.',
+        true,
       )
       return fallback
     })
   }
 }
+
+/** Stands for a value that Fluentd takes for one that is not given. */
+const notGiven = '\u0000'
+/** Parameters that are worth a Secret even if the variable may not be there. */
+const isSecret = /user|pass|token|key|secret/i
+/** Parameters about files and connections of Fluentd itself, which no component has. */
+const isOfItself = /^(?:pos_file|path_to_|kubernetes_url|@id$|bind$)/
 
 function closingQuote(text: string, quote: string): number {
   for (let at = 1; at < text.length; at++) {

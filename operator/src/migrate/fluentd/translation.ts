@@ -4,7 +4,7 @@ import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
 import { outputs as bitOutputs } from '../fluent-bit/outputs.ts'
 import type { Context, SinkPart } from '../fluent-bit/plugin.ts'
-import { type Entry, lastValue, type Section } from '../fluent-bit/sections.ts'
+import { type Entry, isOn, lastValue, type Section } from '../fluent-bit/sections.ts'
 import type { Plugged } from './element.ts'
 import { always, common } from './inputs.ts'
 import { recordPath } from './ruby.ts'
@@ -27,7 +27,15 @@ export interface OutputPlugin {
 export const buffered: Readonly<Record<string, string>> = {
   'buffer.flush_interval': '`batch.timeout_secs`',
   'buffer.chunk_limit_size': '`batch.max_bytes`',
+  'buffer.buffer_chunk_limit': '`batch.max_bytes`',
   'buffer.retry_max_times': '`request.retry_attempts`',
+  'buffer.retry_limit': '`request.retry_attempts`',
+  retry_limit: '`request.retry_attempts`',
+  'buffer.@type': '`buffer`',
+  'buffer.type': '`buffer`',
+  'buffer.buffer_type': '`buffer`',
+  buffer_type: '`buffer`',
+  'buffer.total_limit_size': '`buffer.max_size` of a buffer on disk',
   flush_interval: '`batch.timeout_secs`',
   buffer_chunk_limit: '`batch.max_bytes`',
   'inject.time_key': 'a field of the time',
@@ -38,13 +46,6 @@ export const buffered: Readonly<Record<string, string>> = {
   'inject.hostname': 'a field',
 }
 
-const disk = {
-  how: '`buffer` of the sink',
-  unless: /^file/i,
-  reason:
-    'chunks wait on disk, and the sink keeps its events in memory; positions in files move on only after delivery',
-  nearest: 'Give the sink `buffer: {type: disk, max_size: BYTES}` where the source cannot be read again.',
-}
 const overflow = {
   how: 'a full buffer makes the source wait',
   unless: /drop_oldest_chunk|throw_exception/i,
@@ -54,9 +55,6 @@ const overflow = {
 
 export const itself: OutputPlugin['itself'] = {
   ...always,
-  'buffer.@type': disk,
-  'buffer.type': disk,
-  buffer_type: disk,
   'buffer.overflow_action': overflow,
   buffer_queue_full_action: overflow,
   ...Object.fromEntries(
@@ -70,13 +68,7 @@ export const itself: OutputPlugin['itself'] = {
         'num_threads',
         'buffer.queue_limit_length',
       ],
-      ...[
-        'buffer.queued_chunks_limit_size',
-        'buffer_queue_limit',
-        'buffer.total_limit_size',
-        'buffer.retry_forever',
-        'buffer.retry_type',
-      ],
+      ...['buffer.queued_chunks_limit_size', 'buffer_queue_limit', 'buffer.retry_forever', 'buffer.retry_type'],
       ...[
         'buffer.retry_wait',
         'buffer.retry_max_interval',
@@ -88,7 +80,6 @@ export const itself: OutputPlugin['itself'] = {
         'buffer.retry_randomize',
         'retry_wait',
         'max_retry_wait',
-        'retry_limit',
         'retry_forever',
         'buffer.timekey',
         'buffer.timekey_wait',
@@ -113,6 +104,14 @@ export const itself: OutputPlugin['itself'] = {
         'time_slice_wait',
         'buffer.timekey_zone',
         'buffer.flush_interval_burst',
+        'buffer.buffer_queue_limit',
+        'buffer.buffer_path',
+        'buffer.buffer_queue_full_action',
+        'buffer.num_threads',
+        'buffer.max_retry_wait',
+        'buffer.disable_retry_limit',
+        'buffer.retry_secondary_threshold',
+        'buffer_queue_limit_length',
         'try_flush_interval',
       ],
     ].map(
@@ -170,6 +169,9 @@ export function translated({
   itself: more = {},
   also,
 }: Translation): OutputPlugin {
+  // Retries end after so many, unless they go on for good.
+  const retries = ['buffer.retry_max_times', 'buffer.retry_limit', 'retry_limit']
+  const forever = ['buffer.retry_forever', 'retry_forever', 'disable_retry_limit', 'buffer.disable_retry_limit']
   return {
     name,
     becomes,
@@ -187,43 +189,65 @@ export function translated({
         const to = Object.hasOwn(names, entry.key) ? names[entry.key] : undefined
         return to === undefined ? [] : [{ ...entry, key: to }]
       })
-      if (given['port']?.includes('${') === true) {
-        context.gap(
-          section,
-          `${name}: port ${given['port']}`,
-          'the port of an address is a number',
-          'The usual port stands in its place; write the one that the variable has.',
-        )
-      }
-      const known = { ...given, ...(given['port']?.includes('${') === true ? { port: undefined } : {}) }
-      for (const [key, value] of Object.entries(known)) if (value !== undefined) entries.push({ ...place, key, value })
+      const isForever = forever.some((key) =>
+        isOn(lastValue(section, key) || undefined, lastValue(section, key) === ''),
+      )
+      const limit = retries.map((key) => lastValue(section, key)).find((value) => value !== undefined)
+      if (limit !== undefined && !isForever) entries.push({ ...place, key: 'retry_limit', value: limit })
+      for (const [key, value] of Object.entries(given)) if (value !== undefined) entries.push({ ...place, key, value })
       for (const [key, value] of several) entries.push({ ...place, key, value })
       const plugin = bitOutputs.find((each) => each.name === as)
       if (plugin === undefined) throw new TypeError(`There is no output ${as}.`)
       const built = plugin.build({ kind: 'output', ...place, entries } satisfies Section, context)
       return {
-        component: { ...built.component, config: { ...built.component.config, ...batchOf(section), ...config } },
+        component: {
+          ...built.component,
+          config: { ...built.component.config, ...batchOf(section, as), ...waiting(section, context), ...config },
+        },
         steps: [...injected(section, context, tag), ...steps, ...built.steps],
       }
     },
   }
 }
 
-function batchOf(section: Section): Record<string, unknown> {
+/** The largest batch in bytes that a sink takes, by the output of Fluent Bit; of others 10 MB. */
+const maxBatch: Readonly<Record<string, number>> = { datadog: 4_250_000, nrlogs: 1_000_000 }
+
+const smallestDisk = 268_435_488
+
+/** A buffer on disk of the size that chunks may have together. */
+function waiting(section: Section, context: Context): Record<string, unknown> {
+  const read = (key: string) => lastValue(section, `buffer.${key}`)
+  const type = read('@type') ?? read('type') ?? read('buffer_type') ?? lastValue(section, 'buffer_type')
+  if (type === undefined || !/^file/.test(type)) return {}
+  const size = bytesOf(read('total_limit_size'))
+  if (size === undefined) {
+    const reason = 'chunks wait on disk, up to 64 GiB, and the sink keeps its events in memory'
+    const nearest =
+      'Give the sink `buffer: {type: disk, max_size: BYTES}`. Positions in files move on only after delivery, so lines wait there, too.'
+    context.gap(section, `${lastValue(section, '@type') ?? ''}: buffer.@type`, reason, nearest)
+    return {}
+  }
+  return { buffer: { type: 'disk', max_size: Math.max(size, smallestDisk) } }
+}
+
+function bytesOf(text: string | undefined): number | undefined {
+  const found = /^(\d+)\s*([kmgt])?b?$/i.exec(text ?? '')
+  if (found === null) return undefined
+  const unit = { k: 1024, m: 1 << 20, g: 1 << 30, t: 2 ** 40 }[(found[2] ?? '').toLowerCase() as 'k'] ?? 1
+  return Number(found[1]) * unit
+}
+
+function batchOf(section: Section, as: string): Record<string, unknown> {
   const interval = /^(\d+(?:\.\d+)?)(s|m|h)?$/.exec(
     lastValue(section, 'buffer.flush_interval') ?? lastValue(section, 'flush_interval') ?? '',
   )
   const seconds = interval === null ? 0 : Number(interval[1]) * ({ s: 1, m: 60, h: 3600 }[interval[2] ?? 's'] ?? 1)
-  const size = /^(\d+)\s*([kmg])?b?$/i.exec(
-    lastValue(section, 'buffer.chunk_limit_size') ?? lastValue(section, 'buffer_chunk_limit') ?? '',
-  )
-  const bytes =
-    size === null
-      ? 0
-      : Number(size[1]) * ({ k: 1024, m: 1 << 20, g: 1 << 30 }[(size[2] ?? '').toLowerCase() as 'k'] ?? 1)
+  const sizes = ['buffer.chunk_limit_size', 'buffer.buffer_chunk_limit', 'buffer_chunk_limit']
+  const bytes = bytesOf(sizes.map((key) => lastValue(section, key)).find((text) => text !== undefined)) ?? 0
   const batch = {
     ...(seconds > 0 ? { timeout_secs: Math.min(seconds, 300) } : {}),
-    ...(bytes > 0 ? { max_bytes: Math.min(bytes, 10_000_000) } : {}),
+    ...(bytes > 0 ? { max_bytes: Math.min(bytes, maxBatch[as] ?? 10_000_000) } : {}),
   }
   return Object.keys(batch).length === 0 ? {} : { batch }
 }

@@ -1,0 +1,92 @@
+// Parsers of Fluentd: what becomes of a line of a file, as the record that Fluentd makes of it.
+
+import { expect, test } from 'vitest'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertFluentd } from './convert.ts'
+
+const convert = (parse: string, more = '') =>
+  converted(convertFluentd, [
+    {
+      file: 'fluent.conf',
+      text: `<source>\n  @type tail\n  path /srv/a.log\n  tag a\n  <parse>\n${parse.replace(/^/gm, '    ')}\n  </parse>\n</source>\n<match a>\n  @type stdout\n${more}</match>\n`,
+    },
+  ])
+
+const year = new Date().getUTCFullYear()
+
+test.each([
+  [
+    'columns with types and a time',
+    '@type tsv\nkeys time,host,bytes\ntypes bytes:integer',
+    '2026-01-02T03:04:05Z\tweb\t17 bytes',
+    { host: 'web', bytes: 17, timestamp: '2026-01-02T03:04:05Z' },
+  ],
+  [
+    'members with signs of their own',
+    '@type ltsv\ndelimiter_pattern /\\s+/\nlabel_delimiter =\ntypes n:float,l:array:|',
+    'n=1.5x   l=a|b',
+    { n: 1.5 },
+  ],
+  [
+    'JSON with values that stand for none',
+    '@type json\nnull_value_pattern ^-$\nnull_empty_string true\ntypes ok:bool',
+    '{"a":"-","b":"","c":"x","ok":"yes"}',
+    { a: null, b: null, c: 'x', ok: true },
+  ],
+  [
+    'Apache, with null for fields that are not there',
+    '@type apache2',
+    '10.0.0.1 - - [02/Jan/2026:03:04:05 +0000] "GET /a HTTP/1.1" 200 -',
+    { host: '10.0.0.1', user: null, code: 200, path: '/a', referer: null, timestamp: '2026-01-02T03:04:05Z' },
+  ],
+  [
+    'syslog, whose times have no year',
+    '@type syslog\nutc true',
+    'Feb  3 04:05:06 web app[7]: text',
+    { host: 'web', ident: 'app', pid: '7', message: 'text', timestamp: `${year}-02-03T04:05:06Z` },
+  ],
+  [
+    'a time without a zone',
+    '@type regexp\nexpression /^(?<at>\\S+ \\S+) (?<m>.*)$/\ntime_key at\ntime_format %Y-%m-%d %H:%M:%S\ntimezone +0900\nkeep_time_key true',
+    '2026-01-02 03:04:05 x',
+    { at: '2026-01-02 03:04:05', m: 'x', timestamp: '2026-01-01T18:04:05Z' },
+  ],
+  [
+    'grok, the first of several patterns',
+    '@type grok\n<grok>\n  pattern %{IP:ip} never\n</grok>\n<grok>\n  pattern %{WORD:verb} %{NUMBER:n:integer}\n</grok>',
+    'GET 12',
+    { verb: 'GET', n: 12 },
+  ],
+  [
+    'grok without a match',
+    '@type grok\ngrok_pattern %{IP:ip} never\ngrok_failure_key failed',
+    "it's",
+    { message: "it's", failed: 'No grok pattern matched' },
+  ],
+])('%s', async (_, parse, message, expected) => {
+  const { document, resource, gaps } = convert(parse)
+  expect(gaps).toEqual([])
+  withTest(document, resource, { message, timestamp: '2020-01-01T00:00:00Z' }, expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each([
+  ['retry_max_times 7', { request: { retry_attempts: 7 } }],
+  ['retry_max_times 7\nretry_forever true', {}],
+  ['@type file\npath /x\ntotal_limit_size 5G', { buffer: { type: 'disk', max_size: 5_368_709_120 } }],
+  ['@type file\npath /x\ntotal_limit_size 1m', { buffer: { type: 'disk', max_size: 268_435_488 } }],
+  ['buffer_chunk_limit 2m', { batch: { max_bytes: 2_097_152 } }],
+])('a buffer with %j', async (lines, expected) => {
+  const match = `<source>\n  @type tail\n  path /srv/a\n  tag a\n  <parse>\n    @type none\n  </parse>\n</source>\n<match a>\n  @type http\n  endpoint http://x\n  <buffer>\n${lines.replace(/^/gm, '    ')}\n  </buffer>\n</match>\n`
+  const { document, resource, gaps } = converted(convertFluentd, [{ file: 'fluent.conf', text: match }])
+  expect(gaps).toEqual([])
+  const { uri: _, encoding: __, framing: ___, ...rest } = resource.spec.sinks[0].config
+  expect(rest).toEqual(expected)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('pods keep the field of the time if they are asked to', () => {
+  const text = `<source>\n  @type tail\n  path /var/log/containers/*.log\n  tag kube.*\n  format json\n  time_key at\n  keep_time_key true\n</source>\n<match **>\n  @type stdout\n</match>\n`
+  const { resource } = converted(convertFluentd, [{ file: 'fluent.conf', text }])
+  expect(resource.spec.transforms[0].config.source).toContain('"at": format_timestamp(')
+})
