@@ -351,7 +351,7 @@ class Writer {
         if (first?.constant === undefined || second === undefined) return undefined
         // An empty text counts as none.
         return text(
-          `string!((filter([${open(second)}, ${textLiteral(first.constant)}]) -> |_index, item| { item != "" })[0] || "")`,
+          `string!(get!(filter([${open(second)}, ${textLiteral(first.constant)}]) -> |_index, item| { item != "" }, [0]) || "")`,
         )
       default:
         return undefined

@@ -97,6 +97,12 @@ const entries: readonly Entry[] = [
     labels: { level: 'WARN' },
   },
   {
+    name: 'template: a default',
+    stages: `${json}- template: { source: made, template: '{{ .missing | default "NONE" }} {{ .level | upper | default "X" }}' }\n- labels: { made: }`,
+    line: '{"level":"warn"}',
+    labels: { made: 'NONE WARN' },
+  },
+  {
     name: 'template: a value that is not there',
     stages: "- template: { source: made, template: 'x-{{ .missing }}-{{ .job }}' }\n- labels: { made: }",
     line: 'a',
