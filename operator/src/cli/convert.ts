@@ -73,7 +73,7 @@ export async function run(argv: string[]): Promise<number> {
   const { agent, files } = agentOf(given, values.from)
 
   const draft = new Draft(values.namespace)
-  for (const file of files) for (const [variable, key] of secretsIn(file)) draft.secrets.set(variable, key)
+  for (const file of given) for (const [variable, key] of secretsIn(file)) draft.secrets.set(variable, key)
   agent.convert(files, included, draft)
   // The rules for namespaces refuse sources and sinks of files.
   if (values.namespace !== undefined && draft.types().includes('file')) {
@@ -82,7 +82,7 @@ export async function run(argv: string[]): Promise<number> {
       'The configuration reads or writes files of the node, which a Pipeline of a namespace may not. Leave `-n` out: the result is a ClusterPipeline.',
     )
   }
-  const pipeline = draft.document({ name: values.name, namespace: values.namespace })
+  const pipelines = draft.documents({ name: values.name, namespace: values.namespace })
   const report = gapReport(draft.gaps, format)
   if (report !== '') console.error(report)
   if (values.namespace !== undefined && format === 'text') {
@@ -90,8 +90,8 @@ export async function run(argv: string[]): Promise<number> {
       `The Pipeline reads the pods of namespace ${values.namespace} only, where the old agent read all pods of a node.`,
     )
   }
-  process.stdout.write(pipeline.toString({ lineWidth: 0, blockQuote: 'literal' }))
-  return proof === undefined ? 0 : prove(pipeline.toJS(), proof, { agent, files, included })
+  process.stdout.write(pipelines.map((each) => each.toString({ lineWidth: 0, blockQuote: 'literal' })).join('---\n'))
+  return proof === undefined ? 0 : prove(pipelines[0]?.toJS(), proof, { agent, files, included })
 }
 
 /** The agent that the flag names, or that knows a file as its own. */

@@ -74,7 +74,15 @@ export function standIn(
   word = 'secret',
 ): string {
   const composed = ref.parts.length > 1
-  if (composed) return ref.parts.map((part) => (typeof part === 'string' ? part : word)).join('')
+  if (composed) {
+    let text = ''
+    for (const [index, part] of ref.parts.entries()) {
+      const next = ref.parts[index + 1]
+      const isPort = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]+:$/i.test(text) && !(typeof next === 'string' && /^[^/?#]*@/.test(next))
+      text += typeof part === 'string' ? part : isPort ? '80' : word
+    }
+    return text
+  }
   const declaration = findComponent(kind, type)
   let schema: Schema | undefined = declaration === undefined ? undefined : optionsOf(declaration).schema
   for (const key of path) schema = schema === undefined ? undefined : schemaBelow(schema, key)

@@ -12,7 +12,7 @@ import { fluentBitTables } from './fluent-bit/page.ts'
 import { fluentBitTrial } from './fluent-bit/trial.ts'
 import { convertFluentd, isFluentd } from './fluentd/convert.ts'
 import { fluentdTables } from './fluentd/page.ts'
-import { partsOf } from './inner.ts'
+import { partsOf, valuesIn } from './inner.ts'
 import { convertOtel } from './otel/convert.ts'
 import { otelTables } from './otel/page.ts'
 import { isOtel } from './otel/read.ts'
@@ -35,6 +35,8 @@ export interface OldAgent {
   readonly convert: (files: readonly NamedText[], included: Included, draft: Draft) => void
   /** Markdown tables of what becomes of each of its plugins. */
   readonly tables: () => string
+  /** How a configuration names a variable of the environment, with its default: one of the groups is the name. */
+  readonly variable: RegExp
   /** How its binary makes events of recorded lines; without it `--prove` needs a record of them. */
   readonly trial?: MakeTrial
 }
@@ -46,6 +48,7 @@ export const oldAgents: readonly OldAgent[] = [
     recognises: isVector,
     convert: convertVector,
     tables: vectorTables,
+    variable: /\$\$|\$\{(\w+)(?::?[-?][^}]*)?\}|\$(\w+)/g,
     trial: vectorTrial,
   },
   {
@@ -54,18 +57,48 @@ export const oldAgents: readonly OldAgent[] = [
     recognises: isFluentBit,
     convert: convertFluentBit,
     tables: fluentBitTables,
+    variable: /\$\{(\w+)\}/g,
     trial: fluentBitTrial,
   },
-  { name: 'fluentd', title: 'Fluentd', recognises: isFluentd, convert: convertFluentd, tables: fluentdTables },
-  { name: 'filebeat', title: 'Filebeat', recognises: isFilebeat, convert: convertFilebeat, tables: filebeatTables },
-  { name: 'alloy', title: 'Alloy', recognises: isAlloy, convert: convertAlloy, tables: alloyTables },
-  { name: 'promtail', title: 'Promtail', recognises: isPromtail, convert: convertPromtail, tables: promtailTables },
+  {
+    name: 'fluentd',
+    title: 'Fluentd',
+    recognises: isFluentd,
+    convert: convertFluentd,
+    tables: fluentdTables,
+    variable: /#\{\s*ENV(?:\[\s*['"](\w+)['"]\s*\]|\.fetch\(\s*['"](\w+)['"][^)]*\))(?:\s*\|\|[^}]*)?\}/g,
+  },
+  {
+    name: 'filebeat',
+    title: 'Filebeat',
+    recognises: isFilebeat,
+    convert: convertFilebeat,
+    tables: filebeatTables,
+    variable: /\$\{(\w+)(?::[^}]*)?\}/g,
+  },
+  {
+    name: 'alloy',
+    title: 'Alloy',
+    recognises: isAlloy,
+    convert: convertAlloy,
+    tables: alloyTables,
+    variable: /\b(?:sys\.)?env\(\s*"(\w+)"\s*\)/g,
+  },
+  {
+    name: 'promtail',
+    title: 'Promtail',
+    recognises: isPromtail,
+    convert: convertPromtail,
+    tables: promtailTables,
+    variable: /\$\{(\w+)(?::?-?[^}]*)?\}/g,
+  },
   {
     name: 'otel',
     title: 'OpenTelemetry Collector',
     recognises: isOtel,
     convert: convertOtel,
     tables: otelTables,
+    variable: /\$\$|\$\{(?:env:)?(\w+)(?::-[^}]*)?\}/g,
   },
 ]
 
@@ -85,11 +118,27 @@ export function agentFor(files: readonly NamedText[], name?: string): FoundAgent
   const known = candidates.filter(({ recognises }) => files.some(recognises))
   for (const agent of known.length > 0 ? known : candidates) {
     const own = files.map((file) => partsFor(agent, file, 0))
-    if (own.some((parts) => parts !== undefined))
-      return { agent, files: own.flatMap((parts, index) => parts ?? [files[index] as NamedText]) }
+    if (own.some((parts) => parts !== undefined)) {
+      const found = own.flatMap((parts, index) => parts ?? [files[index] as NamedText])
+      return { agent, files: withValues(agent, found, files) }
+    }
   }
   const [agent] = candidates
-  return name === undefined || agent === undefined ? undefined : { agent, files }
+  return name === undefined || agent === undefined ? undefined : { agent, files: withValues(agent, files, files) }
+}
+
+/** The texts with the values that variables have in workloads and values of charts beside them. */
+function withValues({ variable, name: agent }: OldAgent, texts: readonly NamedText[], files: readonly NamedText[]) {
+  const values = new Map(files.flatMap((file) => [...valuesIn(file)]))
+  if (values.size === 0) return texts
+  return texts.map(({ file, text }) => ({
+    file,
+    text: text.replace(variable, (whole, ...groups: unknown[]) => {
+      const value = values.get(String(groups.find((group) => typeof group === 'string') ?? ''))
+      if (value === undefined) return whole
+      return agent === 'alloy' ? JSON.stringify(value) : value
+    }),
+  }))
 }
 
 /** An Application holds a text of chart values. Those may hold values of another chart, and those a configuration. */

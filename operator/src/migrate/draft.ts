@@ -5,6 +5,7 @@ import { compileCondition, compileProgram } from '@penstock/agent/config'
 import { type Document, isCollection, type Node, Document as YamlDocument } from 'yaml'
 import { ClusterPipelineModel, PipelineModel } from '../api/models.ts'
 import type { PipelineSpec } from '../api/pipeline.ts'
+import { runsOn } from '../compile/tenancy.ts'
 
 /** A file of the old configuration. */
 export interface NamedText {
@@ -76,6 +77,11 @@ export interface Test {
 
 export type Kind = 'sources' | 'transforms' | 'sinks'
 
+type Components = Readonly<Record<Kind, Map<string, Component>>>
+
+/** The component of an output such as `name.dropped`. */
+const ownerOf = (output: string) => output.replace(/\..*$/s, '')
+
 export interface Identity {
   readonly name: string
   /** Of the Pipeline; without it a ClusterPipeline is made. */
@@ -88,10 +94,7 @@ export class Draft {
   readonly gaps: Gap[] = []
   /** Keys of Secrets that variables of the environment stand for. */
   readonly secrets = new Map<string, SecretKey>()
-  readonly #components = { sources: new Map(), transforms: new Map(), sinks: new Map() } as Record<
-    Kind,
-    Map<string, Component>
-  >
+  readonly #components: Components = { sources: new Map(), transforms: new Map(), sinks: new Map() }
   readonly #names = new Set<string>()
   /** Variables whose Secrets have been reported. */
   readonly #reported = new Set<string>()
@@ -183,12 +186,52 @@ export class Draft {
     }
   }
 
-  /** The resource as a YAML document with its comments. Secrets whose namespace is not certain are gaps then. */
+  /** The resource as a YAML document with its comments; of several the first, which has the sources of nodes. */
   document(identity: Identity): Document {
+    return this.documents(identity)[0] as Document
+  }
+
+  /**
+   * The resources as YAML documents with their comments. There are two where some sources run on nodes and others on an aggregator, as
+   * one Pipeline runs in one place. Secrets whose namespace is not certain are gaps then.
+   */
+  documents(identity: Identity): readonly Document[] {
+    const sources = [...this.#components.sources]
+    const isElsewhere = ([, { type }]: (typeof sources)[number]) => runsOn(type) === 'aggregator'
+    const elsewhere = sources.filter(isElsewhere).map(([name]) => name)
+    if (elsewhere.length === 0 || !sources.some(([, { type }]) => runsOn(type) === 'node'))
+      return [this.#document(identity, this.#components)]
+    const rest = sources.map(([name]) => name).filter((name) => !elsewhere.includes(name))
+    return [
+      this.#document(identity, this.#behind(rest)),
+      this.#document({ ...identity, name: `${identity.name}-aggregator` }, this.#behind(elsewhere)),
+    ]
+  }
+
+  /** The sources, and all that receives their events. */
+  #behind(sources: readonly string[]): Components {
+    const kept: Components = { sources: new Map(), transforms: new Map(), sinks: new Map() }
+    const names = new Set(sources)
+    for (const name of sources) kept.sources.set(name, this.#components.sources.get(name) as Component)
+    const reading = ({ inputs = [] }: Component) => inputs.filter((input) => input === '*' || names.has(ownerOf(input)))
+    for (let size = -1; size !== names.size; ) {
+      size = names.size
+      for (const [name, transform] of this.#components.transforms) if (reading(transform).length > 0) names.add(name)
+    }
+    for (const kind of ['transforms', 'sinks'] as const) {
+      for (const [name, component] of this.#components[kind]) {
+        const inputs = reading(component)
+        if (inputs.length > 0) kept[kind].set(name, { ...component, inputs })
+      }
+    }
+    return kept
+  }
+
+  #document(identity: Identity, parts: Components): Document {
     const { name, namespace } = identity
     const spec: Record<string, unknown> = {}
     const references = new References(this.secrets, namespace)
-    for (const [kind, components] of Object.entries(this.#components)) {
+    for (const [kind, components] of Object.entries(parts)) {
       if (components.size === 0) continue
       spec[kind] = [...components].map(([entry, { type, inputs, config: given, multiline, selector }]) => {
         const config = references.in(given) as Component['config']
@@ -202,7 +245,8 @@ export class Draft {
         }
       })
     }
-    if (this.#tests.length > 0) spec['tests'] = this.#tests
+    const tests = this.#tests.filter(({ insertAt }) => parts.transforms.has(insertAt))
+    if (tests.length > 0) spec['tests'] = tests
     const secrets = references.secrets(`${name}-environment`)
     if (secrets.length > 0) spec['secrets'] = secrets
     this.#reportSecrets(references.used, namespace)
@@ -211,7 +255,7 @@ export class Draft {
     const document = new YamlDocument(new Model({ metadata, spec: spec as unknown as PipelineSpec }), {
       aliasDuplicateObjects: false,
     })
-    for (const [kind, components] of Object.entries(this.#components)) {
+    for (const [kind, components] of Object.entries(parts)) {
       for (const [index, { comments }] of [...components.values()].entries()) {
         const node = document.getIn(['spec', kind, index], true) as Node | undefined
         if (node === undefined || !isCollection(node) || (comments?.length ?? 0) === 0) continue

@@ -107,21 +107,44 @@ export function partsOf({ file, text }: NamedText): readonly NamedText[] {
   return parts
 }
 
-/** Variables that entries of `env` take from keys of Secrets, as in the values of a chart and in resources. */
+/** Entries of `env` and the like, as in the values of a chart and in resources, with the namespace of their object. */
+function* entriesIn(given: NamedText): Iterable<{ readonly entry: Tree; readonly namespace: string | undefined }> {
+  if (!/\.(?:ya?ml|json)$/i.test(given.file)) return
+  function* walk(tree: Tree, namespace: string | undefined, depth: number): ReturnType<typeof entriesIn> {
+    if (depth > maxDepth + 2) return
+    if (isList(tree)) for (const item of tree.value) yield* walk(item, namespace, depth + 1)
+    if (!isMap(tree)) return
+    if (textOf(below(tree, 'name')) !== undefined) yield { entry: tree, namespace }
+    for (const item of tree.value.values()) yield* walk(item, namespace, depth + 1)
+  }
+  for (const tree of treesOf(given, [])) yield* walk(tree, textOf(below(tree, 'metadata', 'namespace')), 0)
+}
+
+/** Variables that entries of `env` take from keys of Secrets. */
 export function secretsIn(given: NamedText): ReadonlyMap<string, SecretKey> {
   const found = new Map<string, SecretKey>()
-  if (!/secretKeyRef/.test(given.text) || !/\.(?:ya?ml|json)$/i.test(given.file)) return found
-  const walk = (tree: Tree, namespace: string | undefined, depth: number): void => {
-    if (depth > maxDepth) return
-    if (isList(tree)) for (const item of tree.value) walk(item, namespace, depth + 1)
-    if (!isMap(tree)) return
-    const reference = below(tree, 'valueFrom', 'secretKeyRef')
-    const variable = textOf(below(tree, 'name'))
+  if (!/secretKeyRef/.test(given.text)) return found
+  for (const { entry, namespace } of entriesIn(given)) {
+    const reference = below(entry, 'valueFrom', 'secretKeyRef')
+    const variable = textOf(below(entry, 'name')) ?? ''
     const [name, key] = [textOf(below(reference, 'name')), textOf(below(reference, 'key'))]
-    if (variable !== undefined && name !== undefined && key !== undefined)
-      found.set(variable, { name, key, namespace, file: tree.file, line: tree.line })
-    for (const item of tree.value.values()) walk(item, namespace, depth + 1)
+    if (name !== undefined && key !== undefined)
+      found.set(variable, { name, key, namespace, file: entry.file, line: entry.line })
   }
-  for (const tree of treesOf(given, [])) walk(tree, textOf(below(tree, 'metadata', 'namespace')), 0)
+  return found
+}
+
+/** A value that means the same wherever it takes the place of a variable. */
+const plainValue = /^[\w./:@%+,=-]*$/
+
+/** Variables that entries of `env` give values to. */
+export function valuesIn(given: NamedText): ReadonlyMap<string, string> {
+  const found = new Map<string, string>()
+  if (!/\benv\b/.test(given.text)) return found
+  for (const { entry } of entriesIn(given)) {
+    const [name, value] = [textOf(below(entry, 'name')) ?? '', textOf(below(entry, 'value'))]
+    const isEntry = isMap(entry) && entry.value.size === 2
+    if (isEntry && value !== undefined && /^[A-Za-z_]\w*$/.test(name) && plainValue.test(value)) found.set(name, value)
+  }
   return found
 }

@@ -35,9 +35,17 @@ function problemOf(kind: 'source' | 'sink', { type, config = {} }: Component) {
   return (declaration.check?.(parsed.value, globals) ?? []).find(({ severity }) => severity !== 'warning')
 }
 
-/** References to Secrets have a value once the Pipeline runs. */
-function withValues(value: unknown): unknown {
-  if (typeof value === 'string') return value.replace(/SECRET\[[^\]]*\]/g, 'secret')
+/**
+ * Options with values in place of references to Secrets, which have theirs once the Pipeline runs: an address where a reference is all of
+ * the text, since any text will do elsewhere, and a number where a port stands.
+ */
+export function withValues(value: unknown): unknown {
+  if (typeof value === 'string') {
+    return value
+      .replace(/^SECRET\[[^\]]*\]$/, 'http://secret')
+      .replace(/(?<=:\/\/[^/?#@]+:)SECRET\[[^\]]*\](?![^/?#]*@)/, '80')
+      .replace(/SECRET\[[^\]]*\]/g, 'secret')
+  }
   if (Array.isArray(value)) return value.map(withValues)
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withValues(item)]))

@@ -248,7 +248,6 @@ sinks:
   expect(gaps).toEqual([
     '2 data_dir (replaced)',
     '3 api (replaced)',
-    '4 timezone',
     '5 whatever',
     '12 exporter (replaced)',
   ])

@@ -14,14 +14,17 @@ import {
   valueAt,
 } from '@penstock/agent/config'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
-import type { Table } from '../documents.ts'
-import type { Draft, Gap, Included, Kind, NamedText, Selector } from '../draft.ts'
+import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
+import { withValues } from '../sound.ts'
+import { adjustBuffer, withoutBackends } from './adjusted.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
 import { refusedSinks, refusedSources, refusedTransforms, settings } from './refusals.ts'
-import { merged, removeAt } from './tables.ts'
+import { services } from './services.ts'
+import { listOf, merged, removeAt } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
+import { testOf } from './unit-tests.ts'
 
 const refusals: Readonly<Record<Kind, readonly Refusal[]>> = {
   sources: refusedSources,
@@ -36,6 +39,11 @@ export const podFields = 'if exists(.orchestrator) { .kubernetes = del(.orchestr
 const defaults = parseOptions(globalOptions, {})
 if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
 const globals = globalsOf(defaults.value, {})
+
+/** Settings of the agent that components have as options, with the components that have them. */
+const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types?: readonly string[] }>> = {
+  timezone: { kind: 'transforms', types: ['remap'] },
+}
 
 const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as const
 
@@ -73,6 +81,8 @@ class Conversion {
   readonly #outputs = new Map<string, readonly string[]>()
   /** Variables that have been reported. */
   readonly #variables = new Set<string>()
+  /** Components that give metrics, by their names in the Pipeline. */
+  readonly #giveMetrics = new Set<string>()
 
   constructor(roots: readonly Root[], included: Included, draft: Draft, file: string) {
     this.#roots = roots
@@ -106,11 +116,17 @@ class Conversion {
     for (const name of Object.keys(root.config)) {
       if (['sources', 'transforms', 'sinks', 'tests'].includes(name)) continue
       const known = settings[name]
+      if (name === 'secret' || this.#isPassedOn(root, name)) continue
       const reason = known?.isReplaced === true ? 'the cluster provides it' : 'it is a setting of a whole agent'
       const other = otherOptions.find(({ kind, path }) => kind === 'global' && path === name)
       const nearest = known?.becomes ?? other?.instead ?? 'Leave it out, or set it in the components that need it.'
       this.#gap(root, [name], name, reason, nearest, known?.isReplaced)
     }
+  }
+
+  /** Settings of the agent that components take as options of their own. */
+  #isPassedOn({ config }: Root, name: string): boolean {
+    return passedOn[name] !== undefined && config[name] !== undefined
   }
 
   #reportVariable(old: Old, { name, how, fallback }: Substituted): void {
@@ -127,6 +143,18 @@ class Conversion {
       const reason = 'a program is literal text, and the variable of the environment has no value here'
       this.#gap(old.root, path, `$${name}`, reason, 'Write the value in its place.')
     }
+  }
+
+  /** Names of the agent's own backends of secrets. */
+  #backends(): readonly string[] {
+    return this.#roots.flatMap(({ config }) => Object.keys(isTable(config['secret']) ? config['secret'] : {}))
+  }
+
+  #reportBackend(old: Old, key: string): void {
+    if (this.#variables.has(`backend ${key}`)) return
+    this.#variables.add(`backend ${key}`)
+    const nearest = `Create the Secret that \`spec.secrets\` names, with the key \`${key}\`.`
+    this.#gap(old.root, [old.kind, old.id], key, 'the secret is a key of a Secret now', nearest, true)
   }
 
   // --- what agents do by themselves ---
@@ -225,6 +253,7 @@ class Conversion {
     const selector = this.#namespaceOf(old, declaration.type)
     const component = { type: declaration.type, config, ...(selector && { selector }) }
     const name = this.#draft.add('sources', old.id, component)
+    if (declaration.kind === 'source' && declaration.outputs.includes('metric')) this.#giveMetrics.add(name)
     const note = declaration.aliasNotes?.[old.type]
     if (note === undefined) {
       this.#outputs.set(old.id, [name])
@@ -254,6 +283,13 @@ class Conversion {
 
   #transform(old: Old): void {
     const inputs = this.#inputsOf(old)
+    this.#transformed(old, inputs)
+    if (old.type === 'metric_to_log' || !inputs.some((input) => this.#giveMetrics.has(ownerOf(input)))) return
+    for (const [id, names] of this.#outputs)
+      if (ownerOf(id) === old.id) for (const name of names) this.#giveMetrics.add(ownerOf(name))
+  }
+
+  #transformed(old: Old, inputs: readonly string[]): void {
     const rewriting = rewritings.find(({ type }) => type === old.type)
     if (rewriting !== undefined) {
       this.#rewrite(old, inputs, rewriting)
@@ -334,13 +370,35 @@ class Conversion {
       this.#gap(old.root, [old.kind, old.id], old.id, 'it receives nothing', 'The sink is left out. Correct `inputs`.')
       return
     }
-    const found = this.#known(old)
-    if (found === undefined) {
+    const service = this.#ofService(old)
+    const found = this.#known(service?.old ?? old)
+    const taken = found === undefined ? [] : this.#takenBy(old, found.declaration, inputs)
+    if (found === undefined || taken.length === 0) {
       const comments = [this.#comment(old, 'This sink discards its events.')]
       this.#draft.add('sinks', old.id, { type: 'blackhole', inputs, comments })
       return
     }
-    this.#draft.add('sinks', old.id, { type: found.declaration.type, inputs, config: found.config })
+    const heads = this.#draft.append(taken, service?.steps ?? [], `${old.id}-form`, this.#origin(old))
+    this.#draft.add('sinks', old.id, { type: found.declaration.type, inputs: heads, config: found.config })
+  }
+
+  /** A sink for a product as the sink `http`, and the steps before it. */
+  #ofService(old: Old): { readonly old: Old; readonly steps: readonly Step[] } | undefined {
+    const service = services.find(({ type }) => type === old.type)
+    const rewritten = service?.rewrite(old.options)
+    if (rewritten === undefined) return undefined
+    return { old: { ...old, type: 'http', options: rewritten.config }, steps: rewritten.steps }
+  }
+
+  /** The inputs that give events which the sink takes: what stands for a source of metrics gives logs. */
+  #takenBy(old: Old, declaration: AnyDeclaration, inputs: readonly string[]): readonly string[] {
+    if (declaration.kind !== 'sink' || declaration.accepts.includes('log')) return inputs
+    const taken = inputs.filter((input) => this.#giveMetrics.has(ownerOf(input)))
+    if (taken.length < inputs.length) {
+      const reason = 'the sink takes metrics alone, and some of its inputs give none here'
+      this.#gap(old.root, [old.kind, old.id, 'inputs'], `${old.id}: inputs`, reason, 'They are left out of `inputs`.')
+    }
+    return taken
   }
 
   #origin({ root, kind, id }: Old) {
@@ -378,6 +436,16 @@ class Conversion {
     }
     // Vector sends late lines since version 0.31; the sink discards them by default.
     if (old.type === 'loki' && old.kind === 'sinks') config['out_of_order_action'] ??= 'accept'
+    if (old.kind === 'sinks') {
+      adjustBuffer(config, (path, reason, nearest, isReplaced) =>
+        this.#gap(old.root, [old.kind, old.id, ...path], `${old.id}: ${path.join('.')}`, reason, nearest, isReplaced),
+      )
+    }
+    for (const [name, { kind, types }] of Object.entries(passedOn)) {
+      const given = old.root.config[name]
+      const isTaken = kind === old.kind && (types?.includes(declaration.type) ?? true)
+      if (isTaken && given !== undefined) config[name] ??= given
+    }
     this.#inlineProgram(old, config)
     const ports = this.#checked(old, declaration, config)
     return ports === undefined ? undefined : { declaration, config, ports }
@@ -385,7 +453,10 @@ class Conversion {
 
   #withoutVariables(old: Old, takesSecrets: boolean): Record<string, unknown> {
     const report = (variable: Substituted) => this.#reportVariable(old, variable)
-    if (takesSecrets) return valueWithoutVariables(old.options, report) as Record<string, unknown>
+    if (takesSecrets) {
+      const options = withoutBackends(old.options, this.#backends(), (key) => this.#reportBackend(old, key))
+      return valueWithoutVariables(options, report) as Record<string, unknown>
+    }
     const visit = (value: unknown): unknown => {
       if (typeof value === 'string') return withoutVariables(value, false, report)
       if (Array.isArray(value)) return value.map(visit)
@@ -420,7 +491,7 @@ class Conversion {
   #checked(old: Old, declaration: AnyDeclaration, config: Record<string, unknown>): readonly string[] | undefined {
     const { members } = optionsOf(declaration)
     for (let round = 0; round < 100; round++) {
-      const parsed = parseOptions(members, config)
+      const parsed = parseOptions(members, withValues(config) as object)
       if (parsed.ok) {
         const errors = (declaration.check?.(parsed.value, globals) ?? []).filter(
           ({ severity }) => severity !== 'warning',
@@ -491,46 +562,10 @@ class Conversion {
           reason,
           'Write it as a test of the Pipeline.',
         )
-      const converted = this.#test(test)
+      const converted = testOf(test, (id) => this.#outputs.get(String(id))?.[0])
       if (typeof converted === 'string') leave(converted)
       else this.#draft.addTest({ name: String(test['name'] ?? `test ${index + 1}`), ...converted })
     }
-  }
-
-  /** The test without its name; the reason if it has no counterpart. */
-  #test(test: Table): { insertAt: string; input: object; expect: object[] } | string {
-    const inputs = test['input'] === undefined ? listOf(test['inputs']) : [test['input']]
-    const [input, ...others] = inputs.filter(isTable)
-    if (input === undefined || others.length > 0) return 'a test of a Pipeline has one input'
-    const type = input['type'] ?? 'raw'
-    const fields = input['log_fields']
-    if (type !== 'raw' && (type !== 'log' || !isTable(fields)))
-      return `an input of type \`${String(type)}\` is no line and no fields`
-    const at = (id: unknown) => this.#outputs.get(String(id))?.[0]
-    const insertAt = at(input['insert_at'])
-    if (insertAt === undefined) return `there is no transform \`${String(input['insert_at'])}\``
-    const expect: object[] = []
-    for (const id of listOf(test['no_outputs_from'])) {
-      const from = at(id)
-      if (from === undefined) return `there is no transform \`${String(id)}\``
-      expect.push({ at: from, count: 0 })
-    }
-    for (const output of listOf(test['outputs']).filter(isTable)) {
-      for (const id of listOf(output['extract_from'])) {
-        const from = at(id)
-        if (from === undefined) return `there is no transform \`${String(id)}\``
-        const count = output['expected_event_count']
-        const conditions = listOf(output['conditions'])
-        if (typeof count === 'number' || conditions.length === 0) expect.push({ at: from, count: count ?? 1 })
-        for (const condition of conditions) {
-          const source = isTable(condition) ? condition['source'] : condition
-          if (typeof source !== 'string') return 'a condition is no program'
-          expect.push({ at: from, assert: withoutVariables(source, false, () => {}) })
-        }
-      }
-    }
-    if (expect.length === 0) return 'it expects nothing'
-    return { insertAt, input: isTable(fields) ? { log: fields } : { raw: String(input['value'] ?? '') }, expect }
   }
 
   /** A Pipeline needs a source and a sink. */
@@ -572,9 +607,6 @@ function oldsIn(root: Root, kind: Kind): Old[] {
     return { root, kind, id, type: String(type ?? ''), options, inputs: listOf(inputs).map(String) }
   })
 }
-
-const listOf = (value: unknown): readonly unknown[] =>
-  Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
 /** The component of `id.port`. */
 const ownerOf = (output: string) => output.replace(/\..*$/s, '')

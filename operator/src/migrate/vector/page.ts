@@ -3,6 +3,7 @@
 import { components, otherOptions } from '@penstock/agent/config'
 import { mappingTables } from '../page.ts'
 import { refusedSinks, refusedSources, refusedTransforms, settings } from './refusals.ts'
+import { services } from './services.ts'
 import { rewritings } from './transforms.ts'
 
 const known = (kind: string) =>
@@ -30,7 +31,11 @@ export function vectorTables(): string {
   return [
     mappingTables('Sources', known('source'), refusedSources),
     mappingTables('Transforms', [...known('transform'), ...rewritten], refusedTransforms),
-    mappingTables('Sinks', known('sink'), refusedSinks),
+    mappingTables(
+      'Sinks',
+      [...known('sink'), ...services.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))],
+      refusedSinks.filter(({ name }) => !services.some(({ type }) => type === name)),
+    ),
     ['## Options of other versions', '', '| Option | Of | What to write |', '|---|---|---|', ...options, ''].join('\n'),
     ['## Settings of the agent', '', '| Setting | In a cluster |', '|---|---|', ...rows, ''].join('\n'),
   ].join('\n')

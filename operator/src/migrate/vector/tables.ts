@@ -32,3 +32,7 @@ export function removeAt(config: Record<string, unknown>, segments: Segments): b
   delete (holder as Record<string, unknown>)[last]
   return true
 }
+
+/** Items of a list; of a value that is no list, the value. */
+export const listOf = (value: unknown): readonly unknown[] =>
+  Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]

@@ -152,4 +152,64 @@ export const rewritings: readonly Rewriting[] = [
       return one(program(text))
     },
   },
+  {
+    type: 'regex_parser',
+    becomes: 'a `remap` with `parse_regex`',
+    options: ['field', 'patterns', 'regex', 'drop_field', 'drop_failed', 'target_field', 'overwrite_target', 'types'],
+    rewrite({ field: from = 'message', patterns, regex, target_field: target, types, ...others }) {
+      const expressions = texts(patterns ?? regex)
+      if (expressions.length === 0 || typeof from !== 'string') return undefined
+      if (target !== undefined && typeof target !== 'string') return undefined
+      const conversions = conversionsOf(types, 'parsed')
+      if (conversions === undefined) return undefined
+      const parse = (regex: string) => `parse_regex(text, r'${regex.replaceAll("'", "\\'")}')`
+      const lines = [
+        `text = string(${field(from)}) ?? ""`,
+        `parsed, err = ${expressions.map(parse).join(' ?? ')}`,
+        'if err == null {',
+        ...conversions.map((line) => `  ${line}`),
+        ...(others['drop_field'] === false ? [] : [`  del(${field(from)})`]),
+        target === undefined ? '  . = merge(., parsed)' : `  ${field(target)} = parsed`,
+        ...(others['drop_failed'] === true ? ['} else { abort }'] : ['}']),
+      ]
+      return one(program(lines.join('\n')))
+    },
+  },
+  {
+    type: 'coercer',
+    becomes: 'a `remap` that converts the fields',
+    options: ['types', 'drop_unspecified'],
+    rewrite({ types, drop_unspecified: only }) {
+      const conversions = conversionsOf(types, '')
+      if (conversions === undefined || conversions.length === 0 || only === true) return undefined
+      return one(program(conversions.join('\n')))
+    },
+  },
 ]
+
+const conversionCalls: Readonly<Record<string, string>> = {
+  asis: '',
+  bytes: 'to_string',
+  string: 'to_string',
+  int: 'to_int',
+  integer: 'to_int',
+  float: 'to_float',
+  bool: 'to_bool',
+  boolean: 'to_bool',
+}
+
+/** A statement for each field of `types`; undefined for types that are not known. A field that is no such value stays as it is. */
+function conversionsOf(types: unknown, root: string): readonly string[] | undefined {
+  const lines: string[] = []
+  for (const [name, type] of Object.entries(isTable(types) ? types : {})) {
+    const [kind = '', format] =
+      /^timestamp\|(.*)$/s.exec(String(type)) === null ? [String(type)] : ['timestamp', String(type).slice(10)]
+    const call = Object.hasOwn(conversionCalls, kind) ? conversionCalls[kind] : undefined
+    const at = `${root}${field(name)}`
+    if (format !== undefined)
+      lines.push(`if exists(${at}) { ${at} = parse_timestamp(${at}, ${textLiteral(format)}) ?? ${at} }`)
+    else if (call === undefined) return undefined
+    else if (call !== '') lines.push(`if exists(${at}) { ${at} = ${call}(${at}) ?? ${at} }`)
+  }
+  return lines
+}

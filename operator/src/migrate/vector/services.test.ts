@@ -1,0 +1,174 @@
+// Sinks of Vector that become the sink `http`, sinks whose inputs give nothing here, and settings of an agent that components have.
+
+import { expect, test } from 'vitest'
+import { stringify } from 'yaml'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
+import { convertVector } from './convert.ts'
+
+const convert = (config: object) => converted(convertVector, [{ file: 'v.yaml', text: stringify(config) }])
+const logs = { d: { type: 'demo_logs', format: 'json' } }
+
+test('ClickHouse takes rows of JSON by HTTP', async () => {
+  const sink = {
+    type: 'clickhouse',
+    inputs: ['d'],
+    endpoint: 'http://ch:8123/',
+    database: 'a',
+    table: 't%',
+    auth: { strategy: 'basic', user: 'u', password: 'p' },
+    skip_unknown_fields: true,
+    date_time_best_effort: true,
+    batch: { max_events: 5 },
+  }
+  const { resource, gaps, document } = convert({ sources: logs, sinks: { c: sink } })
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks).toEqual([
+    {
+      name: 'c',
+      type: 'http',
+      inputs: ['d'],
+      config: {
+        uri: 'http://ch:8123/?input_format_import_nested_json=1&input_format_skip_unknown_fields=1&date_time_input_format=best_effort&query=INSERT%%20INTO%%20%%22a%%22.%%22t%%25%%22%%20FORMAT%%20JSONEachRow',
+        compression: 'gzip',
+        auth: { strategy: 'basic', user: 'u', password: 'p' },
+        batch: { max_events: 5 },
+        encoding: { codec: 'json' },
+        framing: { method: 'newline_delimited' },
+      },
+    },
+  ])
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('the event collector of Splunk takes envelopes', async () => {
+  const sink = {
+    type: 'splunk_hec_logs',
+    inputs: ['r'],
+    endpoint: 'https://s:8088',
+    default_token: 'abc',
+    index: 'k8s-{{ kind }}',
+    sourcetype: 'json',
+    indexed_fields: ['kind'],
+    encoding: { codec: 'json', except_fields: ['secret'] },
+  }
+  const { resource, gaps, document } = convert({
+    sources: logs,
+    transforms: { r: { type: 'remap', inputs: ['d'], source: '.a = 1' } },
+    sinks: { s: sink },
+  })
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config).toMatchObject({
+    uri: 'https://s:8088/services/collector/event',
+    request: { headers: { Authorization: 'Splunk abc' } },
+  })
+  const event = { message: 'x', kind: 'app', host: 'h', secret: 's', timestamp: '2026-01-01T00:00:01.5Z' }
+  withTest(document, resource, event, {
+    index: 'k8s-app',
+    sourcetype: 'json',
+    host: 'h',
+    fields: { kind: 'app' },
+    event: { a: 1, host: 'h', kind: 'app', message: 'x' },
+  })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('OTLP by HTTP is the sink below `protocol`', async () => {
+  const protocol = { type: 'http', uri: 'http://o:4318/v1/logs', encoding: { codec: 'json' }, headers: { a: 'b' } }
+  const { resource, gaps, document } = convert({
+    sources: logs,
+    sinks: { o: { type: 'opentelemetry', inputs: ['d'], protocol } },
+  })
+  expect(gaps.map(({ isReplaced }) => isReplaced)).toEqual([true])
+  expect(resource.spec.sinks[0]).toMatchObject({
+    type: 'http',
+    config: { uri: 'http://o:4318/v1/logs', request: { headers: { a: 'b' } } },
+  })
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('a sink of metrics reads what gives metrics here, and discards if nothing does', async () => {
+  const write = { type: 'prometheus_remote_write', endpoint: 'http://m/write', default_namespace: 'v' }
+  const { resource, gaps, document } = convert({
+    sources: { i: { type: 'internal_metrics' }, s: { type: 'statsd', mode: 'udp', address: '0.0.0.0:8125' } },
+    transforms: { p: { type: 'remap', inputs: ['i', 's'], source: '.tags.a = "b"' } },
+    sinks: {
+      one: { ...write, inputs: ['p'] },
+      two: { ...write, inputs: ['i', 's'] },
+      three: { ...write, inputs: ['s'] },
+    },
+  })
+  expect(resource.spec.sinks.map(({ type, inputs }: { type: string; inputs: string[] }) => [type, inputs])).toEqual([
+    ['remote_write_metrics', ['p']],
+    ['remote_write_metrics', ['i']],
+    ['blackhole', ['s']],
+  ])
+  expect(gaps.filter(({ subject }) => subject.endsWith(': inputs'))).toHaveLength(2)
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('settings of an agent become options, and its secrets keys of a Secret', async () => {
+  const { resource, gaps, document } = convert({
+    timezone: 'Europe/Berlin',
+    secret: { vault: { type: 'exec', command: ['/x'] } },
+    sources: { f: { type: 'file', include: ['/a'] } },
+    transforms: {
+      r: { type: 'remap', inputs: ['f'], source: '.a = 1' },
+      o: { type: 'remap', inputs: ['f'], source: '.a = 1', timezone: 'UTC' },
+    },
+    sinks: {
+      h: {
+        type: 'http',
+        inputs: ['r', 'o'],
+        uri: 'http://x',
+        encoding: { codec: 'json' },
+        auth: { strategy: 'bearer', token: 'SECRET[vault.a/b]' },
+        buffer: [{ type: 'disk', max_size: 1000 }],
+      },
+      l: {
+        type: 'loki',
+        inputs: ['r'],
+        endpoint: `\${URL}`,
+        labels: { a: 'b' },
+        encoding: { codec: 'json' },
+      },
+    },
+  })
+  expect(resource.spec.transforms.map(({ config }: { config: object }) => config)).toEqual([
+    { source: '.a = 1', timezone: 'Europe/Berlin' },
+    { source: '.a = 1', timezone: 'UTC' },
+  ])
+  expect(resource.spec.sinks[0].config).toMatchObject({
+    auth: { token: 'SECRET[env.vault_a_b]' },
+    buffer: { type: 'disk', max_size: 268_435_488 },
+  })
+  expect(resource.spec.sinks[1].config).toMatchObject({
+    endpoint: 'SECRET[env.URL]',
+  })
+  expect(gaps.every(({ isReplaced }) => isReplaced)).toBe(true)
+  expect(gaps.map(({ subject }) => subject)).toEqual(['vault_a_b', 'h: buffer.max_size', '$URL'])
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test('parsers of long ago are programs', async () => {
+  const { resource, gaps, document } = convert({
+    sources: logs,
+    transforms: {
+      p: {
+        type: 'regex_parser',
+        inputs: ['d'],
+        patterns: ['^no (?P<x>.)$', "^(?P<status>\\d+) it's (?P<rest>.*)$"],
+        types: { status: 'int' },
+      },
+      c: { type: 'coercer', inputs: ['p'], types: { n: 'float', at: 'timestamp|%F' } },
+    },
+    sinks: { o: { type: 'console', inputs: ['c'], encoding: { codec: 'json' } } },
+  })
+  expect(gaps).toEqual([])
+  withTest(
+    document,
+    resource,
+    { message: "200 it's ok", n: '1.5', at: 'never' },
+    { status: 200, rest: 'ok', n: 1.5, at: 'never' },
+  )
+  expect(await lint(document.toString())).toEqual([])
+})

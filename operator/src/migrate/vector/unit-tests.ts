@@ -1,0 +1,47 @@
+// Unit tests of Vector as tests of a Pipeline.
+
+import { isTable } from '@penstock/agent/schema'
+import { withoutVariables } from './environment.ts'
+import type { Table } from './read.ts'
+import { listOf } from './tables.ts'
+
+/**
+ * The test without its name; the reason if it has no counterpart.
+ * @param at the name of what stands for an output
+ */
+export function testOf(
+  test: Table,
+  at: (id: unknown) => string | undefined,
+): { insertAt: string; input: object; expect: object[] } | string {
+  const inputs = test['input'] === undefined ? listOf(test['inputs']) : [test['input']]
+  const [input, ...others] = inputs.filter(isTable)
+  if (input === undefined || others.length > 0) return 'a test of a Pipeline has one input'
+  const type = input['type'] ?? 'raw'
+  const fields = input['log_fields']
+  if (type !== 'raw' && (type !== 'log' || !isTable(fields)))
+    return `an input of type \`${String(type)}\` is no line and no fields`
+  const insertAt = at(input['insert_at'])
+  if (insertAt === undefined) return `there is no transform \`${String(input['insert_at'])}\``
+  const expect: object[] = []
+  for (const id of listOf(test['no_outputs_from'])) {
+    const from = at(id)
+    if (from === undefined) return `there is no transform \`${String(id)}\``
+    expect.push({ at: from, count: 0 })
+  }
+  for (const output of listOf(test['outputs']).filter(isTable)) {
+    for (const id of listOf(output['extract_from'])) {
+      const from = at(id)
+      if (from === undefined) return `there is no transform \`${String(id)}\``
+      const count = output['expected_event_count']
+      const conditions = listOf(output['conditions'])
+      if (typeof count === 'number' || conditions.length === 0) expect.push({ at: from, count: count ?? 1 })
+      for (const condition of conditions) {
+        const source = isTable(condition) ? condition['source'] : condition
+        if (typeof source !== 'string') return 'a condition is no program'
+        expect.push({ at: from, assert: withoutVariables(source, false, () => {}) })
+      }
+    }
+  }
+  if (expect.length === 0) return 'it expects nothing'
+  return { insertAt, input: isTable(fields) ? { log: fields } : { raw: String(input['value'] ?? '') }, expect }
+}
