@@ -101,7 +101,7 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
       .map((text) => text.trim().replace(/^["']|["']$/g, ''))
     return texts.map((text) => {
       const known = text.replace(/\$\{(\w+):([^}]*)\}/g, (_, name: string, byDefault: string) => {
-        report.gap(
+        report.replaced(
           part,
           `\${${name}}`,
           `the variable has no value here, so its default \`${byDefault}\` stands`,

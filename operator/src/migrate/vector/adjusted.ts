@@ -1,6 +1,8 @@
 // Options of sinks that Vector takes and the agent would refuse, and references to the secrets of an agent: what stands for them.
 
 import { isTable } from '@penstock/agent/schema'
+import type { Kind } from '../draft.ts'
+import type { Root, Table } from './read.ts'
 import { merged } from './tables.ts'
 
 /** Says what became of an option, by its path. */
@@ -21,8 +23,27 @@ export function adjustBuffer(config: Record<string, unknown>, note: Note): void 
   note(['buffer', 'max_size'], reason, 'The smallest size stands in its place.', true)
 }
 
-/** References to secrets of the agent's backends as references to the Secret of the Pipeline. */
-export function withoutBackends(value: unknown, backends: readonly string[], onKey: (key: string) => void): unknown {
+/** Settings of the agent that components have as options, with the components that have them. */
+const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types: readonly string[] }>> = {
+  timezone: { kind: 'transforms', types: ['remap'] },
+}
+
+export const isPassedOn = (name: string) => Object.hasOwn(passedOn, name)
+
+/** Gives a component the settings of its agent, unless it has its own. */
+export function passOn(agent: Table, of: Kind, type: string, config: Record<string, unknown>): void {
+  for (const [name, { kind, types }] of Object.entries(passedOn)) {
+    if (kind === of && types.includes(type) && agent[name] !== undefined) config[name] ??= agent[name]
+  }
+}
+
+/** References to secrets of the agents' backends as references to the Secret of the Pipeline. */
+export function withoutBackends(value: unknown, roots: readonly Root[], onKey: (key: string) => void): unknown {
+  const names = roots.flatMap(({ config }) => Object.keys(isTable(config['secret']) ? config['secret'] : {}))
+  return names.length === 0 ? value : replaced(value, names, onKey)
+}
+
+function replaced(value: unknown, backends: readonly string[], onKey: (key: string) => void): unknown {
   if (typeof value === 'string') {
     return value.replace(/SECRET\[(\w+)\.([\w./-]+)\]/g, (whole, backend: string, name: string) => {
       if (!backends.includes(backend)) return whole
@@ -31,9 +52,7 @@ export function withoutBackends(value: unknown, backends: readonly string[], onK
       return `SECRET[env.${key}]`
     })
   }
-  if (Array.isArray(value)) return value.map((item) => withoutBackends(item, backends, onKey))
+  if (Array.isArray(value)) return value.map((item) => replaced(item, backends, onKey))
   if (!isTable(value)) return value
-  return Object.fromEntries(
-    Object.entries(value).map(([name, below]) => [name, withoutBackends(below, backends, onKey)]),
-  )
+  return Object.fromEntries(Object.entries(value).map(([name, below]) => [name, replaced(below, backends, onKey)]))
 }

@@ -17,7 +17,7 @@ import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { withValues } from '../sound.ts'
-import { adjustBuffer, withoutBackends } from './adjusted.ts'
+import { adjustBuffer, isPassedOn, passOn, withoutBackends } from './adjusted.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
 import { refusedSinks, refusedSources, refusedTransforms, settings } from './refusals.ts'
@@ -39,11 +39,6 @@ export const podFields = 'if exists(.orchestrator) { .kubernetes = del(.orchestr
 const defaults = parseOptions(globalOptions, {})
 if (!defaults.ok) throw new TypeError('The defaults of the settings are not valid.')
 const globals = globalsOf(defaults.value, {})
-
-/** Settings of the agent that components have as options, with the components that have them. */
-const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types?: readonly string[] }>> = {
-  timezone: { kind: 'transforms', types: ['remap'] },
-}
 
 const kindOf = { sources: 'source', transforms: 'transform', sinks: 'sink' } as const
 
@@ -116,17 +111,12 @@ class Conversion {
     for (const name of Object.keys(root.config)) {
       if (['sources', 'transforms', 'sinks', 'tests'].includes(name)) continue
       const known = settings[name]
-      if (name === 'secret' || this.#isPassedOn(root, name)) continue
+      if (name === 'secret' || isPassedOn(name)) continue
       const reason = known?.isReplaced === true ? 'the cluster provides it' : 'it is a setting of a whole agent'
       const other = otherOptions.find(({ kind, path }) => kind === 'global' && path === name)
       const nearest = known?.becomes ?? other?.instead ?? 'Leave it out, or set it in the components that need it.'
       this.#gap(root, [name], name, reason, nearest, known?.isReplaced)
     }
-  }
-
-  /** Settings of the agent that components take as options of their own. */
-  #isPassedOn({ config }: Root, name: string): boolean {
-    return passedOn[name] !== undefined && config[name] !== undefined
   }
 
   #reportVariable(old: Old, { name, how, fallback }: Substituted): void {
@@ -138,16 +128,18 @@ class Conversion {
       this.#gap(old.root, path, `$${name}`, 'a variable of the environment is a key of a Secret now', nearest, true)
     } else if (how === 'default') {
       const nearest = 'Write the value in its place if the variable had another one.'
-      this.#gap(old.root, path, `$${name}`, `a resource is literal text; the default \`${fallback}\` is used`, nearest)
+      this.#gap(
+        old.root,
+        path,
+        `$${name}`,
+        `a resource is literal text; the default \`${fallback}\` is used`,
+        nearest,
+        true,
+      )
     } else {
       const reason = 'a program is literal text, and the variable of the environment has no value here'
       this.#gap(old.root, path, `$${name}`, reason, 'Write the value in its place.')
     }
-  }
-
-  /** Names of the agent's own backends of secrets. */
-  #backends(): readonly string[] {
-    return this.#roots.flatMap(({ config }) => Object.keys(isTable(config['secret']) ? config['secret'] : {}))
   }
 
   #reportBackend(old: Old, key: string): void {
@@ -441,11 +433,7 @@ class Conversion {
         this.#gap(old.root, [old.kind, old.id, ...path], `${old.id}: ${path.join('.')}`, reason, nearest, isReplaced),
       )
     }
-    for (const [name, { kind, types }] of Object.entries(passedOn)) {
-      const given = old.root.config[name]
-      const isTaken = kind === old.kind && (types?.includes(declaration.type) ?? true)
-      if (isTaken && given !== undefined) config[name] ??= given
-    }
+    passOn(old.root.config, old.kind, declaration.type, config)
     this.#inlineProgram(old, config)
     const ports = this.#checked(old, declaration, config)
     return ports === undefined ? undefined : { declaration, config, ports }
@@ -454,7 +442,7 @@ class Conversion {
   #withoutVariables(old: Old, takesSecrets: boolean): Record<string, unknown> {
     const report = (variable: Substituted) => this.#reportVariable(old, variable)
     if (takesSecrets) {
-      const options = withoutBackends(old.options, this.#backends(), (key) => this.#reportBackend(old, key))
+      const options = withoutBackends(old.options, this.#roots, (key) => this.#reportBackend(old, key))
       return valueWithoutVariables(options, report) as Record<string, unknown>
     }
     const visit = (value: unknown): unknown => {
