@@ -17,10 +17,16 @@ export class BytePod {
   readonly file: PodFile
   readonly #cri = new CriParser(() => 0)
   readonly #hasFile: boolean
+  readonly #place: Buffer | undefined
 
-  constructor(name: string, hasFile = true) {
+  /**
+   * @param place where its chunks lie one after the other, as those of all pods do in an agent; each has a place of its own if not given
+   * @param lane that of another pod, with which it shares a source
+   */
+  constructor(name: string, hasFile = true, place?: Buffer, lane?: PodByteLane) {
     this.#hasFile = hasFile
-    this.lane = new PodByteLane(this.#cri, hasFile)
+    this.#place = place
+    this.lane = lane ?? new PodByteLane(this.#cri, hasFile)
     const orchestrator: ValueObject = { pod_labels: { app: `ü"${name}`, b: 'c' }, pod_name: name, n: 1.5 }
     const partials = { stdout: { pending: false }, stderr: { pending: false } }
     const path = `/var/log/pods/${name}/"0.log`
@@ -30,7 +36,7 @@ export class BytePod {
   /** The lines as bytes, in a chunk that is used for something else once `handedOn` has returned. */
   read(lines: readonly Buffer[], handedOn: (batch: ByteBatch) => void): void {
     const bytes = Buffer.concat([Buffer.from('rest of another line\n'), ...lines.flatMap((line) => [line, newline])])
-    const slab = new Slab(Buffer.alloc(Math.max(bytes.length + 50, 65_536), '"}'))
+    const slab = new Slab(this.#place ?? Buffer.alloc(Math.max(bytes.length + 50, 65_536), '"}'))
     bytes.copy(slab.buffer)
     slab.split(21, bytes.length, compileDelimiter(newline), 1 << 20)
     const objects: LogEvent[] = []
@@ -41,7 +47,7 @@ export class BytePod {
     if (read === undefined) throw new Error('The lane took nothing.')
     handedOn(this.lane.batch(read, objects, new Finalizer()))
     read.lines.keep()
-    slab.buffer.fill('x')
+    if (this.#place === undefined) slab.buffer.fill('x')
   }
 
   /** The same lines as objects, without those that are no lines of the runtime. */
