@@ -3,7 +3,7 @@
 
 import type { Body } from './body.ts'
 import { type EventMetadata, LogEvent } from './log.ts'
-import type { Value, ValueObject } from './value.ts'
+import { copyObject, setField, type Value, type ValueObject } from './value.ts'
 
 /** The handling of events whose fields are created later, or never. It keeps no state of a single event, but identifies it by a key. */
 export interface Deferral<K = unknown> {
@@ -61,6 +61,15 @@ export class DeferredEvent<K = unknown> extends LogEvent {
   /** Writes a JSON string that holds the JSON of the fields; false if that is to be made of the JSON. */
   writeQuoted(body: Body): boolean {
     return this.#deferral?.writeQuoted?.(this.#key as K, body, this.hidden) === true
+  }
+
+  /** The fields without the hidden ones. */
+  get shown(): ValueObject {
+    const { fields, hidden } = this
+    if (hidden.length === 0) return fields
+    const shown = copyObject(fields)
+    for (const name of hidden) setField(shown, name, undefined)
+    return shown
   }
 
   static {

@@ -368,3 +368,28 @@ test.each([
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems))
   expect(framingProblems(checked.value.framing).map((problem) => problem.message)).toEqual(messages)
 })
+
+test.each([
+  { given: { codec: 'json' }, expected: '{"b":2,"c":3}' },
+  { given: { codec: 'json', except_fields: ['b'] }, expected: '{"c":3}' },
+  { given: { codec: 'json', timestamp_format: 'unix' }, expected: '{"b":2,"c":3}' },
+  { given: { codec: 'logfmt' }, expected: 'b=2 c=3' },
+])('what a sink hides of an event whose fields are not made yet is not written with $given', ({ given, expected }) => {
+  const fields = { a: 1, b: 2, c: 3 }
+  const deferral = {
+    hides: true,
+    make: () => fields,
+    writeJson: (_key: number, body: Body, hidden: readonly string[]) => {
+      body.writeText(
+        JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([name]) => !hidden.includes(name)))),
+      )
+    },
+    // As it is where the kernel does not take the line.
+    writeChosen: () => false,
+  }
+  const event = new DeferredEvent(1, noMetadata, deferral, 10)
+  event.hidden = ['a']
+  expect(encoded(given, event)).toBe(expected)
+  event.hidden = []
+  expect(event.fields).toEqual(fields)
+})

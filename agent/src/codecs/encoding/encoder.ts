@@ -85,12 +85,11 @@ export function compileEncoder(
     encode(event, body) {
       if (isPlainJson && event instanceof DeferredEvent && event.writeJson(body)) return undefined
       const start = body.length
-      const fields =
-        event instanceof LogEvent
-          ? transformer === undefined
-            ? event.fields
-            : transformer.apply(event.fields)
-          : undefined
+      let fields: ValueObject | undefined
+      if (event instanceof LogEvent) {
+        fields = event instanceof DeferredEvent ? event.shown : event.fields
+        if (transformer !== undefined) fields = transformer.apply(fields)
+      }
       const problem = write(event, fields, body)
       if (problem !== undefined) body.truncate(start)
       return problem
