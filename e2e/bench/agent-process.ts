@@ -41,9 +41,12 @@ export interface Receiver extends AsyncDisposable {
   readonly delivery: () => Promise<Delivery>
 }
 
-/** With a number of pods, it checks the lines of that many files in place of counting events. */
-export async function startReceiver(pods = 0): Promise<Receiver> {
-  const child = fork(join(here, 'receiver.ts'), [String(pods)], { execPath: process.execPath })
+/**
+ * With a number of pods, it checks the lines of that many files in place of counting events.
+ * @param others namespaces with a pod each whose lines it does not get
+ */
+export async function startReceiver(pods = 0, others: readonly string[] = []): Promise<Receiver> {
+  const child = fork(join(here, 'receiver.ts'), [String(pods), ...others], { execPath: process.execPath })
   let counts: Readonly<Record<string, number>> = {}
   let take: ((delivery: Delivery) => void) | undefined
   let changed: (() => void) | undefined
@@ -162,6 +165,10 @@ export async function stopProcess(child: ChildProcess): Promise<void> {
 
 /** An agent of an operator, with its bundle in the folder. */
 export function startBundleAgent(folder: string, where: Place, apiPort: number): ChildProcess {
+  return startProgram(bundleProgram(folder, where, apiPort), undefined)
+}
+
+export function bundleProgram(folder: string, where: Place, apiPort: number): BenchProgram {
   const flags = {
     bundle: join(folder, 'bundle'),
     'data-dir': where.dataDir,
@@ -171,10 +178,7 @@ export function startBundleAgent(folder: string, where: Place, apiPort: number):
   }
   const given = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])
   const { command, args, env } = programOf('agent')
-  return spawn(command, [...args, '-q', ...given], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-    env: { ...process.env, ...env, AGENT_SELF_NODE_NAME: 'bench' },
-  })
+  return { command, args: [...args, '-q', ...given], env: { ...env, AGENT_SELF_NODE_NAME: 'bench' } }
 }
 
 /** Waits for the first line that is delivered, and returns the CPU until then: the cost of the start. */

@@ -64,12 +64,23 @@ const warmupSeconds = (seconds: number) => Math.min(5, seconds / 4)
 /** The last body of lines that end waits for more of them: the rate is that of the lines before. */
 const fullShare = 0.95
 
-export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: AgentUnderLoad): Promise<Measured> {
+/** Pods whose lines are not measured, and what writes them from the start of the agent on. */
+export interface Neighbours {
+  readonly namespaces: readonly string[]
+  write(where: LoadPlace): Disposable
+}
+
+export async function measureLoad(
+  load: Load,
+  cpus: Cpus | undefined,
+  agentOf: AgentUnderLoad,
+  neighbours?: Neighbours,
+): Promise<Measured> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-load-'))
   const removeFolder = () => rmSync(folder, { recursive: true, force: true })
   process.once('exit', removeFolder)
   using _moved = moveSelf(cpus)
-  await using receiver = await startReceiver(load.pods)
+  await using receiver = await startReceiver(load.pods, neighbours?.namespaces)
   const pods = benchPods(load.pods)
   const where = loadPlace(folder, receiver.url, pods)
   const warmup = load.mode === 'silence' ? 0 : warmupSeconds(load.seconds)
@@ -83,6 +94,7 @@ export async function measureLoad(load: Load, cpus: Cpus | undefined, agentOf: A
     output = program.output
     receiver.beginClock()
     agent = startProgram(program, cpus)
+    using _beside = neighbours?.write(where)
     const pid = agent.pid as number
     const startCpu = await cpuToFirstLine(receiver, agent)
     const rss = sampleRss(pid, sampleMs)

@@ -83,6 +83,14 @@ export function benchPods(count: number): BenchPod[] {
   })
 }
 
-export const benchNamespaces = teams.map((name) => ({
+export const namespaceOf = (name: string) => ({
   metadata: { name, uid: `namespace-${name}`, labels: { 'kubernetes.io/metadata.name': name } },
-}))
+})
+export const benchNamespaces = teams.map(namespaceOf)
+
+/** The only pod of a namespace. */
+export function podOf(namespace: string): Pick<BenchPod, 'folder' | 'object'> {
+  const metadata = { name: 'web', namespace, uid: `uid-${namespace}` }
+  const spec = { nodeName: benchNode.metadata.name, containers: [{ name: 'app', image: 'shop/web:1' }] }
+  return { folder: `${namespace}_web_uid-${namespace}/app`, object: { metadata, spec } as BenchPod['object'] }
+}

@@ -1,12 +1,13 @@
 // The receiving process of the benchmarks: takes bodies of every format, counts the events in them, and reports to the parent. It
 // also answers the few requests that an agent sends to the Kubernetes API, so that pod logs are read and enriched as on a node.
-// With a number of pods as its argument it checks the lines of the generator in place of counting events.
+// With a number of pods as its argument it checks the lines of the generator in place of counting events. Further arguments are namespaces
+// with a pod each.
 
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { Delivered, type Delivery } from './delivered.ts'
-import { benchNamespaces, benchNode, benchPods } from './pods.ts'
+import { benchNamespaces, benchNode, benchPods, namespaceOf, podOf } from './pods.ts'
 
 const pod = {
   metadata: {
@@ -27,6 +28,7 @@ const pod = {
 /** Namespaces of the scenario `neighbours`, a pod in each. */
 const tenants = [...Array.from({ length: 9 }, (_, index) => `light-${index}`), 'heavy']
 const checkedPods = Number(process.argv[2] ?? 0)
+const others = process.argv.slice(3)
 const delivered = checkedPods > 0 ? new Delivered() : undefined
 interface ApiObject {
   readonly metadata: { readonly name: string; readonly namespace?: string; readonly [member: string]: unknown }
@@ -37,16 +39,18 @@ const usual: Record<string, ApiObject[]> = {
     pod,
     ...tenants.map((namespace) => ({ ...pod, metadata: { name: 'web', namespace, uid: `uid-${namespace}` } })),
   ],
-  namespaces: ['default', ...tenants].map((name) => ({
-    metadata: { name, uid: `ns-${name}`, labels: { 'kubernetes.io/metadata.name': name } },
-  })),
+  namespaces: ['default', ...tenants].map(namespaceOf),
   nodes: [{ metadata: { name: 'bench', uid: 'node-1', labels: { 'kubernetes.io/os': 'linux' } } }],
 }
 
 const objects: Record<string, readonly ApiObject[]> =
   delivered === undefined
     ? usual
-    : { pods: benchPods(checkedPods).map((each) => each.object), namespaces: benchNamespaces, nodes: [benchNode] }
+    : {
+        pods: [...benchPods(checkedPods), ...others.map(podOf)].map((each) => each.object),
+        namespaces: [...benchNamespaces, ...others.map(namespaceOf)],
+        nodes: [benchNode],
+      }
 
 export interface ReceiverMessage {
   readonly port?: number
