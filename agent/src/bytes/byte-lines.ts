@@ -65,8 +65,10 @@ const blocks = new BlockPool()
 interface NamedValues {
   /** By line, the first one with the same value; -1 if it has no such member. */
   readonly groups: Int32Array
-  /** By that first line. */
-  readonly values: readonly Value[]
+  /** By line, the number of the member. */
+  readonly members: Int32Array
+  /** By that first line; made when they are asked for. */
+  readonly values: (Value | undefined)[]
 }
 
 /** Times of lines, by line. */
@@ -177,14 +179,15 @@ export class ByteLines {
 
   /** A member of the object in the message of a line; undefined if there is none. */
   member(line: number, name: string): Value | undefined {
-    this.#values ??= new Map()
-    let known = this.#values.get(name)
-    if (known === undefined) {
-      known = this.#valuesOf(name)
-      this.#values.set(name, known)
+    const { groups, members, values } = this.#valuesOf(name)
+    const group = groups[line] as number
+    if (group < 0) return undefined
+    let value = values[group]
+    if (value === undefined) {
+      value = this.#value(this.enterRead(), 4 * (members[group] as number))
+      values[group] = value
     }
-    const group = known.groups[line] as number
-    return group < 0 ? undefined : known.values[group]
+    return value
   }
 
   /** Whether the object in some message may have a member of this name. */
@@ -204,9 +207,9 @@ export class ByteLines {
     const { call, joined } = kernel
     joined.fill(0, 0, count)
     for (const name of members) {
-      const key = this.origin.keys.known(name)
-      if (key !== undefined) {
-        call.group(key, count)
+      if (this.origin.keys.known(name) !== undefined) {
+        // The values are often asked for next.
+        kernel.groups.set(this.#valuesOf(name).groups)
         call.join(kernel.at('byMember'), count)
       } else if (this.origin.keys.isFull(kernel)) return undefined
     }
@@ -219,11 +222,7 @@ export class ByteLines {
 
   /** By line, the first one with the same member of this name in its message; negative if it has none. */
   linesWith(name: string): Int32Array {
-    const kernel = this.enterRead()
-    const key = this.origin.keys.known(name)
-    if (key === undefined) return this.#unknownValuesOf(kernel, name).groups
-    kernel.call.group(key, this.count)
-    return kernel.groups.slice(0, this.count)
+    return this.#valuesOf(name).groups
   }
 
   /** The times of lines that the kernel takes. */
@@ -236,40 +235,45 @@ export class ByteLines {
     return this.#times
   }
 
-  /** The values of one name in all lines: equal ones are made once. */
+  /** The values of one name in all lines. */
   #valuesOf(name: string): NamedValues {
+    this.#values ??= new Map()
+    let known = this.#values.get(name)
+    if (known === undefined) {
+      known = this.#groupedBy(name)
+      this.#values.set(name, known)
+    }
+    return known
+  }
+
+  #groupedBy(name: string): NamedValues {
     const kernel = this.enterRead()
     const key = this.origin.keys.known(name)
+    if (key === undefined) return this.#groupedByPlace(kernel, name)
     const { count } = this
-    if (key === undefined) return this.#unknownValuesOf(kernel, name)
     kernel.call.group(key, count)
-    const groups = kernel.groups.slice(0, count)
-    const values: Value[] = []
-    for (let line = 0; line < count; line++) {
-      if (groups[line] === line) values[line] = this.#value(kernel, 4 * (kernel.grouped[line] as number))
-    }
-    return { groups, values }
+    return { groups: kernel.groups.slice(0, count), members: kernel.grouped.slice(0, count), values: [] }
   }
 
   /** The same for a name that is not in the table, which may have had no room for it: the kernel then knows it by its place. */
-  #unknownValuesOf(kernel: Kernel, name: string): NamedValues {
+  #groupedByPlace(kernel: Kernel, name: string): NamedValues {
     const { count } = this
     const groups = new Int32Array(count).fill(-1)
-    const values: Value[] = []
-    if (!this.origin.keys.isFull(kernel)) return { groups, values }
+    const found = { groups, members: new Int32Array(count), values: [] }
+    if (!this.origin.keys.isFull(kernel)) return found
     const { members, memory } = kernel
     const quoted = `"${name}"`
     for (let line = 0; line < count; line++) {
-      const first = 4 * (kernel.firsts[line] as number)
-      const end = first + 4 * (kernel.counts[line] as number)
-      for (let member = first; member < end; member += 4) {
-        const place = ~(members[member] as number)
+      const first = kernel.firsts[line] as number
+      const end = first + (kernel.counts[line] as number)
+      for (let member = first; member < end; member++) {
+        const place = ~(members[4 * member] as number)
         if (place < 0 || memory.latin1Slice(place, place + quoted.length) !== quoted) continue
         groups[line] = line
-        values[line] = this.#value(kernel, member)
+        found.members[line] = member
       }
     }
-    return { groups, values }
+    return found
   }
 
   #value(kernel: Kernel, member: number): Value {
