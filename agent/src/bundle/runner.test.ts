@@ -4,22 +4,16 @@
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { defineSink, defineTransform, erased, registryOf, type Sink } from '../component.ts'
-import { loadConfigObject } from '../config/load.ts'
 import type { Batch, LogBatch } from '../event/batch.ts'
 import { kubeConfigTarget } from '../kube/config.ts'
 import { registry } from '../registry.ts'
 import { float, text } from '../schema/options.ts'
-import { PodLogHub } from '../sources/orchestrator_logs/hub.ts'
-import { Metrics } from '../telemetry/metrics.ts'
-import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
+import type { TestBundle } from '../testing/bundle.ts'
+import { BundleRig } from '../testing/bundle-rig.ts'
 import { fakeDestination } from '../testing/destination.ts'
-import { RecordedEvents } from '../testing/harness.ts'
 import { KubeApi } from '../testing/kube-api.ts'
-import { Topology } from '../topology/run.ts'
-import { BundleRunner } from './runner.ts'
 
 /** What was read of files at once, while the reader waits for it. */
 const reads = vi.hoisted(() => ({ bytes: 0 }))
@@ -87,7 +81,7 @@ let logs = ''
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'penstock-runner-'))
   logs = join(folder, 'logs')
-  for (const name of ['logs', 'bundle', 'secrets', 'data']) mkdirSync(join(folder, name))
+  mkdirSync(logs)
   got.clear()
   hanging.clear()
   held.length = 0
@@ -152,81 +146,10 @@ function merged(...bundles: readonly TestBundle[]): TestBundle {
   }
 }
 
-class Rig implements AsyncDisposable {
-  readonly api: KubeApi
-  readonly runner: BundleRunner
-  readonly metrics: Metrics
-  /** Warnings and errors. */
-  readonly said: string[] = []
-  readonly #topology: Topology
-  #hub: PodLogHub | undefined
-
-  static async start(
-    api: KubeApi,
-    bundle: TestBundle,
-    drainMs?: number,
-    hub: Partial<ConstructorParameters<typeof PodLogHub>[0]> = {},
-  ): Promise<Rig> {
-    const rig = new Rig(api, bundle, drainMs, hub)
-    await rig.runner.start(rig.#topology)
-    return rig
-  }
-
-  private constructor(
-    api: KubeApi,
-    bundle: TestBundle,
-    drainMs: number | undefined,
-    hub: Partial<ConstructorParameters<typeof PodLogHub>[0]>,
-  ) {
-    this.api = api
-    const dataDir = join(folder, 'data')
-    const metrics = new Metrics()
-    this.metrics = metrics
-    const logger = pino({ level: 'warn' }, { write: (line) => void this.said.push(line) })
-    writeFileSync(join(folder, 'kubeconfig'), api.kubeConfig())
-    const loaded = loadConfigObject({ data_dir: dataDir }, { env: {}, allowEmpty: true })
-    if (!loaded.ok) throw new Error(JSON.stringify(loaded.problems))
-    project(join(folder, 'secrets'), {})
-    this.put(bundle)
-    this.runner = new BundleRunner({
-      bundleDir: join(folder, 'bundle'),
-      secretsDir: join(folder, 'secrets'),
-      dataDir,
-      node: 'node-1',
-      denied: [],
-      components,
-      logger,
-      metrics,
-      openHub: async () => {
-        this.#hub = new PodLogHub({
-          node: 'node-1',
-          target: await kubeConfigTarget(join(folder, 'kubeconfig')),
-          logsDir: logs,
-          dataDir,
-          logger,
-          events: new RecordedEvents(),
-          ...hub,
-        })
-        return this.#hub
-      },
-    })
-    this.#topology = new Topology(loaded.config, {
-      logger,
-      metrics,
-      bundle: this.runner.parts,
-      ...(drainMs === undefined ? {} : { drainMs }),
-    })
-  }
-
-  put(bundle: TestBundle): void {
-    project(join(folder, 'bundle'), bundleFiles(bundle).files)
-  }
-
-  async [Symbol.asyncDispose]() {
-    await this.runner.stop()
-    await this.#topology.stop(2000)
-    await this.#hub?.close()
-  }
+type HubOptions = Parameters<typeof BundleRig.start>[0]['hub']
+const Rig = {
+  start: (api: KubeApi, bundle: TestBundle, drainMs?: number, hub?: HubOptions) =>
+    BundleRig.start({ folder, components, api, bundle, drainMs, hub }),
 }
 
 test('a pipeline whose program costs much has no more of the thread than its neighbours, and they continue', async () => {
