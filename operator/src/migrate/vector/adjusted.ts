@@ -1,8 +1,9 @@
 // Options of sinks that Vector takes and the agent would refuse, and references to the secrets of an agent: what stands for them.
 
 import { isTable } from '@penstock/agent/schema'
+import type { Table } from '../documents.ts'
 import type { Kind } from '../draft.ts'
-import type { Root, Table } from './read.ts'
+import type { Root } from './read.ts'
 import { merged } from './tables.ts'
 
 /** Says what became of an option, by its path. */

@@ -179,7 +179,13 @@ sinks:
     auth: { user: 'SECRET[env.USER]', password: 'SECRET[env.PASS]' },
   })
   expect(spec.secrets).toEqual([{ alias: 'env', secretName: 'shop-environment', namespace: 'penstock-system' }])
-  expect(gaps).toEqual(['3 $CLUSTER', '5 $ES_URL (replaced)', '5 $BATCH (replaced)', '5 $USER (replaced)', '5 $PASS (replaced)'])
+  expect(gaps).toEqual([
+    '3 $CLUSTER',
+    '5 $ES_URL (replaced)',
+    '5 $BATCH (replaced)',
+    '5 $USER (replaced)',
+    '5 $PASS (replaced)',
+  ])
 })
 
 test('what has no counterpart stands as what passes on or takes events, with its reason and place', () => {

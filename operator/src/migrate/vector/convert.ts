@@ -14,6 +14,7 @@ import {
   valueAt,
 } from '@penstock/agent/config'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
+import type { Table } from '../documents.ts'
 import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
 import { withValues } from '../sound.ts'

@@ -92,7 +92,7 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
     })
     return [{ ...below([], {}), resource: resourceOf(kind, metadata) }]
   }
-  const isValues = (isTable(customConfig) && isConfig(customConfig)) || isOfChart(document.value)
+  const isValues = (isTable(customConfig) && isConfig(customConfig)) || isOfChart(value)
   if (isValues && typeof role === 'string' && /aggregator/i.test(role)) {
     gaps.push({
       file,
@@ -103,7 +103,7 @@ function rootsIn({ file, value, lineOf, below, inside }: TableDocument, gaps: Ga
     })
   }
   if (isTable(customConfig) && isConfig(customConfig)) return [below(['customConfig'], customConfig)]
-  if (kind === undefined && isOfChart(document.value)) return [withoutConfig(document.value, file, lineOf, gaps)]
+  if (kind === undefined && isOfChart(value)) return [withoutConfig(value, file, lineOf, gaps)]
   if (typeof kind === 'string' && isTable(spec) && isConfig(spec))
     return [{ ...below(['spec'], spec), resource: resourceOf(kind, metadata) }]
   if (kind === 'ConfigMap' && isTable(data)) {

@@ -3,9 +3,9 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
+import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
 import { literalTemplate } from '../fluent-bit/connection.ts'
-import type { Table } from './read.ts'
 
 export interface Service {
   readonly type: string

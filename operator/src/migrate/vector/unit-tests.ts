@@ -1,8 +1,8 @@
 // Unit tests of Vector as tests of a Pipeline.
 
 import { isTable } from '@penstock/agent/schema'
+import type { Table } from '../documents.ts'
 import { withoutVariables } from './environment.ts'
-import type { Table } from './read.ts'
 import { listOf } from './tables.ts'
 
 /**
