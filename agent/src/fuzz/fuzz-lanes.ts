@@ -2,7 +2,11 @@
 // leave, dropped events and counters must be the same. If they differ, it prints the programs, and the exit code is 1.
 
 import { runScript } from '../tools/script.ts'
+import type { LaneStep } from './lane-programs.ts'
 import { fuzzLanes } from './lanes.ts'
+
+const shown = (steps: readonly LaneStep[]) =>
+  steps.map((step) => JSON.stringify(step, undefined, 2).replaceAll('\\n', '\n')).join('\n')
 
 await runScript({
   call: 'npm run fuzz:lanes --',
@@ -16,12 +20,14 @@ await runScript({
   async run({ flags: { seed = Date.now() % 1_000_000_000, seconds = 30, cases = Number.POSITIVE_INFINITY } }) {
     process.stdout.write(`seed ${seed}\n`)
     const result = await fuzzLanes(seed, seconds, cases)
-    const { found, events, asBytes } = result
-    process.stdout.write(`${result.cases} chains of programs, ${events} events, of which ${asBytes} stayed bytes\n`)
+    const { found, events, asBytes, restored } = result
+    process.stdout.write(
+      `${result.cases} cases, ${events} events, of which ${asBytes} stayed bytes, and ${restored} came back so from a buffer\n`,
+    )
     if (found === undefined) return 0
     process.stdout.write(
       `\nThe lanes differ (again with: npm run fuzz:lanes -- --cases 1 --seed ${found.seed})\n` +
-        `${found.steps.map((step) => JSON.stringify(step, undefined, 2).replaceAll('\\n', '\n')).join('\n')}\n${found.problem}\n`,
+        `${found.chains.map(shown).join('\n\n')}\n${found.problem}\n`,
     )
     return 1
   },

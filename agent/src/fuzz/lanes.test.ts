@@ -1,5 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { NewColumn } from '../bytes/columns.ts'
+import { Form } from '../bytes/form.ts'
+import { LineRestorer } from '../bytes/stored-lines.ts'
 import { fuzzLanes } from './lanes.ts'
 
 afterEach(() => {
@@ -21,4 +23,25 @@ test('a lane that takes the wrong value is found', async () => {
   })
   const { found } = await fuzzLanes(1, 60, 200)
   expect(found?.problem).toContain('strictly')
-})
+}, 120_000)
+
+test('a sink that does not leave out a field is found', async () => {
+  vi.spyOn(Form.prototype, 'selected').mockImplementation(function (this: Form) {
+    return this
+  })
+  const { found } = await fuzzLanes(1, 600, 200)
+  expect(found?.problem).toContain('What is written with')
+}, 700_000)
+
+test('lines that come back from a disk buffer without a field are found', async () => {
+  const { restored } = await fuzzLanes(1, 600, 40)
+  expect(restored).toBeGreaterThan(0)
+  const batch = LineRestorer.prototype.batch
+  vi.spyOn(LineRestorer.prototype, 'batch').mockImplementation(function (this: LineRestorer, stored, finalizer) {
+    const { kind } = stored
+    const fields = kind.fields.filter(({ name }) => name !== 'stream')
+    return batch.call(this, { ...stored, kind: { ...kind, fields } }, finalizer)
+  })
+  const { found } = await fuzzLanes(1, 600, 40)
+  expect(found?.problem).toContain('strictly')
+}, 1_300_000)

@@ -1,5 +1,5 @@
-// Sends hostile lines through random chains of programs, as lines that stay bytes and as objects, and compares all output: JSON, sizes,
-// order, fields, events on `dropped`, counters and errors.
+// Sends hostile lines through random chains of programs, as lines that stay bytes and as objects, and compares all that comes out: JSON,
+// sizes, order, fields, what leaves by `dropped`, counters and errors. Some of it goes on to a disk buffer or to a sink that chooses fields.
 
 import assert from 'node:assert/strict'
 import { ByteBatch } from '../bytes/byte-batch.ts'
@@ -13,13 +13,15 @@ import { compileProgram } from '../remap/program.ts'
 import { BytePod } from '../testing/byte-pod.ts'
 import { buildTransform, RecordedEvents } from '../testing/harness.ts'
 import { check, expectedOf } from '../testing/lane-check.ts'
+import { checkChosen, checkStored } from '../testing/lane-ways.ts'
 import { lineOf } from '../testing/lanes.ts'
 import { Random } from '../testing/random.ts'
 import { type LaneStep, randomChain } from './lane-programs.ts'
 
 export interface LaneFinding {
   readonly seed: number
-  readonly steps: readonly LaneStep[]
+  /** The chain of each consumer of the lines. */
+  readonly chains: readonly (readonly LaneStep[])[]
   readonly problem: string
 }
 
@@ -28,6 +30,8 @@ export interface LaneResult {
   /** Events that were compared, and those of them that were lines in the end. */
   readonly events: number
   readonly asBytes: number
+  /** Events that came back from a disk buffer as lines. */
+  readonly restored: number
   readonly found: LaneFinding | undefined
 }
 
@@ -35,16 +39,16 @@ export interface LaneResult {
 export async function fuzzLanes(seed: number, seconds: number, most: number): Promise<LaneResult> {
   const end = performance.now() + seconds * 1000
   const pods = [new BytePod('a'), new BytePod('b'), new BytePod('c', false)]
-  const total = { events: 0, asBytes: 0 }
+  const total = { events: 0, asBytes: 0, restored: 0 }
   let cases = 0
   while (cases < most && performance.now() < end) {
     const random = new Random(seed + cases)
-    const steps = compilingChain(random)
+    const chains = Array.from({ length: random.chance(0.3) ? 3 : 1 }, () => compilingChain(random))
     try {
-      await runCase(steps, pods, random, total)
+      await runCase(chains, pods, random, total)
     } catch (error) {
       const problem = error instanceof Error ? (error.stack ?? error.message) : String(error)
-      return { ...total, cases, found: { seed: seed + cases, steps, problem } }
+      return { ...total, cases, found: { seed: seed + cases, chains, problem } }
     }
     cases++
   }
@@ -117,31 +121,39 @@ class Side {
 }
 
 async function runCase(
-  steps: readonly LaneStep[],
+  chains: readonly (readonly LaneStep[])[],
   pods: readonly BytePod[],
   random: Random,
-  total: { events: number; asBytes: number },
+  total: { events: number; asBytes: number; restored: number },
 ): Promise<void> {
-  // Built for each chain on the same pods, as a reload does it.
-  const bytes = await Side.of(steps, true)
-  const objects = await Side.of(steps, false)
+  // Built for each case on the same pods, as a reload does it.
+  const sides = await Promise.all(
+    chains.map(async (steps) => ({ bytes: await Side.of(steps, true), objects: await Side.of(steps, false) })),
+  )
   for (let round = 0; round < 3; round++) {
     const pod = random.pick(pods)
     const chunk = Array.from({ length: 1 + random.below(60) }, () => lineOf(random))
     const waiting: (() => void)[] = []
     pod.read(chunk, (batch) => {
-      const readers = random.chance(0.3) ? 3 : 1
+      // Some have one consumer, some three of a kind, and some three that do different things to the same lines.
+      const readers = sides.length > 1 || random.chance(0.2) ? 3 : 1
       const all: LogBatch[] = Array.from({ length: readers }, (_, index) =>
         index === readers - 1 ? batch : batch.share(),
       )
-      for (const one of all) {
+      for (const [index, one] of all.entries()) {
+        const { bytes, objects } = sides[index % sides.length] as (typeof sides)[number]
         const after = bytes.through(one)
         const expected = expectedOf(objects.through(logBatch(pod.objects(chunk), new Finalizer()))?.events ?? [])
         assert.deepEqual(bytes.take(), objects.take())
         total.events += expected.json.length
         if (after instanceof ByteBatch) total.asBytes += after.lineCount
+        const way = random.below(6)
         // Some look at it only when the chunk is something else.
-        const look = () => check(after, expected, random)
+        const look = () => {
+          if (way === 0) total.restored += checkStored(after, expected, random)
+          else if (way === 1) checkChosen(after, expected, random)
+          else check(after, expected, random)
+        }
         if (random.chance(0.5)) look()
         else waiting.push(look)
       }

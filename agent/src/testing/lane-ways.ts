@@ -1,0 +1,110 @@
+// Two ways of events that are lines: through a sink whose encoding chooses fields, and through the records of a disk buffer. Both must end
+// as those of the same events as objects.
+
+import assert from 'node:assert/strict'
+import { Packer } from '../buffers/disk/packing/packer.ts'
+import { recycle } from '../buffers/disk/packing/record-memory.ts'
+import { Unpacker } from '../buffers/disk/packing/unpacker.ts'
+import { ByteBatch } from '../bytes/byte-batch.ts'
+import { LineRestorer } from '../bytes/stored-lines.ts'
+import { compileStreamEncoder } from '../codecs/encoding/encoder.ts'
+import { type LogBatch, logBatch } from '../event/batch.ts'
+import { Body } from '../event/body.ts'
+import { Finalizer } from '../event/finalizer.ts'
+import { LogEvent } from '../event/log.ts'
+import { LineStream } from '../sinks/stream/line-stream.ts'
+import { names } from './json-texts.ts'
+import { check, type Expected } from './lane-check.ts'
+import type { Random } from './random.ts'
+
+const rootFields = ['a', 'b', 'n', 's', 'v', 'o', 'env', 'level', 'message', 'stream', 'timestamp', 'file', '"a b"']
+/** No kernel chooses these. */
+const deepFields = ['orchestrator.pod_name', 'o.n', 'a[0]']
+
+function someFields(random: Random): string[] {
+  const quoted = () => JSON.stringify(random.pick(names)).replaceAll('\\u', 'u')
+  return Array.from({ length: random.below(6) }, () =>
+    random.chance(0.05) ? random.pick(deepFields) : random.chance(0.7) ? random.pick(rootFields) : quoted(),
+  )
+}
+
+/** An `encoding` that chooses fields. */
+function randomEncoding(random: Random): Record<string, unknown> {
+  const only = random.chance(0.5) ? someFields(random) : undefined
+  const except = random.chance(only === undefined ? 1 : 0.3) ? someFields(random) : undefined
+  return {
+    codec: 'json',
+    timestamp_format: 'rfc3339',
+    ...(only === undefined ? {} : { only_fields: only }),
+    ...(except === undefined ? {} : { except_fields: except }),
+  }
+}
+
+/** Writes a batch as a stream does whose encoding chooses fields at random. */
+export function checkChosen(batch: LogBatch | undefined, expected: Expected, random: Random): void {
+  if (batch === undefined) {
+    assert.deepEqual([], expected.json)
+    return
+  }
+  const encoding = randomEncoding(random)
+  const encoder = compileStreamEncoder(encoding as never)
+  const failed = () => assert.fail('The codec takes all events.')
+  const body = new Body(16)
+  const stream = LineStream.of(encoder, failed)
+  if (batch instanceof ByteBatch && stream !== undefined) {
+    const middle = random.below(batch.count + 1)
+    stream.write(batch, 0, middle, body)
+    stream.write(batch, middle, batch.count, body)
+    batch.done()
+  } else for (const event of batch.events) assert.equal(encoder.encode(event, body), undefined)
+  const asObjects = new Body(16)
+  for (const fields of expected.fields) assert.equal(encoder.encode(new LogEvent(fields), asObjects), undefined)
+  assert.deepEqual(
+    body.view().toString().split('\n'),
+    asObjects.view().toString().split('\n'),
+    `What is written with ${JSON.stringify(encoding)}`,
+  )
+}
+
+const packer = new Packer()
+const unpacker = new Unpacker()
+const restorer = new LineRestorer(false)
+
+/** Stores a batch as a disk buffer does, reads it back, and compares the events. Gives those that came back as lines. */
+export function checkStored(batch: LogBatch | undefined, expected: Expected, random: Random): number {
+  if (batch === undefined) {
+    assert.deepEqual([], expected.json)
+    return 0
+  }
+  packer.begin()
+  if (batch instanceof ByteBatch) packer.lines(batch)
+  else for (const event of batch.events) packer.log(event)
+  if (batch instanceof ByteBatch) batch.done()
+  const { events } = packer
+  const record = packer.finish()
+  const { values, texts } = record
+  const stored = Buffer.concat([values, texts])
+  const { length } = values
+  recycle(record)
+  const found = unpacker
+    .logs(stored, length, events)
+    .map((part) => ('kind' in part ? restorer.batch(part, new Finalizer()) : logBatch(part, new Finalizer())))
+  // The buffer uses this memory for the next record.
+  stored.fill('x')
+  let from = 0
+  let asLines = 0
+  for (const part of found) {
+    const to = from + part.count
+    if (part instanceof ByteBatch) asLines += part.lineCount
+    const some: Expected = {
+      fields: expected.fields.slice(from, to),
+      json: expected.json.slice(from, to),
+      sizes: expected.sizes.slice(from, to),
+    }
+    if (random.chance(0.3)) checkChosen(part, some, random)
+    else check(part, some, random)
+    from = to
+  }
+  assert.equal(from, expected.json.length)
+  return asLines
+}
