@@ -18,12 +18,16 @@ export class Destination implements AsyncDisposable {
     request.on('error', () => {}) // the agent was killed: nothing of it counts
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
-      this.#answer(request.url ?? '/', Buffer.concat(chunks).toString('latin1'), response).catch(() =>
-        response.destroy(),
-      )
+      this.#answer(request.url ?? '/', Buffer.concat(chunks), response).catch(() => response.destroy())
     })
   })
   readonly #hanging = new Set<ServerResponse>()
+  readonly #arrived: ((path: string, body: Buffer) => void) | undefined
+
+  /** @param arrived takes each body that was answered with 200 and not lied about */
+  constructor(arrived?: (path: string, body: Buffer) => void) {
+    this.#arrived = arrived
+  }
 
   async start(): Promise<this> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve))
@@ -34,7 +38,7 @@ export class Destination implements AsyncDisposable {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  async #answer(path: string, body: string, response: ServerResponse): Promise<void> {
+  async #answer(path: string, body: Buffer, response: ServerResponse): Promise<void> {
     const { mood } = this
     if (mood === 'failing') {
       response.writeHead(503).end()
@@ -47,11 +51,12 @@ export class Destination implements AsyncDisposable {
     }
     if (mood === 'slow') await wait(150)
     const lost = this.lies.get(path) ?? new Set()
-    for (const line of linesIn(body)) {
+    for (const line of linesIn(body.toString('latin1'))) {
       if (mood === 'lying') lost.add(line)
       else this.#count(path, line)
     }
     this.lies.set(path, lost)
+    if (mood !== 'lying') this.#arrived?.(path, body)
     response.writeHead(200).end()
   }
 

@@ -242,8 +242,8 @@ function lossesOf(victim: Victim): Promise<number> {
   return victim.metric('buffer_discarded_events_total', 'intentional="false"')
 }
 
-/** Damages a buffer as a loss of power may: bytes that were not synced are intact, gone, torn or different. */
-function cutPower(folder: string, chance: Random): void {
+/** Does to a buffer what a loss of power may do: whatever was not synced is there, gone, torn or something else. */
+export function cutPower(folder: string, chance: Random): void {
   if (!existsSync(join(folder, 'buffer.db'))) return
   const [segment, offset] = [syncedSegment(folder), syncedOffset(folder)]
   for (const name of readdirSync(folder)) {

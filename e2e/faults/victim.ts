@@ -37,8 +37,7 @@ export class Victim implements AsyncDisposable {
   /** Starts a run and waits until it is under way. */
   async start(config: Record<string, unknown>): Promise<void> {
     this.#port ||= await freePort()
-    const api = { enabled: true, address: `127.0.0.1:${this.#port}` }
-    writeFileSync(this.#config, JSON.stringify({ data_dir: this.dataDir, api, ...config }))
+    this.#write(config)
     const started = Promise.withResolvers<void>()
     const { command, args, env } = programOf('agent')
     const child = spawn(command, [...args, '--config', this.#config, '--log-format', 'json', '-i', '0'], {
@@ -59,6 +58,22 @@ export class Victim implements AsyncDisposable {
       }),
     )
     await started.promise
+  }
+
+  #write(config: Record<string, unknown>): void {
+    const api = { enabled: true, address: `127.0.0.1:${this.#port}` }
+    writeFileSync(this.#config, JSON.stringify({ data_dir: this.dataDir, api, ...config }))
+  }
+
+  /** Puts another configuration in force, and waits until it is. */
+  async reload(config: Record<string, unknown>): Promise<void> {
+    const reloads = () => this.log.split('The new configuration is in force.').length
+    const before = reloads()
+    this.#write(config)
+    this.#child?.kill('SIGHUP')
+    await eventually('the new configuration is in force', 60_000, () => reloads() > before).catch((error: unknown) => {
+      throw new Error(this.log, { cause: error })
+    })
   }
 
   get pid(): number {
