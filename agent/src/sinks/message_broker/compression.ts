@@ -10,11 +10,13 @@ export type BrokerCompression = (typeof brokerCompressions)[number]
 const numbers = { none: 0, lz4: 1, zlib: 2, zstd: 3, snappy: 4 } as const satisfies Record<BrokerCompression, number>
 
 export function brokerCodec(name: BrokerCompression): Codec & { readonly number: number } {
-  const codec = name === 'lz4' ? { compress: compressBlock, decompress: decompressLz4 } : compileCompression(name)
+  const codec: Codec =
+    name === 'lz4' ? { compress: compressBlock, decompress: decompressLz4 } : compileCompression(name)
   return {
     number: numbers[name],
     // Nothing is sent as it is: some readers take an empty block for a broken one.
     compress: (body) => (body.length === 0 ? body : codec.compress(body)),
+    compressAside: (body) => (body.length === 0 ? undefined : codec.compressAside?.(body)),
     decompress: (payload) => (payload.length === 0 ? payload : codec.decompress(payload)),
   }
 }

@@ -4,7 +4,7 @@
 
 import { type Clock, pause } from '../../clock.ts'
 import type { ConcurrencyLimit } from '../../delivery/concurrency.ts'
-import type { Failure } from '../../delivery/delivery.ts'
+import { compressionFailure, type Failure } from '../../delivery/delivery.ts'
 import type { RateLimit } from '../../delivery/rate-limit.ts'
 import type { Request } from '../../delivery/request.ts'
 import { Backoff, type RetryOptions } from '../../delivery/retry.ts'
@@ -22,7 +22,9 @@ export interface Send {
   /** Of the first message; set when it is sent for the first time, and kept. */
   sequence: bigint | undefined
   sentAtMs: number
-  /** Part of a refused send. It goes alone, so another refusal does not reorder later messages. */
+  /** Bytes that it holds, which are fewer once they are compressed. The sink counts them. */
+  heldBytes: number
+  /** Part of a send that was refused: goes alone, so that another refusal does not put what follows before it. */
   divided: boolean
 }
 
@@ -46,7 +48,7 @@ export interface ProducerSettings {
 }
 
 export function newSend(request: Request, single: MessageParts | undefined): Send {
-  return { request, single, sequence: undefined, sentAtMs: 0, divided: false }
+  return { request, single, sequence: undefined, sentAtMs: 0, heldBytes: 0, divided: false }
 }
 
 /** Why events are discarded when a send is given up. */
@@ -54,6 +56,7 @@ export const givenUp = 'Service call failed. No retries or retries exhausted.'
 export const abandoned = 'The time for a graceful stop was over.'
 /** The pause after an answer that does not change by asking again. */
 const finalRestMs = 1000
+const notCompressed = 'Messages could not be compressed; they are discarded.'
 const tooLarge = 'The event is larger than the destination takes.'
 
 /** Type of the schema. */
@@ -89,6 +92,8 @@ export class Producer {
   #restUntilMs = 0
   #cancelLimit: (() => void) | undefined
   #cancelTimeout: (() => void) | undefined
+  /** The first of those that wait, while another thread compresses it. */
+  #compressing: Send | undefined
   /** When it last had something to do. */
   usedAtMs: number
 
@@ -107,6 +112,10 @@ export class Producer {
   submit(send: Send): void {
     if (this.#settings.abandoning.aborted) {
       this.#discard(send, 'errored', abandoned)
+      return
+    }
+    if (send.request.problem !== undefined) {
+      this.#discardUncompressed(send)
       return
     }
     this.usedAtMs = this.#settings.clock.now()
@@ -240,6 +249,15 @@ export class Producer {
       if (session.connection.failure !== undefined) return // `over` reports it
       const now = clock.now()
       const send = this.#waiting[0] as Send
+      if (send.request.compressing !== undefined) {
+        this.#awaitCompression(send, send.request.compressing)
+        break
+      }
+      if (send.request.problem !== undefined) {
+        this.#waiting.shift()
+        this.#discardUncompressed(send)
+        continue
+      }
       if (this.#sent.length > 0 && (send.divided || this.#sent[0]?.divided === true)) break
       if (send.sequence === undefined) {
         const wait = rateLimit.wait(now)
@@ -285,6 +303,23 @@ export class Producer {
       this.#settings.events.sentBytes(head.length + send.request.payload.length, session.connection.tags)
     }
     if (this.#sent.length > 0) this.#watch(session)
+  }
+
+  /** Goes on when the payload is there. Those behind it wait too, so the order stays. */
+  #awaitCompression(send: Send, compressing: Promise<void>): void {
+    if (this.#compressing === send) return
+    this.#compressing = send
+    void compressing.then(() => {
+      if (this.#compressing === send) this.#compressing = undefined
+      if (this.#session !== undefined) this.#pump(this.#session)
+    })
+  }
+
+  #discardUncompressed(send: Send): void {
+    const failure = compressionFailure(send.request)
+    const fields = { events: send.request.count, topic: this.topic }
+    this.#settings.events.error({ ...errorOf(failure, fields), message: notCompressed })
+    this.#discard(send, 'rejected', givenUp)
   }
 
   /** Halves in place of a send that is too large; an event that is so alone is discarded. */

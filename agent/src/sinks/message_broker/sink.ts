@@ -6,8 +6,7 @@ import type { Encoder } from '../../codecs/encoding/encoder.ts'
 import { scalarText, valueText } from '../../codecs/value-text.ts'
 import type { Sink, SinkContext } from '../../component.ts'
 import { type AnyEvent, Batcher, type BatchLimits } from '../../delivery/batcher.ts'
-import { compressionFailure, type Failure } from '../../delivery/delivery.ts'
-import { encoderFailed, templateFailed } from '../../delivery/failed-events.ts'
+import type { Failure } from '../../delivery/delivery.ts'
 import { framed, OpenRequest, sealRequest } from '../../delivery/request.ts'
 import { Backoff } from '../../delivery/retry.ts'
 import type { Batch } from '../../event/batch.ts'
@@ -374,13 +373,6 @@ export class BrokerSink implements Sink {
       pool.give(open.body)
     }
     const request = sealRequest(sent, pool, codec, framed('', '', ''))
-    if (request.problem !== undefined) {
-      const message = 'Messages could not be compressed; they are discarded.'
-      this.#context.events.error({ ...errorOf(compressionFailure(request)), message })
-      this.#context.events.discarded(request.count, false, givenUp)
-      request.end('rejected')
-      return
-    }
     const send = newSend(request, single)
     this.#held(send)
     let producer = this.#producers.get(full)
@@ -436,13 +428,28 @@ export class BrokerSink implements Sink {
   }
 
   readonly #held = (send: Send): void => {
+    const { request } = send
     this.#heldSends++
-    this.#heldBytes += send.request.payload.length
+    this.#hold(send, request.compressing === undefined ? request.payload.length : request.bodyBytes)
+    void request.compressing?.then(() => {
+      // It may have ended meanwhile.
+      if (send.heldBytes > 0) this.#hold(send, request.payload.length)
+      this.#wake()
+    })
   }
 
   readonly #ended = (send: Send): void => {
     this.#heldSends--
-    this.#heldBytes -= send.request.payload.length
+    this.#hold(send, 0)
+    this.#wake()
+  }
+
+  #hold(send: Send, bytes: number): void {
+    this.#heldBytes += bytes - send.heldBytes
+    send.heldBytes = bytes
+  }
+
+  #wake(): void {
     if (this.#waiters.length > 0 && (!this.#full || this.#heldSends === 0)) {
       for (const wake of this.#waiters.splice(0)) wake()
     }
