@@ -12,9 +12,10 @@ import { isFailedJson, parseJson, writeJsonTo } from '../formats/json.ts'
 import { measure, type Parts, sumOf } from './batch-parts.ts'
 import type { ByteLines, LineLikeness, LineTimes } from './byte-lines.ts'
 import type { ByteTarget, EntryRun } from './byte-target.ts'
+import { type Chosen, chosenOf } from './chosen.ts'
 import { type Column, noColumns, noValue, untouched } from './columns.ts'
 import { Computation, runs, stays } from './computation.ts'
-import { type ByteEdit, type ByteEdits, Form } from './form.ts'
+import { allFields, type ByteEdit, type ByteEdits, type FieldSelection, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
 import type { Plan } from './plan.ts'
 
@@ -137,24 +138,17 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   /** Writes the event of a line as JSON. */
   writeJson(line: number, body: Body, hidden: readonly string[]): void {
-    if (this.#writeLine(line, body, hidden)) return
+    if (this.writeChosen(line, body, hidden, allFields, false)) return
     const fields = copyObject(this.make(line))
     for (const name of hidden) setField(fields, name, undefined)
     writeJsonTo(body, fields)
   }
 
-  /** Writes the event of a line as a JSON string that holds its JSON; false if the kernel cannot do it. */
-  writeQuoted(line: number, body: Body, hidden: readonly string[]): boolean {
-    return this.#writeLine(line, body, hidden, true)
-  }
-
-  /** False if the kernel cannot do it. */
-  #writeLine(line: number, body: Body, hidden: readonly string[], isQuoted = false): boolean {
-    const form = hidden.length === 0 ? this.form : this.form.without(hidden)
-    const kernel = this.lines.enterFor(form)
-    const plan = this.#planOf(kernel, form)
-    if (plan === undefined) return false
-    plan.enter(kernel, this.columns)
+  writeChosen(line: number, body: Body, hidden: readonly string[], choice: FieldSelection, isQuoted: boolean): boolean {
+    const chosen = chosenOf(this.lines, this.form, this.columns, choice, hidden)
+    const entered = chosen && this.#enterChosen(chosen)
+    if (entered === undefined) return false
+    const { kernel, plan } = entered
     const { call } = kernel
     const output = kernel.at('output')
     let end = 0
@@ -166,6 +160,14 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     kernel.memory.copy(body.buffer, body.length, output, end)
     body.length += length
     return true
+  }
+
+  /** Brings in the lines in the form in which they are written; undefined if the kernel cannot write it. */
+  #enterChosen({ form, columns }: Chosen): { kernel: Kernel; plan: Plan } | undefined {
+    const kernel = this.lines.enterFor(form)
+    const plan = this.#planOf(kernel, form)
+    plan?.enter(kernel, columns)
+    return plan && { kernel, plan }
   }
 
   /** The plan of a form, whose lines are in the kernel; undefined if the kernel cannot do it. */
@@ -365,17 +367,16 @@ export class ByteBatch implements LogBatch, Deferral<number> {
 
   #writeLines(index: number, first: number, count: number, target: ByteTarget): void {
     const { body, prefix, suffix } = target
-    const form = this.form.selected(target.fields)
-    if (form !== this.form && !this.#selects(form)) {
+    const chosen = chosenOf(this.lines, this.form, this.columns, target.fields, [])
+    if (chosen === undefined) {
       for (let at = index; at < index + count; at++) target.object(this.#event(at))
       return
     }
     let done = 0
     while (done < count) {
-      const kernel = this.lines.enterFor(form)
-      const plan = this.#planOf(kernel, form)
-      if (plan === undefined) throw new Error('Lines are in a form that the kernel cannot write.')
-      plan.enter(kernel, this.columns)
+      const entered = this.#enterChosen(chosen)
+      if (entered === undefined) throw new Error('Lines are in a form that the kernel cannot write.')
+      const { kernel, plan } = entered
       if (prefix !== undefined) kernel.memory.set(prefix, kernel.at('prefix'))
       const from = first + done
       const written = kernel.call.write(from, first + count, plan.count, plan.mode, prefix?.length ?? 0, suffix)
@@ -395,13 +396,6 @@ export class ByteBatch implements LogBatch, Deferral<number> {
       target.written(start, kernel.writtenEnds, written, output)
       done += written
     }
-  }
-
-  /** Whether the kernel can leave out the fields that a form does not have. */
-  #selects(form: Form): boolean {
-    const lines = this.lines
-    if (form.only !== undefined && form.parses && lines.hasPlaces) return false
-    return lines.origin.plan(lines.enterFor(form), form).isPossible
   }
 
   /**
@@ -546,7 +540,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /**
    * Writes events from `first` on as entries of a log aggregator: `,["<nanoseconds>",<a string that holds the JSON>` and a tail. The
    * events are lines.
-   * @param hidden fields that the JSON does not have
+   * @param hidden fields that the JSON does not have, besides those that the choice leaves out
    * @param tail no more than the kernel's `maxAffix`
    * @param ends takes where each ends in the body, from its beginning on
    * @returns how many were written; none if the first is one that the kernel cannot write
@@ -555,15 +549,15 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     run: EntryRun,
     first: number,
     hidden: readonly string[],
+    choice: FieldSelection,
     tail: Uint8Array,
     body: Body,
     ends: Int32Array,
   ): number {
-    const form = hidden.length === 0 ? this.form : this.form.without(hidden)
-    const kernel = this.lines.enterFor(form)
-    const plan = this.#planOf(kernel, form)
-    if (plan === undefined) return 0
-    plan.enter(kernel, this.columns)
+    const chosen = chosenOf(this.lines, this.form, this.columns, choice, hidden)
+    const entered = chosen && this.#enterChosen(chosen)
+    if (entered === undefined) return 0
+    const { kernel, plan } = entered
     const { count } = run
     kernel.selected.set(run.lines.subarray(0, count))
     kernel.timeMs.set(run.ms.subarray(0, count))

@@ -14,6 +14,7 @@ import { Random } from '../testing/random.ts'
 import { ByteBatch } from './byte-batch.ts'
 import { ByteLines } from './byte-lines.ts'
 import { ValueRoom } from './columns.ts'
+import { allFields } from './form.ts'
 import { type Kernel, theKernel } from './kernel.ts'
 import { KeyTable } from './key-table.ts'
 
@@ -80,7 +81,7 @@ function checkEntries(batch: ByteBatch, expected: Expected, random: Random): voi
   const ends = new Int32Array(lines.length)
   for (let first = 0; first < lines.length; ) {
     const body = new Body(16)
-    const written = batch.writeEntries(run, first, [], Buffer.from(']'), body, ends)
+    const written = batch.writeEntries(run, first, [], allFields, Buffer.from(']'), body, ends)
     // What has no room alone is written as an object by the sink.
     if (written === 0) {
       first++

@@ -68,15 +68,17 @@ export type ColumnSource =
 
 type Members = ReadonlyMap<string, Member>
 
-/** Fields of the root that are written. */
+/** Fields of the root that are written, and how. */
 export interface FieldSelection {
   /** Those that are; undefined: all. */
   readonly only: ReadonlySet<string> | undefined
   /** Those of them that are not. */
   readonly except: readonly string[]
+  /** Gives a value with its times in another form, or itself if it has none; undefined: times are written as they are. */
+  readonly converted: ((value: Value) => Value) | undefined
 }
 
-export const allFields: FieldSelection = { only: undefined, except: [] }
+export const allFields: FieldSelection = { only: undefined, except: [], converted: undefined }
 
 interface FormParts {
   readonly parsing: ByteParsing | undefined
@@ -161,8 +163,8 @@ export class Form {
 
   /** The form with some fields alone. */
   selected(selection: FieldSelection): Form {
-    const { only, except } = selection
-    if (only === undefined && except.length === 0) return this
+    const { only, except, converted } = selection
+    if (only === undefined && except.length === 0 && converted === undefined) return this
     let form = this.#selected.get(selection)
     if (form === undefined) {
       const members: Members = new Map([...this.members, ...except.map((name) => [name, removed] as const)])
@@ -170,6 +172,11 @@ export class Form {
       this.#selected.set(selection, form)
     }
     return form
+  }
+
+  /** The form with other members, of which columns are computed that a batch of this form does not have. */
+  withMembers(members: ReadonlyMap<string, Member>, columnCount: number): Form {
+    return new Form({ ...this, members, columnCount })
   }
 
   #bare: Form | undefined

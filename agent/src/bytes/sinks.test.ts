@@ -18,6 +18,7 @@ const sinks: readonly { readonly type: string; readonly options: object }[] = [
     { bulk: { index: '{{ orchestrator.pod_name }}-{{ timestamp }}-%S' } },
     { bulk: { index: 'x', action: '{{ action }}' } },
     { bulk: { index: '{{ s }}' }, encoding: { only_fields: ['a', 'n', 'orchestrator'] } },
+    { bulk: { index: '{{ a }}' }, encoding: { timestamp_format: 'unix_ms' } },
     { bulk: { index: `${'long'.repeat(5000)}-{{ a }}` } },
   ].map((options) => ({ type: 'search_engine', options: { ...bulk, ...options } })),
   ...[
@@ -30,6 +31,25 @@ const sinks: readonly { readonly type: string; readonly options: object }[] = [
     { labels: { env: 'x', a: '{{ o.n }}' }, structured_metadata: { s: '{{ s }}' } },
     { labels: { env: 'x' }, tenant_id: '{{ stream }}' },
     { labels: { env: 'x' }, compression: 'snappy' },
+    { labels: { a: '{{ a }}' }, encoding: { codec: 'json', except_fields: ['message', 'orchestrator', 's'] } },
+    {
+      labels: { a: '{{ a }}' },
+      remove_label_fields: true,
+      remove_timestamp: false,
+      encoding: { codec: 'json', only_fields: ['a', 's', 'timestamp'], timestamp_format: 'unix_ns' },
+    },
+    {
+      labels: { env: 'x' },
+      structured_metadata: { s: '{{ s }}' },
+      remove_timestamp: false,
+      encoding: { codec: 'json', except_fields: ['file'], timestamp_format: 'unix_float' },
+    },
+    {
+      labels: { env: 'x' },
+      compression: 'snappy',
+      remove_timestamp: false,
+      encoding: { codec: 'json', except_fields: ['n'], timestamp_format: 'unix' },
+    },
   ].map((options) => ({ type: 'log_aggregator', options: { ...push, ...options } })),
 ]
 

@@ -102,6 +102,9 @@ const streams: readonly { readonly name: string; readonly write: (deliver: Deliv
     { only_fields: [] },
     { only_fields: ['a', '"ü"'] },
     { except_fields: ['o.n'] },
+    { timestamp_format: 'unix' },
+    { timestamp_format: 'unix_us', except_fields: ['stream', 'n'] },
+    { timestamp_format: 'unix_float', only_fields: ['timestamp', 'a'] },
   ].map((fields) => ({
     name: `file of ${JSON.stringify(fields)}`,
     write: (deliver: Deliver) => toFiles({ encoding: { codec: 'json', ...fields } }, '{{ n }}', deliver),
@@ -112,6 +115,18 @@ const streams: readonly { readonly name: string; readonly write: (deliver: Deliv
   {
     name: 'message_broker with keys',
     write: (deliver) => toBroker({ partition_key_field: 's', properties_key: 'o' }, deliver),
+  },
+  {
+    name: 'message_broker of some fields',
+    write: (deliver) => toBroker({ encoding: { codec: 'json', except_fields: ['stream', 'o'] } }, deliver),
+  },
+  {
+    name: 'message_broker with times in numbers',
+    write: (deliver) =>
+      toBroker(
+        { encoding: { codec: 'json', only_fields: ['timestamp', 'a', 's'], timestamp_format: 'unix_ms' } },
+        deliver,
+      ),
   },
   {
     name: 'message_broker with topics',

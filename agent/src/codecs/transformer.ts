@@ -31,13 +31,14 @@ export function compileTransformer(options: TransformerOptions): Transformer | u
   }
 }
 
-/** The fields that an `encoding` leaves, if it does nothing else than to choose some of the root. */
+/** What an `encoding` leaves of events, if it chooses no fields below the root. */
 export function compileSelection(options: TransformerOptions): FieldSelection | undefined {
-  if (options.timestamp_format !== 'rfc3339') return undefined
   const only = options.only_fields === undefined ? undefined : rootFields(options.only_fields)
   const except = rootFields(options.except_fields ?? [])
   if (except === undefined || (only === undefined && options.only_fields !== undefined)) return undefined
-  return only === undefined && except.length === 0 ? allFields : { only: only && new Set(only), except }
+  const convert = options.timestamp_format === 'rfc3339' ? undefined : timestampForms[options.timestamp_format]
+  if (only === undefined && except.length === 0 && convert === undefined) return allFields
+  return { only: only && new Set(only), except, converted: convert && ((value) => converted(value, convert)) }
 }
 
 /** The names of the fields; undefined if some are not at the root. */

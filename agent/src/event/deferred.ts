@@ -11,8 +11,12 @@ export interface Deferral<K = unknown> {
   make(key: K, metadata: EventMetadata): ValueObject
   /** Writes the fields as the JSON that encoders write, but for some where it can hide them. */
   writeJson(key: K, body: Body, hidden: readonly string[]): void
-  /** The same as a JSON string that holds that JSON; false if it cannot. */
-  writeQuoted?(key: K, body: Body, hidden: readonly string[]): boolean
+  /**
+   * Writes what an encoder leaves of the event: JSON, or a JSON string that holds the JSON.
+   * @param choice what the encoder leaves
+   * @returns false if it cannot; then nothing is written
+   */
+  writeChosen?(key: K, body: Body, hidden: readonly string[], choice: object, isQuoted: boolean): boolean
   /** Whether it can leave fields out. */
   readonly hides: boolean
   /** A field of the root; undefined if there is none. Left out: it is only known once the fields are made. */
@@ -58,9 +62,12 @@ export class DeferredEvent<K = unknown> extends LogEvent {
     return true
   }
 
-  /** Writes a JSON string that holds the JSON of the fields; false if that is to be made of the JSON. */
-  writeQuoted(body: Body): boolean {
-    return this.#deferral?.writeQuoted?.(this.#key as K, body, this.hidden) === true
+  /**
+   * Writes what an encoder leaves of the event, as JSON or as a JSON string that holds the JSON; false if that is to be made of the fields.
+   * @param choice what the encoder leaves
+   */
+  writeChosen(body: Body, choice: object, isQuoted: boolean): boolean {
+    return this.#deferral?.writeChosen?.(this.#key as K, body, this.hidden, choice, isQuoted) === true
   }
 
   /** The fields without the hidden ones. */

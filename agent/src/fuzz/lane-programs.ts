@@ -27,6 +27,8 @@ const constants = [
   '{"z": [1, {}], "a": null}',
   '[]',
   '"info"',
+  "t'2026-01-01T00:00:00.5Z'",
+  `{"at": [t'1969-12-31T23:59:59.25Z', 1]}`,
 ]
 const parsings = [
   '. = parse_json!(.message)',

@@ -233,7 +233,7 @@ export function languagePages(): LanguagePage[] {
         '| a variable that holds the parsed message, once it is in the event: `. = merge(., parsed)` and later `parsed.level` | the field: `.level` |',
         '| metadata that change (`%a = 1`), `return`, `unnest` | |',
         '| in conditions of a `filter`: `now()`, and the event as a whole | a condition on fields |',
-        '| `encoding.only_fields` and `encoding.except_fields` with fields below the root, or of [message_broker](../sinks/message_broker.md) and [log_aggregator](../sinks/log_aggregator.md); `encoding.timestamp_format` | `del` in a program; fields of the root |',
+        '| `encoding.only_fields` and `encoding.except_fields` with fields below the root | `del` in a program; fields of the root |',
         '| one sink that needs objects beside others | a Pipeline of its own for that sink |',
       ].join('\n'),
       '`remap.byte_lane: false` at the top level of a configuration makes objects of all lines, for comparison.',

@@ -2,7 +2,7 @@
 // entries leave in timestamp order. An entry is late if it is older than the latest entry that an earlier request pushed for its
 // stream; disorder within one request is only sorted.
 
-import { compileEncoder, encodingProblems, wholeLinesReason } from '../codecs/encoding/encoder.ts'
+import { compileEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'
 import type { AnyEvent } from '../delivery/batcher.ts'
 import { asBuffer, compressionProblems, loadSnappy } from '../delivery/compression.ts'
@@ -100,7 +100,7 @@ export const logAggregator = defineSink({
     return problems
   },
 
-  objectsBecause: (options) => wholeLinesReason(options.encoding),
+  objectsBecause: (options) => linesReason(options.encoding),
 
   build(options, context) {
     const { timestampKey, messageKey } = context.globals.logSchema
@@ -140,7 +140,7 @@ export const logAggregator = defineSink({
         partition: tenant === undefined ? undefined : tenantOf(tenant, context),
         encode: (events, from, to, open) => entries.write(events, from, to, open),
         encodeLines: (batch, from, to, open) => entries.writeLines(batch, from, to, open),
-        takesBytes: encoder.isPlainJson,
+        takesBytes: encoder.lineFields !== undefined,
         finish: (open, pool) => finishStreams(open, pool, format),
         assemble: format.assemble,
         classify: (response, sent) => classifyInHalves(response, sent, ofSome),

@@ -2,7 +2,7 @@
 // Messages leave in batches, in order within a partition; an event is delivered when the broker has confirmed its batch.
 
 import { systemClock } from '../clock.ts'
-import { compileEncoder, encodingProblems, wholeLinesReason } from '../codecs/encoding/encoder.ts'
+import { compileEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'
 import { limitsOf } from '../delivery/limits.ts'
 import { RateLimit } from '../delivery/rate-limit.ts'
@@ -155,7 +155,7 @@ export const messageBroker = defineSink({
     return problems
   },
 
-  objectsBecause: (options) => wholeLinesReason(options.encoding),
+  objectsBecause: (options) => linesReason(options.encoding),
 
   build(options, context) {
     const { timestampKey, messageKey } = context.globals.logSchema

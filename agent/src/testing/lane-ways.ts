@@ -28,13 +28,13 @@ function someFields(random: Random): string[] {
   )
 }
 
-/** An `encoding` that chooses fields. */
+/** An `encoding` that chooses fields and forms of times. */
 function randomEncoding(random: Random): Record<string, unknown> {
   const only = random.chance(0.5) ? someFields(random) : undefined
   const except = random.chance(only === undefined ? 1 : 0.3) ? someFields(random) : undefined
   return {
     codec: 'json',
-    timestamp_format: 'rfc3339',
+    timestamp_format: random.pick(['rfc3339', 'rfc3339', 'unix', 'unix_ms', 'unix_us', 'unix_ns', 'unix_float']),
     ...(only === undefined ? {} : { only_fields: only }),
     ...(except === undefined ? {} : { except_fields: except }),
   }

@@ -33,7 +33,7 @@ export interface Encoder {
   readonly codec: EncodingCodec
   /** Whether log events are written as their JSON on one line, and nothing else. */
   readonly isPlainJson: boolean
-  /** The fields of log events that are written as JSON on one line; undefined if other things are written, or more than that is done. */
+  /** What is written of log events as JSON on one line; undefined if other things are written, or fields below the root are chosen. */
   readonly lineFields: FieldSelection | undefined
   /** Writes the event into the body; the text of the problem if it cannot be encoded. */
   encode(event: LogEvent | MetricEvent, body: Body): string | undefined
@@ -46,18 +46,12 @@ export function linesReason(
 ): string | undefined {
   const encoder = compileEncoder(options)
   if (encoder.codec !== 'json') return `its codec is \`${encoder.codec}\``
-  if (encoder.lineFields === undefined) return 'its `encoding` changes events, or writes them on several lines'
+  if (encoder.lineFields === undefined)
+    return 'its `encoding` chooses fields below the root, or writes events on several lines'
   if (framing === undefined) return undefined
   const { delimiter } = compileFraming(encoder.codec, framing)
   const isByte = delimiter !== undefined && delimiter.length < 2 && delimiter[0] !== 0
   return isByte ? undefined : `its framing is \`${framing.method}\``
-}
-
-/** The same where all fields must be written. */
-export function wholeLinesReason(options: EncodingOptions | TransformerOptions): string | undefined {
-  const because = linesReason(options)
-  if (because !== undefined || compileEncoder(options).isPlainJson) return because
-  return 'its `encoding` leaves out fields'
 }
 
 export interface StreamEncoder extends Encoder {
@@ -78,12 +72,15 @@ export function compileEncoder(
   const write = compileCodec(options, codec, messageKey, screen)
   const isJsonLine = codec === 'json' && !('json' in options && options.json?.pretty)
   const isPlainJson = isJsonLine && transformer === undefined
+  const lineFields = isJsonLine ? compileSelection(options) : undefined
   return {
     codec,
     isPlainJson,
-    lineFields: isJsonLine ? compileSelection(options) : undefined,
+    lineFields,
     encode(event, body) {
-      if (isPlainJson && event instanceof DeferredEvent && event.writeJson(body)) return undefined
+      if (lineFields !== undefined && event instanceof DeferredEvent) {
+        if (isPlainJson ? event.writeJson(body) : event.writeChosen(body, lineFields, false)) return undefined
+      }
       const start = body.length
       let fields: ValueObject | undefined
       if (event instanceof LogEvent) {

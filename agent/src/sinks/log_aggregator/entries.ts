@@ -3,6 +3,7 @@
 import { BoundedMap } from '../../bounded-map.ts'
 import type { ByteBatch } from '../../bytes/byte-batch.ts'
 import type { LineTimes } from '../../bytes/byte-lines.ts'
+import { allFields } from '../../bytes/form.ts'
 import type { SinkContext } from '../../component.ts'
 import type { AnyEvent } from '../../delivery/batcher.ts'
 import { encoderFailed } from '../../delivery/failed-events.ts'
@@ -93,7 +94,7 @@ export class EntryWriter {
     this.#hiddenNames = removed.map(({ segments }) => segments[0] as string)
     this.#hiddenWithTime =
       this.#hiddenTimestamp === undefined ? this.#hiddenNames : [timestampKey, ...this.#hiddenNames]
-    const isSimple = format.isOfKernel && metadata === undefined && removed.every(isRootField)
+    const isSimple = format.lineFields !== undefined && metadata === undefined && removed.every(isRootField)
     this.#linesLikeness = isSimple ? labels.likeness : undefined
   }
 
@@ -240,12 +241,13 @@ export class EntryWriter {
     if (run.count === 0) return
     const { body } = open
     const ends = this.#ends
+    const { lineFields: fields = allFields } = this.#options.format
     run.sort()
     const { count, ms, ns } = run
     let done = 0
     while (done < count) {
       let start = body.length
-      const written = batch.writeEntries(run, done, run.hidden, entryTail, body, ends)
+      const written = batch.writeEntries(run, done, run.hidden, fields, entryTail, body, ends)
       for (let index = 0; index < written; index++, done++) {
         const end = ends[index] as number
         markEntry(open, start + 1, run.streamOf(done), ms[done] as number, ns[done] as number, end)

@@ -1,6 +1,7 @@
 // Bodies of push requests: entries grouped by stream, in timestamp order within each. Entries are written as events arrive; when
 // the request is complete they are copied, stream by stream, into the body that is sent. JSON, or protobuf for snappy.
 
+import type { FieldSelection } from '../../bytes/form.ts'
 import type { Encoder } from '../../codecs/encoding/encoder.ts'
 import { type Assemble, OpenRequest } from '../../delivery/request.ts'
 import { Body, type BodyPool } from '../../event/body.ts'
@@ -47,8 +48,8 @@ interface Entries {
 /** How streams and entries look on the wire. */
 export interface Format {
   readonly contentType: string
-  /** Whether entries look as the kernel of the byte lane writes them. */
-  readonly isOfKernel: boolean
+  /** The fields that entries have where they look as the kernel of the byte lane writes them; undefined where they do not. */
+  readonly lineFields: FieldSelection | undefined
   header(labels: ReadonlyMap<string, string>): Buffer
   /** Writes one entry and gives where it starts; or the problem of the encoder, and nothing is written. */
   entry(
@@ -272,15 +273,18 @@ function writeOpening(instant: Timestamp, body: Body): void {
 /** The JSON form. Entries of the source each follow a comma, so that a run of them is copied at once. */
 export function jsonFormat(encoder: Encoder): Format {
   const line = new Body(1 << 16)
+  const { lineFields } = encoder
   return {
     contentType: 'application/json',
-    isOfKernel: encoder.isPlainJson,
+    lineFields,
     header: (labels) => Buffer.from(`{"stream":${JSON.stringify(Object.fromEntries(labels))},"values":[`, 'utf8'),
     entry(event, instant, metadata, body) {
       const before = body.length
       const start = before + 1
       writeOpening(instant, body)
-      if (!(encoder.isPlainJson && event instanceof DeferredEvent && event.writeQuoted(body))) {
+      const isWritten =
+        lineFields !== undefined && event instanceof DeferredEvent && event.writeChosen(body, lineFields, true)
+      if (!isWritten) {
         line.length = 0
         const problem = encoder.encode(event, line)
         if (problem !== undefined) {
@@ -322,7 +326,7 @@ export function protobufFormat(encoder: Encoder): Format {
   const fields = new Body(1 << 16)
   return {
     contentType: 'application/x-protobuf',
-    isOfKernel: false,
+    lineFields: undefined,
     header(labels) {
       const body = new Body(256)
       const pairs = [...labels].map(([name, value]) => `${name}=${quoted(value)}`)

@@ -93,7 +93,7 @@ export class BrokerSink implements Sink {
     this.#context = context
     this.#spec = spec
     this.healthcheck = spec.healthcheck
-    this.takesBytes = spec.encoder.isPlainJson
+    this.takesBytes = spec.encoder.lineFields !== undefined
     this.#reportUnusableKeys = warnedOnce(context.events, {
       type: 'conversion_failed',
       stage: 'processing',
