@@ -388,7 +388,7 @@ function hasPlaces(kernel: Kernel, count: number): boolean {
 
 /** Writes members in their final form, through their values: long floats, and objects with unsorted names. */
 function putIntoForm(kernel: Kernel, count: number): void {
-  const { members, memory, flags, recodes } = kernel
+  const { members, memory, flags, recodes, totals } = kernel
   const isOdd = kernel.at('isOdd')
   const end = kernel.at('recoded') + kernel.at('maxInput')
   let at = kernel.at('recoded') + kernel.current('recodedLength')
@@ -405,6 +405,7 @@ function putIntoForm(kernel: Kernel, count: number): void {
     const length = memory.write(written.text, at)
     members[member + 1] = at
     members[member + 2] = at + length
+    totals[line] = (totals[line] as number) + written.size - (members[member + 3] as number)
     members[member + 3] = written.size
     at += length
   }

@@ -165,7 +165,20 @@ test('a full table starts again after a minute, so that other pods have room aga
 test('long lines of every kind are written as objects are, and nothing is written beside its place', async () => {
   const programs = [await programOf('.a = 1'), await programOf(parse), await programOf(merge)]
   const kernel = theKernel()
-  const places = ['recodes', 'members', 'keys', 'slots', 'edited', 'outside', 'literals', 'order', 'input'] as const
+  const places = [
+    'recodes',
+    'members',
+    'keys',
+    'slots',
+    'edited',
+    'outside',
+    'literals',
+    'order',
+    'editedPlaces',
+    'rankBits',
+    'rankPlaces',
+    'input',
+  ] as const
   const repeated = (text: string, length: number) => text.repeat(Math.max(0, Math.floor(length / text.length)))
   for (const length of [1000, 20_000, 58_000, 87_300, 87_382, 174_700, 174_764, 262_000]) {
     const texts = [

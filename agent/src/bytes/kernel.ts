@@ -60,6 +60,8 @@ export class Kernel {
   /** The first of the members of a line, and how many it has. */
   readonly firsts: Int32Array
   readonly counts: Int32Array
+  /** Estimated size of all these members, with their names. */
+  readonly totals: Int32Array
   readonly sizes: Int32Array
   /** Of the member that was grouped last: the first line with the same value, and the number of the member; negative if there is none. */
   readonly groups: Int32Array
@@ -102,6 +104,7 @@ export class Kernel {
     this.flags = ofLines('flags')
     this.firsts = ofLines('firsts')
     this.counts = ofLines('counts')
+    this.totals = ofLines('totals')
     this.sizes = ofLines('sizes')
     this.groups = ofLines('groups')
     this.grouped = ofLines('grouped')

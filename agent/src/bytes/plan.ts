@@ -58,7 +58,7 @@ export class Plan {
     this.#only = form.only && [...form.only].map((name) => keys.find(kernel, name))
     const isKnown = this.#only?.every((key) => key >= 0) !== false
     const added = isKnown && this.#addBase(kernel) && this.#addMembers(kernel)
-    this.#literalBytes = this.#entries.reduce((sum, { json }) => sum + json.length, 0)
+    this.#literalBytes = this.#entries.reduce((sum, { key, json }) => sum + this.#name(key).length + json.length, 0)
     this.isPossible =
       added &&
       form.columnCount <= kernel.at('maxColumns') &&
@@ -189,17 +189,23 @@ export class Plan {
     memory.set(this.#literals, kernel.at('literals'))
   }
 
+  /** A name as it stands before a value. */
+  #name(key: number): Buffer {
+    return Buffer.from(`,"${this.#keys.names[key]}":`)
+  }
+
   /** Puts the members into the order of their names, as the kernel takes them. */
   #rank(kernel: Kernel): void {
     const ranked = this.#entries.map((entry) => ({ entry, rank: this.#keys.rank(kernel, entry.key) }))
     ranked.sort((left, right) => left.rank - right.rank)
-    this.#literals = Buffer.concat(ranked.map(({ entry }) => entry.json))
+    this.#literals = Buffer.concat(ranked.flatMap(({ entry }) => [this.#name(entry.key), entry.json]))
     this.#columnPlaces = []
     const words: number[] = []
     const kindColumn = kernel.at('kindColumn')
     let at = kernel.at('literals')
     for (const { entry, rank } of ranked) {
       const { key, kind, json, size, other, column } = entry
+      at += this.#name(key).length
       if (kind === kindColumn) this.#columnPlaces.push(words.length)
       words.push(key, kind, at, json.length, size, rank, other, column)
       at += json.length

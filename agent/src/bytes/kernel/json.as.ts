@@ -18,6 +18,8 @@ import {
   messages,
   recoded,
   recodes,
+  shapes,
+  totals,
 } from './layout.as'
 import { isAscii, memberCount, nextStamp, recodedLength, setMemberCount, setRecodedLength } from './state.as'
 import { isShortEscape, nextSpecial, specialsIn, unitsOf, writeCharacter } from './text.as'
@@ -31,10 +33,18 @@ let isPlain: bool = false
 /** The place of a string that was converted to its final form; 0 if it is in the input. */
 let recodedAt: i32 = 0
 let recodeCount: i32 = 0
+/** The estimated size of all members of the object read last, with their names. */
+let total: i32 = 0
+/** The shape of the line read last, and its members. */
+let lastShape: i32 = -1
+let lastFirst: i32 = 0
+let lastCount: i32 = 0
 
 /** Reads the objects in the messages of lines `[from, to)`; returns how many of their members the caller has to put into form. */
 export function readObjects(from: i32, to: i32): i32 {
   recodeCount = 0
+  lastShape = -1
+  lastCount = 0
   for (let line = from; line < to; line++) {
     const bits = load<i32>(flags + line * 4)
     // Nothing of a line that was here before stays behind.
@@ -50,18 +60,28 @@ export function readObjects(from: i32, to: i32): i32 {
     } else {
       store<i32>(firsts + line * 4, before)
       store<i32>(counts + line * 4, count)
+      store<i32>(totals + line * 4, total)
+      if (!isAlike || count !== lastCount) lastShape++
+      store<i32>(shapes + line * 4, lastShape)
+      lastFirst = members + before * 16
+      lastCount = count
     }
   }
   return recodeCount
 }
 
-/** Returns the number of members; negative if the message is not taken. */
+/** Whether the members of the object read last have the same names as the first ones of the object before it. */
+let isAlike: bool = false
+
+/** Gives the number of members; negative if the message is not taken. */
 function readObject(line: i32): i32 {
   const end = load<i32>(ends + line * 4)
   let at = afterBlanks(load<i32>(messages + line * 4))
   if (load<u8>(at) !== 0x7b || at >= end) return -1
   if (memberCount + maxLineMembers > maxMembers) return -1
   const event = nextStamp()
+  total = 0
+  isAlike = lastShape >= 0
   at = afterBlanks(at + 1)
   let count: i32 = 0
   let lastKey: i32 = -1
@@ -69,6 +89,7 @@ function readObject(line: i32): i32 {
   else {
     while (true) {
       if (load<u8>(at) !== 0x22 || count === maxLineMembers) return -1
+      const begin = at
       let key = keyAt(at, lastKey)
       lastKey = key
       if (key >= 0) {
@@ -82,6 +103,7 @@ function readObject(line: i32): i32 {
         if (isRepeated(key, count)) return -1
         at += lengthOf(key) + 2
       }
+      const name = at - begin
       if (load<u8>(at) !== 0x3a) {
         at = afterBlanks(at)
         if (load<u8>(at) !== 0x3a) return -1
@@ -95,6 +117,7 @@ function readObject(line: i32): i32 {
       at = afterValue(at)
       if (at < 0) return -1
       store<i32>(member, key)
+      if (load<i32>(lastFirst + count * 16) !== key) isAlike = false
       if (recodedAt !== 0) {
         store<i32>(member + 4, recodedAt)
         store<i32>(member + 8, recoded + recodedLength)
@@ -109,6 +132,7 @@ function readObject(line: i32): i32 {
         }
       }
       store<i32>(member + 12, size)
+      total += size + name + 2
       setMemberCount(memberCount + 1)
       count++
       let next = load<u8>(at)
@@ -275,8 +299,12 @@ function fourHex(at: i32): i32 {
 
 function afterDigits(from: i32): i32 {
   let at = from
-  while (<u32>load<u8>(at) - 0x30 <= 9) at++
-  return at
+  while (true) {
+    const others = v128.gt<u8>(v128.sub<u8>(v128.load(at), v128.splat<u8>(0x30)), v128.splat<u8>(9))
+    const mask = v128.bitmask<u8>(others)
+    if (mask !== 0) return at + ctz(mask)
+    at += 16
+  }
 }
 
 /** The end of the number that begins here; negative if there is none. Sets `size`, and `isPlain` to false if it is written otherwise. */

@@ -32,8 +32,12 @@ export const digits: i32 = flags + maxLines * 4
 /** The members of the object in the message: the first, and how many. */
 export const firsts: i32 = digits + maxLines * 4
 export const counts: i32 = firsts + maxLines * 4
+/** Estimated size of all these members, with their names. */
+export const totals: i32 = counts + maxLines * 4
+/** Lines that have the same number have members of the same names, in the same order. */
+export const shapes: i32 = totals + maxLines * 4
 /** Estimated size of the event. */
-export const sizes: i32 = counts + maxLines * 4
+export const sizes: i32 = shapes + maxLines * 4
 /** Where events end that were written. */
 export const writtenEnds: i32 = sizes + maxLines * 4
 /** Of the member that was grouped last: the first line with the same value, -1 where there is no such member. */
@@ -64,8 +68,13 @@ export const valueBytes: i32 = values + maxValues * 12 + room
 /** The text written before each event, and after it. */
 export const prefix: i32 = valueBytes + maxValueBytes + room
 export const tail: i32 = prefix + maxAffix + room
+/** Of the members of a line: their ranks and places in the order of their names, and the places of those that the plan edits. */
 export const order: i32 = tail + maxAffix + room
-export const input: i32 = order + maxLineMembers * 4 + room
+export const editedPlaces: i32 = order + maxLineMembers * 4 + room
+/** By rank, a bit and a place: what orders members. The bits are 0 between lines. */
+export const rankBits: i32 = editedPlaces + maxLineMembers * 4 + room
+export const rankPlaces: i32 = rankBits + maxKeys / 8 + room
+export const input: i32 = rankPlaces + maxKeys * 2 + room
 /** Strings and values that were put into the form in which they are written. */
 export const recoded: i32 = input + maxInput + room
 export const output: i32 = recoded + maxInput + room
@@ -113,5 +122,5 @@ export const bySecond: i32 = 2
 
 // An entry of `outside`: key, kind, place and length of a literal, size, rank, the key of the member of the message that decides whether it
 // counts, and the column that must leave it (-1: none). Of a value of a column: place of its first value, length of its longest one, and
-// the number of the column as the key.
+// the number of the column as the key. All others have their names, as they are written, right before their literals, and follow each other.
 export const outsideStride: i32 = 32

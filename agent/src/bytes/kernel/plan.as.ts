@@ -1,6 +1,6 @@
 // Sizes and JSON of events: members of the message, and those that a plan sets or removes.
 
-import { compareNames, lengthOf, nameOf } from './keys.as'
+import { compareNames, lengthOf } from './keys.as'
 import {
   apart,
   byColumn,
@@ -8,6 +8,7 @@ import {
   counts,
   digits,
   edited,
+  editedPlaces,
   ends,
   firsts,
   flags,
@@ -17,6 +18,7 @@ import {
   keyStride,
   keys,
   kindColumn,
+  kindLiteral,
   kindMember,
   kindMessage,
   kindObject,
@@ -32,19 +34,23 @@ import {
   outside,
   outsideStride,
   prefix,
+  rankBits,
+  rankPlaces,
   selected,
+  shapes,
   sizes,
   spread,
   starts,
   tail,
   timeMs,
   timeNs,
+  totals,
   untouched,
   values,
   weak,
   writtenEnds,
 } from './layout.as'
-import { isAscii, nextStamp, recodedLength, stamp } from './state.as'
+import { isAscii, keyCount, nextStamp, recodedLength, stamp } from './state.as'
 import { escapeText, unitsOf } from './text.as'
 
 /**
@@ -57,59 +63,82 @@ export function measure(from: i32, to: i32, outsideCount: i32, mode: i32): f64 {
   for (let line = from; line < to; line++) {
     const bits = load<i32>(flags + line * 4)
     if ((bits & isUnusual) !== 0 || (mode !== apart && (bits & isOdd) !== 0)) continue
-    const total = sizeOf(line, outsideCount, mode)
+    const total = 2 + (mode === spread ? sizeOfMembers(line) : 0) + sizeOutside(line, outsideCount, mode)
     store<i32>(sizes + line * 4, total)
     sum += <f64>total
   }
   return sum
 }
 
-function sizeOf(line: i32, outsideCount: i32, mode: i32): i32 {
-  let total: i32 = 2
-  if (mode === spread) {
-    const first = members + load<i32>(firsts + line * 4) * 16
-    const end = first + load<i32>(counts + line * 4) * 16
-    if (needsNotes) noteMembers(first, end)
-    for (let member = first; member < end; member += 16) {
-      const key = load<i32>(member)
-      if (key < 0) total += lengthOf(key) + 4 + load<i32>(member + 12)
-      else if (load<u8>(edited + key) === 0 || isLeftByColumn(key, line))
-        total += <i32>load<u16>(keys + key * keyStride) + 4 + load<i32>(member + 12)
-    }
+/** The size of members of the message that stay members under their own names. */
+function sizeOfMembers(line: i32): i32 {
+  const first = members + load<i32>(firsts + line * 4) * 16
+  if (needsNotes) noteMembers(first, first + load<i32>(counts + line * 4) * 16)
+  findEdited(line, first)
+  let total = load<i32>(totals + line * 4)
+  for (let index: i32 = 0; index < editedCount; index++) {
+    const member = first + load<i32>(editedPlaces + index * 4) * 16
+    const key = load<i32>(member)
+    if (!isLeftByColumn(key, line)) total -= lengthOf(key) + 4 + load<i32>(member + 12)
+  }
+  return total
+}
+
+/** How many members of the line with this shape are edited; their places stand in `editedPlaces`. */
+let editedCount: i32 = 0
+let editedShape: i32 = -1
+
+function findEdited(line: i32, first: i32): void {
+  const shape = load<i32>(shapes + line * 4)
+  if (shape === editedShape) return
+  editedShape = shape
+  editedCount = 0
+  for (let place: i32 = 0; place < load<i32>(counts + line * 4); place++) {
+    const key = load<i32>(first + place * 16)
+    if (key < 0 || load<u8>(edited + key) === 0) continue
+    store<i32>(editedPlaces + editedCount * 4, place)
+    editedCount++
+  }
+}
+
+/** The size of members that do not come from the message under their own names. */
+function sizeOutside(line: i32, outsideCount: i32, mode: i32): i32 {
+  let total = outsideSize
+  if (!hasConditions) {
+    if (messageCopies !== 0) total += messageCopies * unitsOfMessage(line)
+    if (memberCopies !== 0) total += memberCopies * objectSize(line)
+    return total
   }
   let entry = outside
   for (let index: i32 = 0; index < outsideCount; index++, entry += outsideStride) {
-    const kind = load<i32>(entry + 4)
-    if (hasConditions && !isWritten(entry, line, mode)) continue
+    if (!isWritten(entry, line, mode)) continue
     total += load<i32>(entry + 16)
-    if ((kind & 15) === kindMessage) {
-      const message = load<i32>(messages + line * 4)
-      const end = load<i32>(ends + line * 4)
-      total += isAscii ? end - message : unitsOf(message, end)
-    } else if ((kind & 15) >= kindColumn) total += partSize(entry, line)
+    switch (load<i32>(entry + 4) & 15) {
+      case kindMessage:
+        total += unitsOfMessage(line)
+        break
+      case kindColumn:
+        total += load<i32>(valueIn(entry, line) + 8)
+        break
+      case kindMember:
+        total += load<i32>(memberOf(entry) + 12)
+        break
+      case kindObject:
+        total += objectSize(line)
+        break
+    }
   }
   return total
 }
 
-/** The size that a value of a column, a member of the message or the object in it adds. */
-function partSize(entry: i32, line: i32): i32 {
-  switch (load<i32>(entry + 4) & 15) {
-    case kindColumn:
-      return load<i32>(valueIn(entry, line) + 8)
-    case kindMember:
-      return load<i32>(memberOf(entry) + 12)
-    default:
-      return objectSize(line)
-  }
+function unitsOfMessage(line: i32): i32 {
+  const message = load<i32>(messages + line * 4)
+  const end = load<i32>(ends + line * 4)
+  return isAscii ? end - message : unitsOf(message, end)
 }
 
 function objectSize(line: i32): i32 {
-  let total: i32 = 2
-  let member = members + load<i32>(firsts + line * 4) * 16
-  for (let rest = load<i32>(counts + line * 4); rest > 0; rest--, member += 16) {
-    total += lengthOf(load<i32>(member)) + 4 + load<i32>(member + 12)
-  }
-  return total
+  return 2 + load<i32>(totals + line * 4)
 }
 
 /** Whether members of the message decide about others: where one is, and where one of the source is not to be. */
@@ -119,8 +148,13 @@ let hasConditions: bool = false
 /** How often a plan may write the text of a message, and how often members of the object in it beside their own place. */
 let messageCopies: i32 = 0
 let memberCopies: i32 = 0
+/** What those members that do not come from the message add to the size of each event, where they all count for all lines. */
+let outsideSize: i32 = 0
 
+/** Begins a call that measures or writes. */
 function lookAtPlan(outsideCount: i32, mode: i32): void {
+  editedShape = -1
+  outsideSize = 0
   needsNotes = false
   hasConditions = false
   messageCopies = 0
@@ -131,7 +165,9 @@ function lookAtPlan(outsideCount: i32, mode: i32): void {
     if (needsNotes || kind === kindColumn || load<i32>(entry + 28) >= 0) hasConditions = true
     if ((kind & 15) === kindMessage) messageCopies++
     else if (kind === kindMember || kind === kindObject) memberCopies++
+    outsideSize += load<i32>(entry + 16)
   }
+  if (hasConditions) outsideSize = 0
 }
 
 /** Notes, in the entries of names, which members the message of an event has, and where. */
@@ -179,12 +215,8 @@ function isWritten(entry: i32, line: i32, mode: i32): bool {
   return column < 0 || inColumn(column, line) === untouched
 }
 
-/** Whether the output is inside a JSON string. */
-let isQuoted: bool = false
-
-/** The members whose order is in `order`: their number, and the first; -1: none. */
-let sortedCount: i32 = -1
-let sortedFirst: i32 = 0
+/** Lines with this shape have their members in the order that stands in `order`; -1: none. */
+let sortedShape: i32 = -1
 
 /**
  * Writes the events of lines `[from, to)`, this many bytes of `prefix` before each, and `suffix` behind each (a byte; 0: none), until
@@ -195,8 +227,9 @@ export function write(from: i32, to: i32, outsideCount: i32, mode: i32, prefixLe
   const limit = output + maxOutput - prefixLength
   const outsideBytes = bytesOutside(outsideCount, mode)
   for (let line = from; line < to; line++) {
-    const end = writeLine(line, at + prefixLength, limit, outsideBytes, outsideCount, mode)
-    if (end === 0) return line - from
+    const most = mostOf(line, outsideBytes, mode)
+    if (most < 0 || at + prefixLength + most > limit) return line - from
+    const end = writeEvent(line, at + prefixLength, outsideCount, mode)
     if (prefixLength !== 0) memory.copy(at, prefix, prefixLength)
     at = end
     store<i32>(writtenEnds + (line - from) * 4, at)
@@ -212,12 +245,14 @@ export function writeQuoted(line: i32, outsideCount: i32, mode: i32): i32 {
   return quoteLine(line, output, output + maxOutput, bytesOutside(outsideCount, mode), outsideCount, mode)
 }
 
+/** Writes the event behind its place, as far as it may become longer, and puts it into a string there. */
 function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, mode: i32): i32 {
-  isQuoted = true
-  const end = writeLine(line, place + 1, limit - 2, outsideBytes, outsideCount, mode)
-  isQuoted = false
-  if (end === 0) return 0
+  const most = mostOf(line, outsideBytes, mode)
+  // Nothing in an event is below 0x20, so a string that holds it is at most twice as long.
+  if (most < 0 || place + 2 * most + 128 > limit) return 0
+  const from = place + 64 + most
   store<u8>(place, 0x22)
+  const end = escapeText(place + 1, from, writeEvent(line, from, outsideCount, mode))
   store<u8>(end, 0x22)
   return end + 1
 }
@@ -266,7 +301,7 @@ function writeDigits(to: i32, value: u32, count: i32): void {
 
 /** The maximal size of the members that do not come from the message, without copies of it. Begins a call that writes. */
 function bytesOutside(outsideCount: i32, mode: i32): i32 {
-  sortedCount = -1
+  sortedShape = -1
   lookAtPlan(outsideCount, mode)
   let bytes: i32 = 64
   for (let index: i32 = 0; index < outsideCount; index++) {
@@ -275,36 +310,20 @@ function bytesOutside(outsideCount: i32, mode: i32): i32 {
   return bytes
 }
 
-/** Writes the event of a line; returns its end, 0 if it may be too long, or if nothing was read of the line. */
-function writeLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, mode: i32): i32 {
+/** The most bytes that the event of a line may take; negative if nothing was read of the line. */
+function mostOf(line: i32, outsideBytes: i32, mode: i32): i32 {
   const refused = mode === apart ? isUnusual : isUnusual | isOdd
   // The places of such a line hold what others have left there.
-  if ((load<i32>(flags + line * 4) & refused) !== 0) return 0
-  let count: i32 = 0
-  let first: i32 = 0
-  if (mode !== apart) {
-    count = load<i32>(counts + line * 4)
-    first = members + load<i32>(firsts + line * 4) * 16
-  }
+  if ((load<i32>(flags + line * 4) & refused) !== 0) return -1
   const length = load<i32>(ends + line * 4) - load<i32>(messages + line * 4)
-  const copies = 1 + memberCopies
-  const bytes = outsideBytes + messageCopies * 6 * length + copies * count * (maxName + 32)
-  // Nothing in an event is below 0x20, so a string that holds it is at most twice as long.
-  const factor = isQuoted ? 2 : 1
-  // Values are in the message, or where they were put into form.
-  if (place + factor * (bytes + copies * (length + recodedLength)) > limit) {
-    if (place + factor * (bytes + copies * bytesOfValues(first, count)) > limit) return 0
-  }
-  let byName = false
-  // The members of one event after the other often have the same names.
-  if (mode !== apart && (count !== sortedCount || !hasSameKeys(first, sortedFirst, count))) {
-    byName = hasPlaces(first, count)
-    if (byName) sortByName(first, count)
-    else sortMembers(first, count)
-    sortedCount = byName ? -1 : count
-    sortedFirst = first
-  }
-  return writeEvent(line, place, first, count, outsideCount, mode, byName)
+  let most = outsideBytes + messageCopies * 6 * length
+  if (mode === apart) return most
+  const count = load<i32>(counts + line * 4)
+  const first = members + load<i32>(firsts + line * 4) * 16
+  // Values stand in the message, or where they were put into form.
+  const values = recodedLength === 0 ? length : bytesOfValues(first, count)
+  most += (1 + memberCopies) * (count * (maxName + 32) + values)
+  return most
 }
 
 function bytesOfValues(first: i32, count: i32): i32 {
@@ -321,22 +340,26 @@ function hasPlaces(first: i32, count: i32): bool {
   return false
 }
 
-function hasSameKeys(left: i32, right: i32, count: i32): bool {
-  for (let at: i32 = 0; at < count * 16; at += 16) if (load<i32>(left + at) !== load<i32>(right + at)) return false
-  return true
-}
-
 /** Puts the places of members into the order of their names: a rank and a number of two bytes each. */
 function sortMembers(first: i32, count: i32): void {
   for (let index: i32 = 0; index < count; index++) {
-    const rank = <u32>load<u16>(keys + load<i32>(first + index * 16) * keyStride + 2)
-    const word = (rank << 16) | <u32>index
-    let place = order + index * 4
-    while (place > order && load<u32>(place - 4) > word) {
-      store<u32>(place, load<u32>(place - 4))
-      place -= 4
+    const rank = <i32>load<u16>(keys + load<i32>(first + index * 16) * keyStride + 2)
+    const bits = rankBits + (rank >>> 6) * 8
+    store<u64>(bits, load<u64>(bits) | ((<u64>1) << (rank & 63)))
+    store<u16>(rankPlaces + rank * 2, <u16>index)
+  }
+  let to = order
+  for (let from: i32 = 0; from < keyCount; from += 64) {
+    const bits = rankBits + (from >>> 3)
+    let left = load<u64>(bits)
+    if (left === 0) continue
+    store<u64>(bits, 0)
+    while (left !== 0) {
+      const rank = from + <i32>ctz(left)
+      left &= left - 1
+      store<u32>(to, ((<u32>rank) << 16) | load<u16>(rankPlaces + rank * 2))
+      to += 4
     }
-    store<u32>(place, word)
   }
 }
 
@@ -353,28 +376,79 @@ function sortByName(first: i32, count: i32): void {
   }
 }
 
-/** @param byName whether members have no ranks */
-function writeEvent(line: i32, from: i32, first: i32, count: i32, outsideCount: i32, mode: i32, byName: bool): i32 {
+/** Writes an event for which there is room; gives its end. */
+function writeEvent(line: i32, from: i32, outsideCount: i32, mode: i32): i32 {
+  const outsideEnd = outside + outsideCount * outsideStride
+  if (mode === apart) return closed(from, writeOutside(outside, outsideEnd, from, line, mode))
+  const count = load<i32>(counts + line * 4)
+  const first = members + load<i32>(firsts + line * 4) * 16
+  const shape = load<i32>(shapes + line * 4)
+  let byName = false
+  // The members of one event after the other often have the same names.
+  if (shape !== sortedShape) {
+    byName = hasPlaces(first, count)
+    if (byName) sortByName(first, count)
+    else sortMembers(first, count)
+    sortedShape = byName ? -1 : shape
+  }
+  if (mode !== spread) return closed(from, writeOutside(outside, outsideEnd, from, line, mode))
+  if (needsNotes) noteMembers(first, first + count * 16)
   let at = from
   let other = outside
-  const otherEnd = outside + outsideCount * outsideStride
-  if (mode === spread) {
-    if (needsNotes) noteMembers(first, first + count * 16)
-    for (let place: i32 = 0; place < count; place++) {
-      const word = load<u32>(order + place * 4)
-      const rank = word >>> 16
-      const member = first + <i32>(word & 0xffff) * 16
-      const key = load<i32>(member)
-      while (other < otherEnd && (byName ? compareNames(load<i32>(other), key) < 0 : load<u32>(other + 20) < rank)) {
-        at = writeOutside(other, at, line, mode)
-        other += outsideStride
-      }
-      if (key >= 0 && load<u8>(edited + key) !== 0 && !isLeftByColumn(key, line)) continue
-      at = writeMember(member, at)
+  // What is to be copied: members that stand behind each other in the message are one piece.
+  let start: i32 = 0
+  let end: i32 = 0
+  for (let place = order; place < order + count * 4; place += 4) {
+    const word = load<u32>(place)
+    const member = first + <i32>(word & 0xffff) * 16
+    const key = load<i32>(member)
+    if (other < outsideEnd && isOutsideFirst(other, word >>> 16, key, byName)) {
+      if (end !== 0) at = copyMembers(at, start, end)
+      end = 0
+      const begin = other
+      do other += outsideStride
+      while (other < outsideEnd && isOutsideFirst(other, word >>> 16, key, byName))
+      at = writeOutside(begin, other, at, line, mode)
+    }
+    if (key >= 0 && load<u8>(edited + key) !== 0 && !isLeftByColumn(key, line)) continue
+    const value = load<i32>(member + 4)
+    const valueEnd = load<i32>(member + 8)
+    const begin = beginOfMember(key, value)
+    if (begin !== 0 && begin === end) {
+      end = valueEnd
+      continue
+    }
+    if (end !== 0) at = copyMembers(at, start, end)
+    end = 0
+    if (begin === 0) at = copy(writeName(at, key), value, valueEnd - value)
+    else {
+      start = begin
+      end = valueEnd
     }
   }
-  for (; other < otherEnd; other += outsideStride) at = writeOutside(other, at, line, mode)
-  return closed(from, at)
+  if (end !== 0) at = copyMembers(at, start, end)
+  return closed(from, other < outsideEnd ? writeOutside(other, outsideEnd, at, line, mode) : at)
+}
+
+/** Whether an entry comes before a member of the message. */
+function isOutsideFirst(entry: i32, rank: u32, key: i32, byName: bool): bool {
+  return byName ? compareNames(load<i32>(entry), key) < 0 : load<u32>(entry + 20) < rank
+}
+
+/**
+ * Where the byte before the name of a member stands, if the name and the value stand behind each other in the message as they are written;
+ * else 0. A value that was put into form has another one before it, which does not end with these two bytes.
+ */
+function beginOfMember(key: i32, value: i32): i32 {
+  if (load<u16>(value - 2) !== 0x3a22) return 0
+  return key >= 0 ? value - <i32>load<u16>(keys + key * keyStride) - 4 : ~key - 1
+}
+
+/** Copies members that stand in the message; the byte before the first becomes a comma. */
+function copyMembers(at: i32, start: i32, end: i32): i32 {
+  const to = copy(at, start, end - start)
+  store<u8>(at, 0x2c)
+  return to
 }
 
 /** Puts brackets around members; returns their end. */
@@ -387,83 +461,72 @@ function closed(from: i32, end: i32): i32 {
   return at + 1
 }
 
-/** Writes a member of the message under its own name. */
-function writeMember(member: i32, from: i32): i32 {
-  const key = load<i32>(member)
-  const value = load<i32>(member + 4)
-  const length = load<i32>(member + 8) - value
-  if (isQuoted) return quoteValue(quoteName(from, key), value, length)
-  if (key >= 0) return copy(writeName(from, keys + key * keyStride), value, length)
-  store<u8>(from, 0x2c)
-  const at = copy(from + 1, ~key, lengthOf(key) + 2)
-  store<u8>(at, 0x3a)
-  return copy(at + 1, value, length)
-}
-
 /** Writes the object in the message of a line, whose members are in their order. */
 function writeObject(from: i32, line: i32): i32 {
   const first = members + load<i32>(firsts + line * 4) * 16
   let at = from
   for (let place: i32 = 0; place < load<i32>(counts + line * 4); place++) {
-    at = writeMember(first + <i32>(load<u32>(order + place * 4) & 0xffff) * 16, at)
+    const member = first + <i32>(load<u32>(order + place * 4) & 0xffff) * 16
+    const value = load<i32>(member + 4)
+    at = copy(writeName(at, load<i32>(member)), value, load<i32>(member + 8) - value)
   }
   return closed(from, at)
 }
 
-/** The same as `writeName` in a JSON string. */
-function quoteName(at: i32, key: i32): i32 {
-  store<u32>(at, 0x00225c2c)
-  const end = copy(at + 3, nameOf(key), lengthOf(key))
-  store<u32>(end, 0x003a225c)
-  return end + 3
-}
-
-/** A value in a JSON string. */
-function quoteValue(at: i32, from: i32, length: i32): i32 {
-  const first = load<u8>(from)
-  if (first === 0x22) {
-    const text = length - 2
-    if (text <= 64 && !hasBackslash(from + 1, text)) {
-      store<u16>(at, 0x225c)
-      const end = copy(at + 2, from + 1, text)
-      store<u16>(end, 0x225c)
-      return end + 2
-    }
-  } else if (first !== 0x7b && first !== 0x5b) return copy(at, from, length)
-  return escapeText(at, from, from + length)
-}
-
-function hasBackslash(from: i32, length: i32): bool {
-  for (let at: i32 = 0; at < length; at += 16) {
-    let mask = v128.bitmask<u8>(v128.eq<u8>(v128.load(from + at), v128.splat<u8>(0x5c)))
-    if (length - at < 16) mask &= (1 << (length - at)) - 1
-    if (mask !== 0) return true
+/** Writes a name with a comma before it and a colon behind it. */
+function writeName(at: i32, key: i32): i32 {
+  if (key >= 0) {
+    const entry = keys + key * keyStride
+    return copy(at, entry + 16, <i32>load<u16>(entry) + 4)
   }
-  return false
-}
-
-/** A name with a comma before it and a colon behind it. */
-function writeName(at: i32, entry: i32): i32 {
-  return copy(at, entry + 16, <i32>load<u16>(entry) + 4)
+  store<u8>(at, 0x2c)
+  const end = copy(at + 1, ~key, lengthOf(key) + 2)
+  store<u8>(end, 0x3a)
+  return end + 1
 }
 
 /** Copies whole loads: the bytes after both places are overwritten later, or are free. */
 function copy(to: i32, from: i32, length: i32): i32 {
-  if (length > 256) memory.copy(to, from, length)
-  else for (let at: i32 = 0; at < length; at += 16) v128.store(to + at, v128.load(from + at))
+  v128.store(to, v128.load(from))
+  v128.store(to, v128.load(from, 16), 16)
+  if (length > 512) memory.copy(to, from, length)
+  else {
+    for (let at: i32 = 32; at < length; at += 32) {
+      v128.store(to + at, v128.load(from + at))
+      v128.store(to + at, v128.load(from + at, 16), 16)
+    }
+  }
   return to + length
 }
 
-function writeOutside(entry: i32, at: i32, line: i32, mode: i32): i32 {
-  if (hasConditions && !isWritten(entry, line, mode)) return at
-  const kind = load<i32>(entry + 4) & 15
-  if (!isQuoted) return writePart(entry, writeName(at, keys + load<i32>(entry) * keyStride), line, kind)
-  const first = quoteName(at, load<i32>(entry))
-  if (kind === kindMember || kind === kindColumn || kind === kindObject) return writePart(entry, first, line, kind)
-  // As far behind its place as it may become longer.
-  let ahead: i32 = 64 + load<i32>(entry + 12)
-  if (kind === kindMessage) ahead += 6 * (load<i32>(ends + line * 4) - load<i32>(messages + line * 4))
-  return escapeText(first, first + ahead, writePart(entry, first + ahead, line, kind))
+/** Writes members `[from, to)` of those that do not come from the message under their own names. */
+function writeOutside(from: i32, to: i32, place: i32, line: i32, mode: i32): i32 {
+  let at = place
+  // What is to be copied: names and literals stand behind each other.
+  let start: i32 = 0
+  let end: i32 = 0
+  for (let entry = from; entry < to; entry += outsideStride) {
+    if (hasConditions && !isWritten(entry, line, mode)) continue
+    const kind = load<i32>(entry + 4) & 15
+    if (kind === kindColumn) {
+      if (end !== 0) at = copy(at, start, end - start)
+      end = 0
+      const value = valueIn(entry, line)
+      at = copy(writeName(at, load<i32>(entry)), load<i32>(value), load<i32>(value + 4))
+      continue
+    }
+    const literal = load<i32>(entry + 8)
+    const begin = literal - <i32>load<u16>(keys + load<i32>(entry) * keyStride) - 4
+    if (begin !== end) {
+      if (end !== 0) at = copy(at, start, end - start)
+      start = begin
+    }
+    end = literal + load<i32>(entry + 12)
+    if (kind === kindLiteral) continue
+    at = writePart(entry, copy(at, start, end - start), line, kind)
+    end = 0
+  }
+  return end === 0 ? at : copy(at, start, end - start)
 }
 
 function writePart(entry: i32, at: i32, line: i32, kind: i32): i32 {
@@ -475,25 +538,14 @@ function writePart(entry: i32, at: i32, line: i32, kind: i32): i32 {
       return at + 8
     case kindTime:
       return writeTime(at, load<i32>(starts + line * 4), load<i32>(digits + line * 4))
-    case kindColumn: {
-      const value = valueIn(entry, line)
-      return writeValue(at, load<i32>(value), load<i32>(value + 4))
-    }
     case kindMember: {
       const member = memberOf(entry)
       const value = load<i32>(member + 4)
-      return writeValue(at, value, load<i32>(member + 8) - value)
+      return copy(at, value, load<i32>(member + 8) - value)
     }
-    case kindObject:
-      return writeObject(at, line)
     default:
-      return copy(at, load<i32>(entry + 8), load<i32>(entry + 12))
+      return writeObject(at, line)
   }
-}
-
-/** Writes JSON directly, or escaped inside a JSON string. */
-function writeValue(at: i32, from: i32, length: i32): i32 {
-  return isQuoted ? quoteValue(at, from, length) : copy(at, from, length)
 }
 
 /** Writes text as a JSON string. */
