@@ -12,6 +12,7 @@ import type { Form } from './form.ts'
 import { type Kernel, theKernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
 import { type LinePart, type OriginField, Plan } from './plan.ts'
+import { ReadObjects } from './read-objects.ts'
 
 /** The data that the lines of a file share. They never change: if a file's facts change, it gets another object. */
 export class LineOrigin {
@@ -154,6 +155,10 @@ export class ByteLines {
     const { content } = kernel
     if (content.isRead) return kernel
     content.isRead = true
+    if (this.#objects !== undefined) {
+      this.#objects.enter(kernel)
+      return kernel
+    }
     putIntoForm(kernel, kernel.call.readObjects(0, this.count))
     this.#hasOdd = kernel.call.hasFlag(kernel.at('isOdd'), this.count)
     this.origin.keys.learn(kernel)
@@ -313,7 +318,8 @@ export class ByteLines {
 
   /** Bytes that are kept for as long as somebody needs one of the lines. */
   get heldBytes(): number {
-    return (this.#ends[this.count - 1] as number) - (this.#starts[0] as number)
+    const bytes = (this.#ends[this.count - 1] as number) - (this.#starts[0] as number)
+    return bytes + (this.#objects?.bytes ?? 0)
   }
 
   #held(): Buffer {
@@ -333,10 +339,14 @@ export class ByteLines {
     const { content } = theKernel()
     if (content.lines === this) content.lines = undefined
     if (this.#isKept && bytes !== undefined) blocks.give(bytes)
+    this.#objects?.release()
+    this.#objects = undefined
   }
 
   #isKept = false
-  /** Lines that the kernel must not take, judged by their bytes. */
+  /** What the kernel has read of the objects in messages before the lines had to wait. */
+  #objects: ReadObjects | undefined
+  /** Lines that are none of those that the kernel may take, by their bytes. */
   #excluded: readonly number[] = []
 
   /** Leaves out lines whose bytes are not text: the kernel relies on that. */
@@ -371,6 +381,9 @@ export class ByteLines {
     }
     this.#bytes = block
     this.#isKept = true
+    const kernel = theKernel()
+    const { content } = kernel
+    if (content.lines === this && content.isRead) this.#objects = new ReadObjects(kernel, count, blocks)
   }
 }
 

@@ -130,7 +130,7 @@ export class Kernel {
   }
 
   /** A number that the kernel changes. */
-  current(name: 'keyCount' | 'stamp' | 'recodedLength'): number {
+  current(name: 'keyCount' | 'stamp' | 'recodedLength' | 'memberCount'): number {
     return (this.#exports[name] as { readonly value: number }).value
   }
 }
