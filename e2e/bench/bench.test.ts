@@ -38,6 +38,12 @@ test('peak delivers every line once', async () => {
   for (const field of fields) expect(figures[field], field).toBeTypeOf('number')
 })
 
+test('shared-3 delivers every line to each of its pipelines', async () => {
+  const { code, stdout, stderr } = await bench('shared-3', '--events', '2000', '--runs', '1', '--json')
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(JSON.parse(stdout)).toMatchObject({ scenario: 'shared-3', cpu_p: expect.any(Number) })
+})
+
 test('a scenario that there is not is a mistake of the call', async () => {
   const { code, stderr } = await bench('stedy')
   expect(code).toBe(2)

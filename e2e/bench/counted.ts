@@ -2,9 +2,11 @@
 // runs counts, because neighbours only ever add to it.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
+import { bundleFiles, project } from '@penstock/agent/testing/bundle'
+import { freePort } from '../free-port.ts'
 import {
   endedChildrenCpu,
   peakRss,
@@ -13,12 +15,13 @@ import {
   type Receiver,
   root,
   startAgent,
+  startBundleAgent,
   startReceiver,
 } from './agent-process.ts'
 import { calibrate } from './calibrate.ts'
 import { round } from './figures.ts'
 import { commonLine, criLine, jsonLine, linesFile } from './lines.ts'
-import { type Scenario, scenarios } from './scenarios.ts'
+import { type Place, type Scenario, scenarios } from './scenarios.ts'
 
 export interface Figures {
   readonly scenario: string
@@ -34,6 +37,14 @@ export interface Figures {
   readonly cpu_p: number
 }
 
+async function startScenario(folder: string, scenario: Scenario, where: Place): Promise<ChildProcess> {
+  if ('config' in scenario) return startAgent(folder, scenario.config(where))
+  const path = join(folder, 'bundle')
+  mkdirSync(path)
+  project(path, bundleFiles(scenario.bundle(where)).files)
+  return startBundleAgent(folder, where, await freePort())
+}
+
 async function once(
   scenario: Scenario,
   file: string,
@@ -45,7 +56,7 @@ async function once(
   try {
     const cpuBefore = endedChildrenCpu()
     const started = performance.now()
-    const agent = startAgent(folder, scenario.config(place(folder, receiver.url, file)))
+    const agent = await startScenario(folder, scenario, place(folder, receiver.url, file))
     const start = startOf(agent, receiver)
     let rss = 0
     let finished = 0
@@ -104,7 +115,7 @@ async function startOf(agent: ChildProcess, receiver: Receiver): Promise<{ cpu: 
 const readFileSizes = new Map<string, number>()
 
 export async function measure(name: string, count: number, runs: number): Promise<Figures> {
-  const scenario = scenarios[name] as Scenario
+  const scenario: Scenario = scenarios[name as keyof typeof scenarios]
   const events = count * (scenario.scale ?? 1)
   const cache = join(tmpdir(), `penstock-bench-${userInfo().uid}`)
   const file = join(cache, `cri-${events}.log`)

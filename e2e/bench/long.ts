@@ -37,7 +37,7 @@ export async function idle(scenario: string, files: number, seconds: number): Pr
     mkdirSync(container, { recursive: true })
     writeFileSync(join(container, '0.log'), `${criLine(index)}\n`)
   }
-  const agent = startAgent(folder, scenarios['cri-enriched']?.config(where) ?? {})
+  const agent = startAgent(folder, scenarios['cri-enriched'].config(where))
   const pid = agent.pid as number
   try {
     const startCpu = await cpuToFirstLine(receiver, agent)
@@ -70,7 +70,7 @@ export async function soak(seconds: number): Promise<object> {
   const where = place(folder, receiver.url, '')
   const file = join(where.logsDir, 'default_web-1_uid-1/app/0.log')
   writeFileSync(file, '')
-  const agent = startAgent(folder, scenarios['cri-json-http']?.config(where) ?? {})
+  const agent = startAgent(folder, scenarios['cri-json-http'].config(where))
   const pid = agent.pid as number
   const samples: number[] = []
   const rotated: string[] = []

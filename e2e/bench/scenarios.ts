@@ -1,4 +1,7 @@
-// The input of each scenario: an ordinary configuration file, standard lines, and the number of events that each sink owes.
+// What each scenario runs: an ordinary configuration file or the bundle of an operator, input made of standard lines, and how many events
+// each sink owes.
+
+import type { TestBundle } from '@penstock/agent/testing/bundle'
 
 export interface Place {
   /** Folder of pod logs in the kubelet's layout. */
@@ -11,16 +14,26 @@ export interface Place {
   readonly receiver: string
 }
 
-export interface Scenario {
+interface Described {
   readonly about: string
   /** CPU per event in P that it must stay under. */
   readonly target?: number
   /** Times the usual number of events, where one costs so little that the start would outweigh it. */
   readonly scale?: number
-  readonly config: (place: Place) => object
   /** Paths at the receiver, each of which must get every event. Empty: the agent ends by itself. */
   readonly paths: readonly string[]
 }
+
+interface ConfigScenario extends Described {
+  readonly config: (place: Place) => object
+}
+
+/** An agent of an operator runs it, with all its pipelines. */
+interface BundleScenario extends Described {
+  readonly bundle: (place: Place) => TestBundle
+}
+
+export type Scenario = ConfigScenario | BundleScenario
 
 const edits = '. = parse_json!(.message)\n.env = "prod"\n.host = "node-1"\ndel(.request_id)'
 
@@ -51,7 +64,24 @@ const podsToHttp = (more: object) => (place: Place) => ({
   sinks: { out: httpSink(place, '/', ['edit'], more) },
 })
 
-export const scenarios: Readonly<Record<string, Scenario>> = {
+/** Pipelines that read the same pods, each with its own program and its own sink. */
+function sharedPods(place: Place, programs: Readonly<Record<string, string>>): TestBundle {
+  const names = Object.keys(programs)
+  const id = (name: string, component: string) => `${name}/p/${component}`
+  return {
+    pipelines: Object.fromEntries(names.map((name) => [`${name}/p`, { uid: name, generation: 1, hash: name }])),
+    subscriptions: names.map((name) => ({ cursor: `${name}/pods`, out: id(name, 'pods') })),
+    transforms: Object.fromEntries(
+      Object.entries(programs).map(([name, source]) => [
+        id(name, 'edit'),
+        { type: 'remap', inputs: [id(name, 'pods')], source, drop_on_error: true },
+      ]),
+    ),
+    sinks: Object.fromEntries(names.map((name) => [id(name, 'out'), httpSink(place, `/${name}`, [id(name, 'edit')])])),
+  }
+}
+
+export const scenarios = {
   tail: {
     about: 'file to `blackhole`, raw lines, checkpoints on',
     target: 0.25,
@@ -165,7 +195,17 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
       },
     }),
   },
-}
+  'shared-3': {
+    about: 'three pipelines of an operator that read the same pods, each to a sink of its own',
+    paths: ['/a', '/b', '/c'],
+    bundle: (place) =>
+      sharedPods(place, {
+        a: edits,
+        b: '. = parse_json!(.message)\n.env = "test"\ndel(.trace)',
+        c: '. = parse_json!(.message)\n.team = "shop"\ndel(.http)',
+      }),
+  },
+} as const satisfies Readonly<Record<string, Scenario>>
 
 /** Programs that run without any input or output, inside one process. */
 export const programs: Readonly<Record<string, string>> = {
