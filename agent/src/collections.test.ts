@@ -46,6 +46,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'tailing/checkpoint.ts owners',
     'tailing/progress.ts left',
     'tailing/shared-discovery.ts #views',
+    'tailing/shared-reads.ts shares', // pipelines that have a file open
     'telemetry/component-events.ts #others',
     'telemetry/component-events.ts #outputs',
     'telemetry/logger.ts subscribers',
@@ -116,6 +117,8 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sinks/message_broker/connection.ts #producers',
     'sinks/message_broker/sink.ts #producers',
     'sinks/message_broker/sink.ts #topics',
+    'tailing/shared-reads.ts #chunks',
+    'tailing/shared-reads.ts chunks', // the same, of one file
     'telemetry/metrics.ts seen',
     'telemetry/metrics.ts series',
     'transforms/seen-tag-values.ts #values',
@@ -160,6 +163,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'tailing/registry.ts #doubles',
     'tailing/registry.ts #waiting',
     'tailing/shared-discovery.ts #folders',
+    'tailing/shared-reads.ts #files',
   ],
   'shapes of objects, counted where they are made': [
     'buffers/disk/packing/shape-unpacker.ts unpackers',

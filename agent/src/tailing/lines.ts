@@ -63,7 +63,7 @@ export class Lines {
     const slab = this.#slab
     if (slab === undefined) return
     // A few lines must not keep a large buffer while they wait.
-    if (slab.consumed * 4 < slab.buffer.length) this.#slab = slab.compacted()
+    if (slab.isSparse || slab.isView) this.#slab = slab.compacted()
     else slab.held = true
   }
 

@@ -9,6 +9,7 @@ import { Poller } from './poller.ts'
 import { maxPollMs } from './polling.ts'
 import type { FileRegistry } from './registry.ts'
 import type { TailReports } from './reports.ts'
+import type { SharedChunk } from './shared-reads.ts'
 import { type Slab, type SlabPool, searchedBytes } from './slab.ts'
 import type { StoppableWaits } from './stoppable-waits.ts'
 import type { TailedFile, TailHooks, TailOptions } from './tailed-file.ts'
@@ -61,7 +62,10 @@ export class FileReader<State> {
     this.#events = context.events
     this.#signal = context.stopping
     this.#poller = new Poller({
-      due: (file) => this.#ready.add(file),
+      due: (file) => {
+        file.newsAt = performance.now()
+        this.#ready.add(file)
+      },
       polled: () => {
         if (this.#ready.size > 0) this.#wake?.()
       },
@@ -74,7 +78,7 @@ export class FileReader<State> {
       reports: this.#reports,
       waits: this.#waits,
       signal: this.#signal,
-      take: (file, slab, length) => this.#take(file, slab, length),
+      take: (file, slab, length) => this.#take(file, slab, length, false),
       ended: () => this.#wake?.(),
     })
   }
@@ -129,6 +133,7 @@ export class FileReader<State> {
   /** Gives a file a turn. */
   mark(file: TailedFile<State>): void {
     if (file.closed || file.gzip) return
+    file.newsAt = performance.now()
     this.#ready.add(file)
     // Writes within a few milliseconds are read together.
     if (this.#wake !== undefined && this.#coalescing === undefined) {
@@ -237,6 +242,8 @@ export class FileReader<State> {
         this.#ready.delete(file)
         return undefined
       }
+      const shared = file.discarding ? undefined : file.share?.find()
+      if (shared !== undefined) return this.#turnWithShared(file, shared)
       const slab = this.#pool.take()
       const capacity = Math.min(slab.buffer.length, reach)
       let length: number
@@ -260,7 +267,7 @@ export class FileReader<State> {
         return undefined
       }
       const before = file.offset
-      const waiting = this.#take(file, slab, length)
+      const waiting = this.#take(file, slab, length, length < capacity)
       if (file.offset === before && length === capacity && capacity < slab.buffer.length) {
         this.#pool.give(slab)
         reach *= 2
@@ -279,6 +286,22 @@ export class FileReader<State> {
     return undefined
   }
 
+  /** A turn with a chunk that another tailer has read: a whole one, whatever is in it. */
+  #turnWithShared(file: TailedFile<State>, chunk: SharedChunk): Promise<void> | undefined {
+    if (file.isStalled && this.#isReplaced(file)) return undefined
+    const waiting = file.share?.use(chunk, (slab) => {
+      this.#begin(file, slab, chunk.length)
+      file.offset = slab.end
+      return this.#handOn(file, slab)
+    })
+    this.#events.count('shared_reads_total', 1)
+    if (chunk.isEnd && chunk.readAt >= file.newsAt) {
+      this.#ready.delete(file)
+      this.#poller.schedule(file)
+    }
+    return waiting
+  }
+
   #mustWait(file: TailedFile<State>): boolean {
     if (file.waitUntil === 0) return false
     if (Date.now() < file.waitUntil && this.#hooks.waits?.(file) === true) {
@@ -291,13 +314,10 @@ export class FileReader<State> {
   }
 
   /** Hands on the whole lines of a chunk and moves the offset past them. */
-  #take(file: TailedFile<State>, slab: Slab, length: number): Promise<void> | undefined {
+  #take(file: TailedFile<State>, slab: Slab, length: number, isEnd: boolean): Promise<void> | undefined {
     const { delimiter, maxLineBytes } = this.#options
     slab.base = file.offset
-    slab.time = Timestamp.now()
-    // An incomplete line is read again each time, and is new only when it has grown.
-    if (slab.base + length !== file.readTo) file.lastData = slab.time.ms
-    file.readTo = slab.base + length
+    this.#begin(file, slab, length)
     let from = 0
     const searched = searchedBytes(length, delimiter)
     if (file.discarding) {
@@ -314,9 +334,26 @@ export class FileReader<State> {
       slab.discarded++
       file.discarding = true
       file.offset = slab.base + searched
-    } else {
-      file.offset = slab.end
+      return this.#handOn(file, slab)
     }
+    // A line that is too long is counted by each who skips it.
+    const isWhole = from === 0 && slab.discarded === 0 && slab.count > 0
+    const shared = isWhole ? file.share?.leave(slab, length, isEnd) : undefined
+    file.offset = slab.end
+    if (shared === undefined) return this.#handOn(file, slab)
+    return file.share?.use(shared, (lines) => this.#handOn(file, lines))
+  }
+
+  /** Notes what was read. */
+  #begin(file: TailedFile<State>, slab: Slab, length: number): void {
+    slab.time = Timestamp.now()
+    // An incomplete line is read again each time, and is new only when it has grown.
+    if (slab.base + length !== file.readTo) file.lastData = slab.time.ms
+    file.readTo = slab.base + length
+  }
+
+  #handOn(file: TailedFile<State>, slab: Slab): Promise<void> | undefined {
+    const { maxLineBytes } = this.#options
     if (slab.consumed > 0) this.#events.receivedBytes(slab.consumed, this.#reports.byteTags(file))
     if (slab.discarded > 0) this.#reports.tooLong(file.path, maxLineBytes, slab.discarded)
     if (slab.count === 0) {

@@ -9,6 +9,7 @@ import type { FoundFile } from './discovery.ts'
 import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
 import { Progress, type ProgressState } from './progress.ts'
 import type { TailReports } from './reports.ts'
+import type { SharedReads } from './shared-reads.ts'
 import { directoryOf, inodeOf, TailedFile, type TailOptions } from './tailed-file.ts'
 
 interface RegistryHooks<State> {
@@ -28,6 +29,7 @@ interface Context {
   readonly reports: TailReports
   readonly checkpoints: Checkpoints
   readonly progressState: ProgressState
+  readonly reads: SharedReads | undefined
 }
 
 export class FileRegistry<State> {
@@ -38,6 +40,7 @@ export class FileRegistry<State> {
   readonly #reports: TailReports
   readonly #checkpoints: Checkpoints
   readonly #progressState: ProgressState
+  readonly #reads: SharedReads | undefined
   readonly #fingerprinter: Fingerprinter
 
   readonly #byInode = new Map<string, TailedFile<State>>()
@@ -60,6 +63,7 @@ export class FileRegistry<State> {
     this.#reports = context.reports
     this.#checkpoints = context.checkpoints
     this.#progressState = context.progressState
+    this.#reads = context.reads
     this.#fingerprinter = new Fingerprinter(options.fingerprint)
   }
 
@@ -171,6 +175,7 @@ export class FileRegistry<State> {
   restart(file: TailedFile<State>): void {
     this.#logger.info({ file: file.path }, 'File was truncated; reading it from its beginning.')
     const { path, unwatched } = file
+    file.share?.changed()
     this.close(file)
     file.progress.close()
     this.#checkpoints.delete(file.progress.fingerprint)
@@ -318,6 +323,7 @@ export class FileRegistry<State> {
     if (goesOn) inherited.passTo(this.#checkpoints, this.#progressState)
     const progress = goesOn ? inherited : new Progress(fingerprint, offset, this.#checkpoints, this.#progressState)
     const file = new TailedFile<State>({ path, descriptor, stats, gzip, offset, progress, unwatched })
+    this.#share(file)
     this.#events.count(known === undefined ? 'files_added_total' : 'files_resumed_total', 1, this.#reports.tags(file))
     this.#logger.debug({ file: path, position: offset }, known === undefined ? 'Found a file.' : 'Resuming a file.')
     this.#byInode.set(file.inode, file)
@@ -333,6 +339,7 @@ export class FileRegistry<State> {
     this.#closeDescriptor(file)
     file.descriptor = descriptor
     file.inode = inodeOf(stats)
+    this.#share(file)
     file.goneSince = undefined
     file.unwatched = unwatched
     this.#byInode.set(file.inode, file)
@@ -340,7 +347,15 @@ export class FileRegistry<State> {
     this.#hooks.news(file)
   }
 
+  /** While a file is open, no other one has its inode. */
+  #share(file: TailedFile<State>): void {
+    if (file.gzip) return
+    file.share = this.#reads?.open(`${file.inode} ${file.progress.fingerprint} ${this.#options.maxLineBytes}`, file)
+  }
+
   #closeDescriptor(file: TailedFile<State>): void {
+    file.share?.close()
+    file.share = undefined
     try {
       closeSync(file.descriptor)
     } catch {

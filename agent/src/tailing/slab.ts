@@ -1,5 +1,6 @@
 // A piece of a file: its bytes and where its lines lie. Lines become text only when someone asks.
-// A slab belongs to the reader until it is `held`; then its bytes stay unchanged until the holder gives it back.
+// A slab belongs to the reader until it is `held`; then its bytes stay as they are until the holder gives it back. Of a slab that several
+// readers have, each takes a view: it may leave lines out of that.
 
 import { isAscii, isUtf8 } from 'node:buffer'
 import { Timestamp } from '../event/timestamp.ts'
@@ -27,6 +28,8 @@ export class Slab {
   /** Someone else reads the bytes: the slab must not be filled again before they release it. */
   held = false
   #encoding: number = encodings.unknown
+  /** Bytes and places of lines are those of other readers, too: it cannot be held. */
+  isView = false
 
   constructor(buffer: Buffer) {
     this.buffer = buffer
@@ -53,6 +56,10 @@ export class Slab {
 
   /** Leaves out the lines that are not wanted; returns their number. */
   keep(wanted: (start: number, end: number) => boolean): number {
+    if (this.isView) {
+      this.starts = this.starts.slice(0, this.count)
+      this.ends = this.ends.slice(0, this.count)
+    }
     let kept = 0
     for (let line = 0; line < this.count; line++) {
       const start = this.starts[line] as number
@@ -109,6 +116,35 @@ export class Slab {
     // The lines alone: what follows them may end within a character.
     const lines = this.buffer.subarray(0, this.consumed)
     return isAscii(lines) ? encodings.ascii : isUtf8(lines) ? encodings.utf8 : encodings.mixed
+  }
+
+  /** Whether a few lines are in a buffer that is much larger. */
+  get isSparse(): boolean {
+    return this.consumed * 4 < this.buffer.length
+  }
+
+  /** The lines for several readers, who take views. The buffer goes with them, but for a few lines, which are copied. */
+  handOver(): Slab {
+    if (this.#encoding === encodings.unknown) this.#encoding = this.#detect()
+    const lines = this.isSparse ? this.compacted() : this.view()
+    lines.#encoding = this.#encoding
+    lines.isView = false
+    this.held = !this.isSparse
+    return lines
+  }
+
+  /** The same lines for one more reader. */
+  view(): Slab {
+    const view = new Slab(this.buffer)
+    view.base = this.base
+    view.time = this.time
+    view.count = this.count
+    view.starts = this.starts
+    view.ends = this.ends
+    view.consumed = this.consumed
+    view.#encoding = this.#encoding
+    view.isView = true
+    return view
   }
 
   /** The same lines in a buffer of just their size. */

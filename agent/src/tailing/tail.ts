@@ -76,6 +76,8 @@ export class Tailer<State> {
       (error) => reports.unwritable(options.dataDir, error),
     )
     this.#waits = new StoppableWaits(this.#signal, logger)
+    const { reads } = options
+    const canShare = reads?.pool === this.pool && options.isReadBoundExact !== true
     this.#registry = new FileRegistry<State>(
       options,
       {
@@ -90,7 +92,14 @@ export class Tailer<State> {
         },
         rescan: (directory) => this.#discovery.rescan(directory),
       },
-      { events, logger, reports, checkpoints: this.#checkpoints, progressState: this.#state },
+      {
+        events,
+        logger,
+        reports,
+        checkpoints: this.#checkpoints,
+        progressState: this.#state,
+        reads: canShare ? reads : undefined,
+      },
     )
     const registry = this.#registry
     this.#reader = new FileReader(options, hooks, {

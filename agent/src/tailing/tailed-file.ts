@@ -7,6 +7,7 @@ import type { DiscoveryHooks, DiscoveryRules, Finder } from './discovery.ts'
 import type { FingerprintOptions } from './fingerprint.ts'
 import { maxPollMs } from './polling.ts'
 import type { Progress } from './progress.ts'
+import type { FileShare, SharedReads } from './shared-reads.ts'
 import type { Delimiter, Slab, SlabPool } from './slab.ts'
 
 /** Default for the bytes of a file's turn. */
@@ -20,6 +21,8 @@ export interface TailOptions {
   readonly find?: ((rules: DiscoveryRules, hooks: DiscoveryHooks) => Finder) | undefined
   /** Buffers that several tailers share. */
   readonly pool?: SlabPool | undefined
+  /** Chunks that several tailers share. They need the same pool, and no exact bound of a turn. */
+  readonly reads?: SharedReads | undefined
   /** Most rotated files of a folder that still have something to read; of more, the oldest is given up. */
   readonly maxRotatedFiles?: number | undefined
   /** Whether removed files that are still to be read must be given up, because the disk needs their room. */
@@ -103,6 +106,10 @@ export class TailedFile<State> {
   writtenTo: number
   progress: Progress
   state: State
+  /** What other tailers read of it, too. */
+  share: FileShare | undefined
+  /** When there may have been something new for the last time, by the monotonic clock. */
+  newsAt = 0
   /** True while the reader skips the rest of a line that is too long. */
   discarding = false
   lastData: number

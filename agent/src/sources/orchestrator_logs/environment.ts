@@ -28,7 +28,7 @@ export interface PodLogEnvironment {
   readonly isManaged: boolean
   readonly tailing: Pick<
     TailOptions,
-    'dataDir' | 'componentId' | 'find' | 'pool' | 'turns' | 'maxRotatedFiles' | 'isDiskFull'
+    'dataDir' | 'componentId' | 'find' | 'pool' | 'reads' | 'turns' | 'maxRotatedFiles' | 'isDiskFull'
   >
   wantsPod(folder: string): boolean
   wantsContainer(folder: string, name: string): boolean
@@ -176,6 +176,7 @@ class Subscribed implements PodLogEnvironment {
       componentId: subscription.cursor,
       find: (rules, hooks) => hub.find(rules, hooks),
       pool: hub.pool,
+      reads: hub.reads,
       turns: context.turns,
       maxRotatedFiles: hub.maxRotatedFiles,
       isDiskFull: () => hub.isDiskFull,

@@ -1,5 +1,6 @@
-// Shared by all log sources of one node under many pipelines: one connection to the API with its watches, one memory of the pods'
-// metadata, one watch of the log folders. Each source reads with its own cursor. The hub decides what it may read, not its options.
+// What all log sources of one node share where many pipelines run: one connection to the API with its watches, one memory of
+// the pods' metadata, one watch of the log folders, and what was read of a file just now. Each source reads with a cursor of its own,
+// and what it may read is decided here, not by its options.
 
 import { existsSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -9,6 +10,7 @@ import { KubeClient } from '../../kube/client.ts'
 import type { KubeTarget } from '../../kube/config.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from '../../tailing/discovery.ts'
 import { SharedDiscovery } from '../../tailing/shared-discovery.ts'
+import { SharedReads } from '../../tailing/shared-reads.ts'
 import { SlabPool } from '../../tailing/slab.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
@@ -66,6 +68,8 @@ export class PodLogHub {
   readonly metadata = new PodMetadata()
   readonly access: KubeAccess
   readonly pool = new SlabPool(slabBytes, 32)
+  /** Pipelines that stand at the same position of a file read it once. */
+  readonly reads = new SharedReads(this.pool)
   readonly #kubelet: KubeClient | undefined
   readonly #discovery: SharedDiscovery
   readonly #readers = new Set<Reader>()
@@ -75,6 +79,7 @@ export class PodLogHub {
   #forget: NodeJS.Timeout | undefined
   readonly #freeSpace: () => number
   readonly #startDelayMs: number
+  readonly #events: ComponentEvents
 
   constructor(options: HubOptions) {
     this.node = options.node
@@ -83,6 +88,7 @@ export class PodLogHub {
     this.maxRotatedFiles = options.maxRotatedFiles
     this.#freeSpace = options.freeSpace ?? (() => freePart(this.root))
     this.#startDelayMs = options.startDelayMs ?? 0
+    this.#events = options.events
     this.client = new KubeClient(options.target, `Penstock/${version}`)
     this.#kubelet = options.kubelet === undefined ? undefined : new KubeClient(options.kubelet, `Penstock/${version}`)
     this.#discovery = new SharedDiscovery(this.root)
@@ -194,6 +200,8 @@ export class PodLogHub {
 
   #expire(): void {
     this.isDiskFull = this.#freeSpace() < minFree
+    this.reads.expire()
+    this.#events.gauge('shared_read_bytes', this.reads.bytes)
     for (const folder of this.metadata.expire(Date.now())) {
       if (existsSync(`${this.root}/${folder}`)) this.access.recheck(folder, () => this.#changed(folder))
     }

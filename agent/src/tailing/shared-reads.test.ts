@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest'
+import { SharedReads } from './shared-reads.ts'
+import { compileDelimiter, type Slab, SlabPool } from './slab.ts'
+
+const capacity = 64 * 1024
+const newline = compileDelimiter(Buffer.from('\n'))
+
+/** A slab with lines of these bytes, as it was read at a position. */
+function filled(pool: SlabPool, base: number, length: number, byte: string): Slab {
+  const slab = pool.take()
+  slab.base = base
+  slab.buffer.fill(byte, 0, length)
+  for (let at = 99; at < length; at += 100) slab.buffer[at] = 0x0a
+  slab.buffer[length - 1] = 0x0a
+  slab.split(0, length, newline, capacity)
+  return slab
+}
+
+const textOf = (slab: Slab) => slab.buffer.toString('latin1', 0, slab.consumed)
+
+test('memory is bounded for a tailer that does not come, and what follows is not kept for it', () => {
+  const pool = new SlabPool(capacity)
+  const reads = new SharedReads(pool)
+  const fast = { offset: 0 }
+  const one = reads.open('file', fast)
+  const slow = reads.open('file', { offset: 0 })
+  let most = 0
+  let left = 0
+  for (; fast.offset < 200 * capacity; fast.offset += capacity) {
+    const slab = filled(pool, fast.offset, capacity, 'a')
+    const chunk = one.leave(slab, capacity, false)
+    most = Math.max(most, reads.bytes)
+    if (chunk === undefined) pool.give(slab)
+    else {
+      left++
+      // Also where it is given up at once.
+      one.use(chunk, () => expect(pool.take().buffer).not.toBe(slab.buffer))
+    }
+  }
+  expect(most).toBe(4 << 20)
+  expect(left).toBe((4 << 20) / capacity + 1)
+  expect(reads.bytes).toBe(0)
+  expect(slow.find()).toBeUndefined()
+  const buffers = Array.from({ length: 20 }, () => pool.take().buffer)
+  expect(new Set(buffers).size).toBe(20)
+})
+
+test('a few lines take no more than their bytes, and no more than 512 chunks wait', () => {
+  const pool = new SlabPool(capacity)
+  const reads = new SharedReads(pool)
+  const fast = Array.from({ length: 600 }, () => ({ offset: 0 }))
+  for (const [index, position] of fast.entries()) {
+    const share = reads.open(`file ${index}`, position)
+    reads.open(`file ${index}`, { offset: 0 })
+    const slab = filled(pool, 0, 200, 'a')
+    const chunk = share.leave(slab, 200, true)
+    if (chunk !== undefined) share.use(chunk, () => undefined)
+    expect(slab.held).toBe(false)
+    pool.give(slab)
+  }
+  expect(reads.bytes).toBe(512 * 200)
+})
+
+test('a chunk is used by each tailer once, with lines of its own, and its buffer is free after the last one', () => {
+  const pool = new SlabPool(capacity)
+  const reads = new SharedReads(pool)
+  const positions = [{ offset: 0 }, { offset: 0 }, { offset: 0 }]
+  const [one, two, three] = positions.map((position) => reads.open('file', position))
+  const slab = filled(pool, 0, capacity, 'a')
+  const { buffer } = slab
+  const chunk = one?.leave(slab, capacity, false)
+  if (chunk === undefined) throw new Error('Nobody takes the chunk.')
+  one?.use(chunk, (lines) => lines.keep(() => false))
+  const found = two?.find()
+  expect(found).toBe(chunk)
+  two?.use(chunk, (lines) => expect(textOf(lines)).toBe(textOf(slab)))
+  expect(reads.bytes).toBe(capacity)
+  three?.use(chunk, (lines) => {
+    expect(lines.count).toBe(656)
+    expect(pool.take().buffer).not.toBe(buffer)
+  })
+  expect(reads.bytes).toBe(0)
+  expect(pool.take().buffer).toBe(buffer)
+})
+
+test('bytes stay as they are while somebody uses them, whatever happens to the chunk', () => {
+  const pool = new SlabPool(capacity)
+  const reads = new SharedReads(pool)
+  const one = reads.open('file', { offset: 0 })
+  const two = reads.open('file', { offset: 0 })
+  const slab = filled(pool, 0, capacity, 'a')
+  const { buffer } = slab
+  const chunk = one.leave(slab, capacity, false)
+  if (chunk === undefined) throw new Error('Nobody takes the chunk.')
+  one.use(chunk, () => undefined)
+  two.use(chunk, () => {
+    one.changed()
+    two.close()
+    expect(two.find()).toBeUndefined()
+    expect(pool.take().buffer).not.toBe(buffer)
+  })
+  expect(pool.take().buffer).toBe(buffer)
+  expect(pool.take().buffer).not.toBe(buffer)
+})
+
+test('tailers of different files, or with other limits of lines, share nothing', () => {
+  const pool = new SlabPool(capacity)
+  const reads = new SharedReads(pool)
+  const one = reads.open('file 1', { offset: 0 })
+  const two = reads.open('file 2', { offset: 0 })
+  expect(one.leave(filled(pool, 0, 200, 'a'), 200, true)).toBeUndefined()
+  expect(two.find()).toBeUndefined()
+})
+
+test('a file that was cut, or that all have closed, has no chunks from before', () => {
+  const pool = new SlabPool(capacity)
+  const reads = new SharedReads(pool)
+  const one = reads.open('file', { offset: 0 })
+  const two = reads.open('file', { offset: 0 })
+  one.leave(filled(pool, 0, 200, 'a'), 200, true)
+  two.changed()
+  expect(two.find()).toBeUndefined()
+  one.leave(filled(pool, 0, 200, 'a'), 200, true)
+  two.close()
+  one.close()
+  expect(reads.bytes).toBe(0)
+  expect(reads.open('file', { offset: 0 }).find()).toBeUndefined()
+})
