@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
 import { bundleFiles, project } from '@penstock/agent/testing/bundle'
-import { freePort } from '../free-port.ts'
+import { freePort } from '@penstock/agent/testing/free-port'
 import {
   endedChildrenCpu,
   peakRss,
