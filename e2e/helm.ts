@@ -53,7 +53,7 @@ export interface RenderedObject {
   readonly [field: string]: unknown
 }
 
-/** What `helm template` prints. */
+/** The output of `helm template`. */
 export function helmTemplate(
   values: object = {},
   name: 'penstock' | 'penstock-crds' = 'penstock',

@@ -61,13 +61,13 @@ interface AgentPod {
   readonly status: { readonly containerStatuses: readonly { readonly restartCount: number }[] }
 }
 
-/** What tests do with a cluster on which the chart is or will be installed. */
+/** The actions of tests on a cluster on which the chart is or will be installed. */
 export function userOf(clusterNow: () => Cluster) {
   const kubectl = (...args: string[]) => clusterNow().kubectl(args)
   const helmHere = (args: readonly string[], input = '') =>
     helm(args, { input, env: { KUBECONFIG: clusterNow().kubeconfig }, timeoutMs: 300_000 })
 
-  /** What there is to see when something does not come. */
+  /** The state to look at when something does not arrive. */
   async function scene(): Promise<string> {
     const look = (...args: string[]) => kubectl(...args).catch((error: unknown) => String(error))
     return [

@@ -1,4 +1,4 @@
-// What each scenario runs: an ordinary configuration file or the bundle of an operator, input made of standard lines, and how many events
+// The input of each scenario: an ordinary configuration file or the bundle of an operator, input made of standard lines, and how many events
 // each sink owes.
 
 import type { TestBundle } from '@penstock/agent/testing/bundle'

@@ -50,7 +50,7 @@ function configOf(lines: PodLines, url: string, isBytes: boolean): Record<string
   }
 }
 
-/** What an agent delivers that makes objects of all lines and is left alone. */
+/** The output of an agent that makes objects of all lines and is left alone. */
 export async function objectsOf(
   config: (url: string) => Record<string, unknown>,
   allPaths: readonly string[],

@@ -586,7 +586,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
       return writer?.numbers.size === (linesASecond * sizes.burstMs) / 1000 && counted
     })
     expect([missingIn(burst, burst), doublesIn(burst)]).toEqual([undefined, 0])
-    // What it wrote until it was killed: the last line that came, and all before.
+    // The lines that it wrote until it was killed: the last line that came, and all before.
     const quick = countLines(receiver.at('/quick'))
     expect([missingIn(quick, quick), doublesIn(quick)]).toEqual([undefined, 0])
     await kubectl('-n', 'shop', 'delete', 'pod', 'burst')

@@ -58,7 +58,7 @@ export function missingIn(counted: Counted, written: Counted): string | undefine
   return undefined
 }
 
-/** What pods of an app have written by now, by the log files of all nodes. */
+/** The lines that pods of an app have written by now, by the log files of all nodes. */
 export async function writtenLines(cluster: Cluster, app: string): Promise<Counted> {
   const found: string[] = []
   for (const node of (await readdir(cluster.folder)).filter((name) => name.startsWith('node-'))) {

@@ -26,7 +26,7 @@ export interface ApiOptions {
   readonly trouble?: () => string | undefined
   /** Why the agent cannot do its work although it runs; undefined if it can. */
   readonly unready?: () => string | undefined
-  /** What the programs of a pipeline have written. */
+  /** Text that the programs of a pipeline have logged. */
   readonly programLines?: (pipeline: string) => readonly object[]
 }
 

@@ -15,7 +15,7 @@ import { BundleRig } from '../testing/bundle-rig.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { KubeApi } from '../testing/kube-api.ts'
 
-/** What was read of files at once, while the reader waits for it. */
+/** The parts of files that were read at once, while the reader waits for it. */
 const reads = vi.hoisted(() => ({ bytes: 0 }))
 vi.mock('node:fs', async (original) => {
   const real = await original<typeof import('node:fs')>()

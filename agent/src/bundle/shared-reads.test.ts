@@ -102,7 +102,7 @@ class Pipelines implements AsyncDisposable {
       const known = got.get(name) ?? {}
       got.set(name, known)
       for (const line of request.lines() as Line[]) {
-        // What the line says of itself, and what the agent knows of the pod whose line it is.
+        // The data in the line, and the data that the agent knows of the pod whose line it is.
         const from = line.of === line.orchestrator.pod_namespace ? line.of : 'mixed up'
         known[from] ??= []
         known[from].push(line.n)
@@ -203,7 +203,7 @@ test('a pipeline whose destination takes nothing holds up nobody, and has every 
   for (const name of ['a', 'c']) {
     await eventually(() => expect(pipelines.count(name)).toBe(8000))
   }
-  // What waits for it is bounded.
+  // The lines that wait for it are bounded.
   expect(rig.events.gauges.get('shared_read_bytes') ?? 0).toBeLessThanOrEqual(4 << 20)
   await eventually(() => expect(rig.events.gauges.get('shared_read_bytes')).toBe(0))
   pipelines.stalled.clear()

@@ -344,7 +344,7 @@ export class ByteLines {
   }
 
   #isKept = false
-  /** What the kernel has read of the objects in messages before the lines had to wait. */
+  /** The kernel's results about the objects in messages before the lines had to wait. */
   #objects: ReadObjects | undefined
   /** Lines that are none of those that the kernel may take, by their bytes. */
   #excluded: readonly number[] = []

@@ -36,7 +36,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-/** Overwrites everything that the kernel has in its memory. Whoever uses it next has to bring all that it needs. */
+/** Overwrites everything that the kernel has in its memory. The next user has to bring everything that it needs. */
 function overwrite(kernel: Kernel): void {
   const { content, memory } = kernel
   // The names go back to the source that they belong to.
@@ -82,7 +82,7 @@ function checkEntries(batch: ByteBatch, expected: Expected, random: Random): voi
   for (let first = 0; first < lines.length; ) {
     const body = new Body(16)
     const written = batch.writeEntries(run, first, [], allFields, Buffer.from(']'), body, ends)
-    // What has no room alone is written as an object by the sink.
+    // The sink writes an event that has no room alone as an object.
     if (written === 0) {
       first++
       continue

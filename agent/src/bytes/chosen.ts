@@ -1,4 +1,4 @@
-// What a sink leaves of events that are lines: the form without the fields that it does not want, and columns with its form of times.
+// The parts that a sink keeps of events that are lines: the form without the fields that it does not want, and columns with its form of times.
 
 import { Timestamp } from '../event/timestamp.ts'
 import type { Value } from '../event/value.ts'
@@ -14,7 +14,7 @@ export interface Chosen {
 }
 
 /**
- * What is written of events.
+ * The written parts of events.
  * @param hidden fields that are left out besides
  * @returns undefined if the kernel cannot do it
  */
@@ -65,7 +65,7 @@ function layoutOf(origin: LineOrigin, form: Form, converted: (value: Value) => V
 
 function newLayout(origin: LineOrigin, form: Form, converted: (value: Value) => Value): Layout | 'impossible' {
   const fields = form.hasOrigin ? origin.fields : []
-  // What the message may replace cannot be a constant that is set.
+  // A field that the message may replace cannot be a constant.
   if (fields.some((field) => 'value' in field && converted(field.value) !== field.value)) return 'impossible'
   const under = form.parsing?.under
   const times = fields.flatMap((field) => ('part' in field && field.part === 'time' ? [field.name] : []))
@@ -96,7 +96,7 @@ function newLayout(origin: LineOrigin, form: Form, converted: (value: Value) => 
   return { form: form.withMembers(members, columns.length), columns }
 }
 
-/** What was made last of the lines of a chunk: slices of a batch come one after the other. */
+/** The last form made for the lines of a chunk: slices of a batch come one after the other. */
 const last = new WeakMap<
   ByteLines,
   { readonly rest: Form; readonly columns: readonly Column[]; readonly chosen: Chosen | undefined }
@@ -169,7 +169,7 @@ function timesOf(lines: ByteLines, spreads: boolean, converted: (value: Value) =
   let before: Value | undefined
   let place = 0
   for (let line = 0; line < lines.count; line++) {
-    // What stands there of a line that is not taken is no time.
+    // The entry of a line that is not taken is no time.
     if (((kernel.flags[line] as number) & isUnusual) !== 0 || (own !== undefined && (own[line] as number) >= 0))
       continue
     const value = converted(new Timestamp(ms[line] as number, ns[line] as number))

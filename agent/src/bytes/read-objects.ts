@@ -1,4 +1,4 @@
-// What the kernel has read of the objects in lines that wait: it need not read them again when it is their turn, which takes ten times
+// The kernel's results about the objects in lines that wait: it need not read them again when it is their turn, which takes ten times
 // as long as to bring this in.
 
 import type { BlockPool } from './blocks.ts'

@@ -26,7 +26,7 @@ const examples = Object.entries(errorHelp).flatMap(([code, { example }]) =>
   example === undefined ? [] : [{ code: code as ErrorCode, ...example }],
 )
 
-/** What a command prints on both of its outputs, and how it ends. */
+/** The output of a command on both streams, and its exit code. */
 async function typed(command: string, cwd: string) {
   const { FORCE_COLOR: _, ...rest } = process.env
   const env = { ...rest, PATH: `${folder}:${process.env['PATH']}` }
@@ -50,7 +50,7 @@ test.each(examples)('$command gets $code', async ({ code, files = {}, config, co
   if (config !== undefined) writeFileSync(join(place, 'agent.yaml'), config)
   const { status, printed } = await typed(command, place)
   expect(printed).toContain(says)
-  // Whoever reads the log finds the page; problems of a configuration have their places instead.
+  // A reader of the log finds the page; problems of a configuration have their places instead.
   const isListed = /^error: /m.test(printed)
   // A request that failed is there the reason for a failed check.
   const shown = code === 'PEN_REQUEST_FAILED' ? 'PEN_HEALTHCHECK' : code

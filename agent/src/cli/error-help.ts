@@ -7,14 +7,14 @@ export interface ErrorExample {
   readonly files?: Readonly<Record<string, string>>
   /** Text of `agent.yaml`. */
   readonly config?: string
-  /** What is typed. */
+  /** The typed command. */
   readonly command: string
   /** A part of what is printed. */
   readonly says: string
 }
 
 export interface ErrorHelp {
-  /** What it means, beyond the line of the code. */
+  /** The meaning, beyond the line of the code. */
   readonly means: string
   readonly fix: string
   /** Where there is none, `means` says why. */

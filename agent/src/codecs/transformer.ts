@@ -31,7 +31,7 @@ export function compileTransformer(options: TransformerOptions): Transformer | u
   }
 }
 
-/** What an `encoding` leaves of events, if it chooses no fields below the root. */
+/** The parts that an `encoding` keeps of events, if it chooses no fields below the root. */
 export function compileSelection(options: TransformerOptions): FieldSelection | undefined {
   const only = options.only_fields === undefined ? undefined : rootFields(options.only_fields)
   const except = rootFields(options.except_fields ?? [])

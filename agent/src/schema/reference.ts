@@ -214,7 +214,7 @@ export function errorPage(name: string, line: string, { means, fix, example }: E
   const text = [
     `# ${name}`,
     `Error code. ${line} ${means}`,
-    '## What to do',
+    '## Remedy',
     fix,
     ...(example === undefined
       ? []
@@ -223,7 +223,7 @@ export function errorPage(name: string, line: string, { means, fix, example }: E
   return { names: [name], file: `errors/${name}.md`, section: 'Error codes', summary: line, text: `${text}\n` }
 }
 
-/** What a small file of an example holds. */
+/** The content of an example's small file. */
 function contentWords(content: string): string {
   if (content === 'CERTIFICATE') return ' with a certificate'
   return content === '' ? '' : ` with the text \`${content}\``

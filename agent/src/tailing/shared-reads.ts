@@ -11,7 +11,7 @@ import type { Slab, SlabPool } from './slab.ts'
 const maxBytes = 4 << 20
 /** Small chunks cost more than their bytes. */
 const maxChunks = 512
-/** A chunk that nobody has taken for so long is given up: the file may have been cut since. */
+/** A chunk that nobody has taken for this long is given up: the file may have been cut since. */
 const maxAgeMs = 2000
 
 /** The reader of a file. */
@@ -175,7 +175,7 @@ export class SharedReads {
   }
 }
 
-/** What one tailer has of a file: it takes the chunks of others, and leaves its own. */
+/** One tailer's share of a file: it takes the chunks of others, and leaves its own. */
 export class FileShare {
   readonly position: Position
   readonly #ring: ChunkRing

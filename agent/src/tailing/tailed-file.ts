@@ -106,7 +106,7 @@ export class TailedFile<State> {
   writtenTo: number
   progress: Progress
   state: State
-  /** What other tailers read of it, too. */
+  /** The parts that other tailers read, too. */
   share: FileShare | undefined
   /** When there may have been something new for the last time, by the monotonic clock. */
   newsAt = 0

@@ -27,7 +27,7 @@ interface Given {
 export class BundleRig implements AsyncDisposable {
   readonly runner: BundleRunner
   readonly metrics = new Metrics()
-  /** What the hub counts. */
+  /** The counters of the hub. */
   readonly events = new RecordedEvents()
   /** Warnings and errors. */
   readonly said: string[] = []

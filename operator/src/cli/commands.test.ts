@@ -11,7 +11,7 @@ import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { main } from './commands.ts'
 
-// What speaks to a cluster is large, and is loaded once.
+// The modules that access a cluster are large, and load once.
 
 const folder = mkdtempSync(join(tmpdir(), 'penstock-commands-'))
 let port = 0

@@ -1,4 +1,4 @@
-// What a status says of a Pipeline in every state of a rollout: each combination of what is delivered, of the version that ran before, and
+// The status of a Pipeline in every state of a rollout: each combination of what is delivered, of the version that ran before, and
 // of two agents and their pods. The real parts make the status of it and the text of `penstock status`; the expectation is counted by hand.
 
 import type { HeartbeatBody } from '@penstock/agent/bundle'
@@ -159,7 +159,7 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
 
 type PutObject = Readonly<Record<string, unknown>> & { readonly metadata?: object }
 
-/** What an earlier generation, or this one, has left in the status. */
+/** The conditions that an earlier generation, or this one, has left in the status. */
 const ran = (generation: number, revision: string) => {
   const condition = (type: string): Condition => ({
     ...{ type, status: 'True', reason: type === 'Programmed' ? 'Programmed' : 'Valid', message: 'as it was' },

@@ -37,13 +37,13 @@ export const options = {
 
 export const usage = `Usage: penstock support-bundle [FLAGS]
 
-Writes resources with their status, workloads, events and logs into an archive: what helps to find a fault. Secrets are not in it. What you
-may not read is left out and named; where that is everything, there is no archive.
+Writes resources with their status, workloads, events and logs into an archive: what helps to find a fault. Secrets are not in it. Resources
+that you may not read are left out and named; if you may read none, there is no archive.
 
 ${helpOf(options)}
 `
 
-/** What could be read, and what could not. */
+/** The resources that were read, and those that could not be. */
 interface Outcome {
   readonly parts: Set<string>
   readonly problems: string[]

@@ -7,7 +7,7 @@ import { type KubeClient, KubeError } from '../kube/client.ts'
 import { coreEventType } from '../kube/types.ts'
 import { type PipelineAnswer, type ReadPosition, type Report, readingOf } from './why-report.ts'
 
-/** What is left of a pod. */
+/** The traces of a pod. */
 export interface LastSeen {
   readonly namespace: string
   readonly name: string

@@ -94,7 +94,7 @@ export function readingOf(found: ReadPosition, name: string): Reading {
   return { positions: row.positions ?? [] }
 }
 
-/** What concerns the pod, whatever Pipelines there are. */
+/** The facts about the pod that do not depend on Pipelines. */
 export function notes({ node, unread, unknown = [], excluded }: Report): readonly string[] {
   const lines = unknown.map((reason) => `  Where reading stands is not known of ${reason}`)
   if (node === undefined) lines.push('  It has no node, so it has no logs yet.')

@@ -101,7 +101,7 @@ export async function run(argv: string[]): Promise<number> {
   return isRead(report) ? 0 : 1
 }
 
-/** What the agents of a pod's node say of the Pipelines of one kind, by name. */
+/** The reports of the agents of a pod's node about the Pipelines of one kind, by name. */
 async function standing(
   flags: OperatorFlags,
   kind: string,

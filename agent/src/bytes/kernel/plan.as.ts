@@ -148,7 +148,7 @@ let hasConditions: bool = false
 /** How often a plan may write the text of a message, and how often members of the object in it beside their own place. */
 let messageCopies: i32 = 0
 let memberCopies: i32 = 0
-/** What those members that do not come from the message add to the size of each event, where they all count for all lines. */
+/** The amount that members from elsewhere than the message add to the size of each event, where they all count for all lines. */
 let outsideSize: i32 = 0
 
 /** Begins a call that measures or writes. */
@@ -395,7 +395,7 @@ function writeEvent(line: i32, from: i32, outsideCount: i32, mode: i32): i32 {
   if (needsNotes) noteMembers(first, first + count * 16)
   let at = from
   let other = outside
-  // What is to be copied: members that stand behind each other in the message are one piece.
+  // The text to copy: members that stand behind each other in the message are one piece.
   let start: i32 = 0
   let end: i32 = 0
   for (let place = order; place < order + count * 4; place += 4) {
@@ -502,7 +502,7 @@ function copy(to: i32, from: i32, length: i32): i32 {
 /** Writes members `[from, to)` of those that do not come from the message under their own names. */
 function writeOutside(from: i32, to: i32, place: i32, line: i32, mode: i32): i32 {
   let at = place
-  // What is to be copied: names and literals stand behind each other.
+  // The text to copy: names and literals stand behind each other.
   let start: i32 = 0
   let end: i32 = 0
   for (let entry = from; entry < to; entry += outsideStride) {

@@ -33,7 +33,7 @@ export interface Encoder {
   readonly codec: EncodingCodec
   /** Whether log events are written as their JSON on one line, and nothing else. */
   readonly isPlainJson: boolean
-  /** What is written of log events as JSON on one line; undefined if other things are written, or fields below the root are chosen. */
+  /** The parts of log events that are written as JSON on one line; undefined if other things are written, or fields below the root are chosen. */
   readonly lineFields: FieldSelection | undefined
   /** Writes the event into the body; the text of the problem if it cannot be encoded. */
   encode(event: LogEvent | MetricEvent, body: Body): string | undefined

@@ -9,9 +9,9 @@ import { startSink } from '../../testing/harness.ts'
 type Done = (error: Error | null, payload: Buffer) => void
 
 const aside = vi.hoisted(() => ({
-  /** What other threads are compressing. */
+  /** The bodies that other threads compress now. */
   running: [] as { readonly length: number; end(error?: Error): void }[],
-  /** What the main thread throws in place of compressing. */
+  /** The error of the main thread in place of compressing. */
   fault: undefined as Error | undefined,
   cpus: 2,
 }))

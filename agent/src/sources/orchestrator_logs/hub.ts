@@ -1,4 +1,4 @@
-// What all log sources of one node share where many pipelines run: one connection to the API with its watches, one memory of
+// Shared by all log sources of one node under many pipelines: one connection to the API with its watches, one memory of
 // the pods' metadata, one watch of the log folders, and what was read of a file just now. Each source reads with a cursor of its own,
 // and what it may read is decided here, not by its options.
 

@@ -46,7 +46,7 @@ const known = new Set([
   ...['types', 'skip_empty_values', 'decode_field', 'decode_field_as'],
 ])
 
-/** What parsers of other agents have beside the options of Fluent Bit. */
+/** The options of other agents' parsers that Fluent Bit lacks. */
 export interface Dialect {
   /** Texts that mean true. */
   readonly truths: readonly string[]
@@ -168,7 +168,7 @@ export function fieldLines(
 }
 
 /**
- * Decodes texts within fields. What is JSON takes the place of its text, or its members come beside the other fields.
+ * Decodes texts within fields. A JSON value takes the place of its text, or its members come beside the other fields.
  * @param root the object with the fields; empty for the event
  */
 export function decodingLines(parser: Section, root: string, context: Context): string[] {

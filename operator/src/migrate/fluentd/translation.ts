@@ -169,7 +169,7 @@ export function translated({
   itself: more = {},
   also,
 }: Translation): OutputPlugin {
-  // Retries end after so many, unless they go on for good.
+  // Retries have a limit, unless they continue forever.
   const retries = ['buffer.retry_max_times', 'buffer.retry_limit', 'retry_limit']
   const forever = ['buffer.retry_forever', 'retry_forever', 'disable_retry_limit', 'buffer.disable_retry_limit']
   return {

@@ -33,7 +33,7 @@ const aggregator: Table = {
   },
 }
 
-/** What the chart configures by itself, by the role of its agents. */
+/** The default configurations of the chart, by the role of its agents. */
 const chartConfigs: Readonly<Record<string, Table>> = {
   Agent: {
     sources: Object.fromEntries(
