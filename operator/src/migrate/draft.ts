@@ -135,7 +135,7 @@ export class Draft {
     this.gaps.push({
       ...origin,
       reason: `the ${step.type} transform that would stand for it is not valid: ${message}`,
-      nearest: 'Correct the program that stands in the comment, and put it in place of the transform.',
+      nearest: 'Correct the program in the comment, and put it in place of the transform.',
     })
     const comment = `GAP: \`${origin.subject}\` (${origin.file}:${origin.line}) made a program that is not valid. Events pass unchanged. The program:`
     return { type: 'remap', text: '.', comments: [...(step.comments ?? []), comment, step.text] }

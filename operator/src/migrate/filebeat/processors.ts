@@ -15,8 +15,8 @@ type Processor = Mapping<[Report], Built>
 const when = { when: '`if` around the statements, or a filter transform' } as const
 const quiet = {
   ignore_missing: 'a field that is missing is left alone',
-  fail_on_error: 'an event for which a step fails goes on',
-  ignore_failure: 'an event for which a step fails goes on',
+  fail_on_error: 'an event continues after a failed step',
+  ignore_failure: 'an event continues after a failed step',
   tag: 'it names the processor',
   id: 'it names the processor',
 } as const
@@ -489,7 +489,7 @@ export const refusedProcessors: readonly Refusal[] = [
   none(
     'script',
     'programs in JavaScript do not run here',
-    'Write the program as a remap transform; its text stands in the comment.',
+    'Write the program as a remap transform; the comment contains its text.',
   ),
   none(
     'rate_limit',

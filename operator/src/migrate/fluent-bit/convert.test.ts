@@ -249,7 +249,7 @@ test('a filter in Lua is a gap with its place, and its text stays in a comment',
       line: 5,
       subject: 'filter lua',
       reason: 'programs in Lua do not run here',
-      nearest: 'Write the program as a remap transform; its text stands in the comment.',
+      nearest: 'Write the program as a remap transform; the comment contains its text.',
     },
   ])
   expect(String(document)).toContain('# function f(t, ts, r)')

@@ -449,7 +449,7 @@ export const refusedFilters: readonly Refusal[] = [
   none(
     'lua',
     'programs in Lua do not run here',
-    'Write the program as a remap transform; its text stands in the comment.',
+    'Write the program as a remap transform; the comment contains its text.',
   ),
   none('wasm', 'programs in WebAssembly do not run here', 'Write the program as a remap transform.'),
   none(

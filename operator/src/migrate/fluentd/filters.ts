@@ -120,7 +120,7 @@ function recordLines(
         place,
         `${section.type}: ${name}`,
         `\`${found.problem}\` is Ruby or names what events do not have`,
-        'Set the field in a remap transform; the text stands in the comment.',
+        'Set the field in a remap transform; the comment contains the text.',
       )
       kept.push(`${name} ${value}`)
       continue

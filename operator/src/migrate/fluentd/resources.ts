@@ -396,7 +396,7 @@ class Maker {
     } else if (/^SyslogNG/.test(kind)) {
       const text = JSON.stringify(plain(below(tree, 'spec') ?? tree), undefined, 2)
       const isFlow = kind.endsWith('Flow')
-      const nearest = isFlow ? 'Write its rules as transforms; its text stands in the comment.' : 'Add a sink for it.'
+      const nearest = isFlow ? 'Write its rules as transforms; the comment contains its text.' : 'Add a sink for it.'
       this.#gap(tree, `${kind} ${name}`, 'configurations of syslog-ng are not converted', nearest)
       const comments = [
         `GAP: ${kind} \`${name}\` (${tree.file}:${tree.line}) is not converted. Its specification:`,

@@ -45,7 +45,7 @@ export class Chain {
     const compiled = compileProgram(lines.join('\n'))
     if (compiled.ok) return lines
     const reason = `the program for it is not valid: ${compiled.diagnostics[0]?.message ?? compiled.rendered}`
-    this.#report.gap(place, title, reason, 'Correct the program that stands in the comment.')
+    this.#report.gap(place, title, reason, 'Correct the program in the comment.')
     return [
       `# GAP: ${reason}. Events pass unchanged. The program:`,
       ...lines.join('\n').replace(/^/gm, '# ').split('\n'),

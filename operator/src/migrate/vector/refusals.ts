@@ -63,7 +63,7 @@ export const refusedTransforms: readonly Refusal[] = [
     'metrics are not made or aggregated by transforms',
     'Let the destination do it.',
   ),
-  ...each(['lua'], 'programs in Lua are not run', 'Write the program in remap; its text stands in the comment.'),
+  ...each(['lua'], 'programs in Lua are not run', 'Write the program in remap; the comment contains its text.'),
   ...each(
     ['aws_ec2_metadata'],
     'metadata of instances are not added',
