@@ -9,7 +9,7 @@ import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { compileJob } from '../compile/job.ts'
-import type { OperatorContext, StatusContribution } from '../context.ts'
+import type { StatusContribution } from '../context.ts'
 import { Delivery } from '../fleet/delivery.ts'
 import { undoAnnotation } from '../fleet/undo.ts'
 import { Store } from '../kube/store.ts'
@@ -17,6 +17,7 @@ import { clusterRoleBindingType, namespaceType, secretType } from '../kube/types
 import { renderBundle } from '../render/bundle.ts'
 import { fragmentOf } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
+import { testContext } from '../testing/context.ts'
 import { labels } from '../workloads/names.ts'
 import { AgentController } from './agent.ts'
 import { rolloutAnnotation } from './agent-secrets.ts'
@@ -137,7 +138,7 @@ async function started(
   const ending = new AbortController()
   const artifacts = new Artifacts()
   const reports: StatusContribution[] = []
-  const context = {
+  const context = testContext({
     ...{ kube, logger: silentLogger, metrics: new Registry(), signal: ending.signal, artifacts },
     ...{
       status: { report: (_: unknown, __: unknown, ___: unknown, report: StatusContribution) => reports.push(report) },
@@ -151,7 +152,7 @@ async function started(
       rolesOnly: false,
       heartbeatUrl: 'https://operator:9443',
     },
-  } as unknown as OperatorContext
+  })
   const delivery = new Delivery()
   const controller = stack.use(new AgentController(context, delivery, {}))
   stack.defer(() => ending.abort())

@@ -8,7 +8,7 @@ import { expect, test, vi } from 'vitest'
 import type { Agent } from '../api/agent.ts'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
-import type { OperatorContext, StatusContribution, StatusWriter } from '../context.ts'
+import type { StatusContribution, StatusWriter } from '../context.ts'
 import { Delivery } from '../fleet/delivery.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
@@ -16,6 +16,7 @@ import { daemonSetType, podType } from '../kube/types.ts'
 import { renderBundle } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { digestFile, renderManifest } from '../render/manifest.ts'
+import { testContext } from '../testing/context.ts'
 import { labels } from '../workloads/names.ts'
 import { troubleOf } from './agent/available.ts'
 import { AgentController } from './agent.ts'
@@ -95,12 +96,12 @@ async function started(
   const ending = new AbortController()
   const reports: StatusContribution[] = []
   const status = { report: (...[, , , report]: Parameters<StatusWriter['report']>) => void reports.push(report) }
-  const context = {
+  const context = testContext({
     ...{ kube, logger: silentLogger, metrics: new Registry(), signal: ending.signal, artifacts },
     ...{ status, events: { record: () => {} } },
     caches: { cache, synced: async () => {} },
     settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
-  } as unknown as OperatorContext
+  })
   const delivery = new Delivery()
   const controller = stack.use(new AgentController(context, delivery, {}))
   stack.defer(() => ending.abort())

@@ -8,10 +8,11 @@ import { pipelineKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../api/object.ts'
 import type { CompileJob, CompileResult } from '../compile/job.ts'
 import type { CompilePool } from '../compile/pool.ts'
-import type { OperatorContext, StatusWriter } from '../context.ts'
+import type { StatusWriter } from '../context.ts'
 import { KubeError } from '../kube/client.ts'
 import { Store } from '../kube/store.ts'
 import { ApiAddresses } from '../policy/api-addresses.ts'
+import { testContext } from '../testing/context.ts'
 import { Artifacts } from './artifacts.ts'
 import { ControllerMetrics } from './controller.ts'
 import { PipelineController } from './pipeline.ts'
@@ -49,12 +50,12 @@ async function started(compileOdd: () => CompileResult) {
   const ending = new AbortController()
   const metrics = new Registry()
   const artifacts = new Artifacts()
-  const context = {
+  const context = testContext({
     ...{ logger: silentLogger, metrics, signal: ending.signal, artifacts, status, events: { record: () => {} } },
     kube: { as: () => ({ list: async () => [], delete: async () => {} }) },
     caches: { cache, synced: async () => {} },
     settings: { namespace: 'system', secretsMode: 'All', clusterName: '', refGracePeriodMs: 0 },
-  } as unknown as OperatorContext
+  })
   const controller = stack.use(
     new PipelineController(context, {
       ...{ artifacts, metrics: new ControllerMetrics(metrics), apiAddresses: new ApiAddresses([]) },

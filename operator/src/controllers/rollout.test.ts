@@ -8,12 +8,13 @@ import type { Finding } from '../api/conditions.ts'
 import { agentKind, pipelineKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Artifact } from '../compile/artifact.ts'
-import type { OperatorContext, StatusContribution } from '../context.ts'
+import type { StatusContribution } from '../context.ts'
 import { Delivery } from '../fleet/delivery.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { podType } from '../kube/types.ts'
 import type { Fragment } from '../render/fragment.ts'
+import { testContext } from '../testing/context.ts'
 import { labels } from '../workloads/names.ts'
 import { Artifacts } from './artifacts.ts'
 import { RolloutStatus } from './rollout.ts'
@@ -75,7 +76,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
   let programmed: Finding | undefined
   const ending = new AbortController()
   stack.defer(() => ending.abort())
-  const context = {
+  const context = testContext({
     ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} } },
     caches: { cache, synced: async () => {} },
     status: {
@@ -92,7 +93,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
         })
       },
     },
-  } as unknown as OperatorContext
+  })
   await stack.use(new RolloutStatus(context, delivery)).start()
   return {
     /** The Agent's status after one of its agents has reported this version. */

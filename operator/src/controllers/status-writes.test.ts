@@ -10,7 +10,6 @@ import { agentKind, type Kind, pipelineKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Artifact } from '../compile/artifact.ts'
-import type { OperatorContext } from '../context.ts'
 import { Delivery } from '../fleet/delivery.ts'
 import { settledMs } from '../fleet/turnout.ts'
 import type { Cache } from '../kube/cache.ts'
@@ -19,6 +18,7 @@ import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { podType } from '../kube/types.ts'
 import type { Fragment } from '../render/fragment.ts'
+import { testContext } from '../testing/context.ts'
 import { labels } from '../workloads/names.ts'
 import { Artifacts } from './artifacts.ts'
 import { ControllerMetrics } from './controller.ts'
@@ -109,10 +109,10 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     ...{ revisions: new Map([['r1', { rev: 'r1', shards: [], fragments }]]), selected: fragments },
     ...{ evicted: new Map(), startSpreadMs: 0, why: '' },
   })
-  const context = {
+  const context = testContext({
     ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} }, settings: {} },
     ...{ caches: { cache, synced: async () => {} }, status: statuses.start() },
-  } as unknown as OperatorContext
+  })
   stack.use(await new RolloutStatus(context, delivery).start())
   stack.defer(() => ending.abort())
   const said = new Map<string, string | undefined>()

@@ -8,6 +8,7 @@ import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { OperatorContext } from '../context.ts'
 import { Store } from '../kube/store.ts'
 import { configMapType } from '../kube/types.ts'
+import { testContext } from '../testing/context.ts'
 import { Authors } from './authors.ts'
 
 const alice = { username: 'alice', groups: ['platform'], extra: { scope: ['all'] } }
@@ -50,7 +51,7 @@ const kube = {
 function context(): OperatorContext {
   const cache = (type: ResourceType) => (type === configMapType ? records : pipelines)
   const settings = { namespace: 'system', authorizeClusterPipelines: true }
-  return { kube, settings, caches: { cache } } as unknown as OperatorContext
+  return testContext({ kube, settings, caches: { cache } })
 }
 const webhook = () => Authors.of(context(), 'webhook') as Authors
 const reconcile = () => Authors.following(context(), 'pipeline') as Authors

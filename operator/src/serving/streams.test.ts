@@ -8,13 +8,13 @@ import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test, vi } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
-import type { OperatorContext } from '../context.ts'
 import { Delivery, type Offered } from '../fleet/delivery.ts'
 import { lingerMs, NodePods, podPlace } from '../fleet/node-pods.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import type { Fragment } from '../render/fragment.ts'
+import { testContext } from '../testing/context.ts'
 import { Streams } from './streams.ts'
 
 /** How far the clock of these tests is ahead. */
@@ -64,13 +64,13 @@ async function serving() {
   namespaces.replace([], '', () => true)
   const delivery = new Delivery()
   const ending = new AbortController()
-  const context = {
+  const context = testContext({
     ...{ logger: silentLogger, metrics: new Registry(), signal: ending.signal },
     caches: {
       cache: (type: typeof podType) => (type === podType ? pods : namespaces),
       synced: (signal: AbortSignal) => pods.whenSynced(signal),
     },
-  } as unknown as OperatorContext
+  })
   const streams = new Streams(context, delivery)
   stack.defer(() => {
     streams[Symbol.dispose]()

@@ -6,8 +6,8 @@ import { createLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import type { Agent } from '../api/agent.ts'
-import type { OperatorContext } from '../context.ts'
 import { OperatorCertificate, renewCertificates, serverNames } from '../serving/certificates.ts'
+import { testContext } from '../testing/context.ts'
 import { type ClientAuthority, WebhookServer } from './server.ts'
 import { pathOfWebhook, WebhookTokens } from './tokens.ts'
 import type { Judge } from './validate.ts'
@@ -50,13 +50,13 @@ async function started({ judging = judge, clients }: { judging?: Judge; clients?
   await make()
   let port = 0
   // The parts of its context that the server uses, and no others.
-  const context = {
+  const context = testContext({
     settings: { webhookAddress: '127.0.0.1:0', authorizeClusterPipelines: true, namespace: 'ns' },
     caches: { cache: () => ({ get: (_: string, name: string) => (name === 'side' ? agent : undefined) }) },
     kube,
     metrics: new Registry(),
     logger: createLogger({ level: 'silent', format: 'json' }),
-  } as unknown as OperatorContext
+  })
   const server = new WebhookServer(context, certificate, {
     tokens,
     clients,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { OperatorContext } from '../context.ts'
+import { testContext } from '../testing/context.ts'
 import { keepTokens, overlapMs, pathOfWebhook, publishMs, renewTokens, rotateMs, WebhookTokens } from './tokens.ts'
 
 const start = 1_800_000_000_000
@@ -62,7 +62,7 @@ test('the leader keeps the tokens before it registers them, and writes nothing t
       if (object.data !== undefined) objects.set(kind, object)
     },
   }
-  const context = { kube, settings: { namespace: 'ns' }, logger: { info() {} } } as unknown as OperatorContext
+  const context = testContext({ kube, settings: { namespace: 'ns' }, logger: { info() {} } })
   const [token] = await keepTokens(context, start)
   expect(writes).toEqual(['Secret', 'ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'])
   const paths = [...objects.values()].flatMap(({ webhooks = [] }) =>

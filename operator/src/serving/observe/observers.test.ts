@@ -6,10 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'
 import type { Artifact } from '../../compile/artifact.ts'
-import type { OperatorContext } from '../../context.ts'
 import { Artifacts } from '../../controllers/artifacts.ts'
 import { Delivery } from '../../fleet/delivery.ts'
 import type { Attempt } from '../../kube/reviews.ts'
+import { testContext } from '../../testing/context.ts'
 import { Inquiries } from './inquiries.ts'
 import { Observers } from './observers.ts'
 
@@ -34,7 +34,7 @@ async function started() {
   artifacts.set(artifactOf('Pipeline', 'shop', 'checkout'))
   artifacts.markComplete()
   const asked: Attempt[] = []
-  const context = {
+  const context = testContext({
     ...{ artifacts, logger: silentLogger, signal: ending.signal, settings: {} },
     caches: { cache: () => ({ get: () => undefined }) },
     reviews: {
@@ -44,7 +44,7 @@ async function started() {
         return 'resourceAttributes' in attempt && attempt.resourceAttributes.resource === 'pipelines'
       },
     },
-  } as unknown as OperatorContext
+  })
   const delivery = new Delivery()
   const inquiries = new Inquiries()
   const observers = new Observers(context, delivery, inquiries)
