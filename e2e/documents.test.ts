@@ -1,0 +1,200 @@
+// The commands of the documents that need no cluster, as they are printed. A block that cannot run here says why in its page, and a page
+// may gain neither such a block nor one that needs a cluster without a change of the numbers below.
+
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Reader, shellBlocks } from './documents.ts'
+import { missingForHelm } from './helm.ts'
+
+/** A block of a page that has this text. */
+interface Step {
+  readonly page: string
+  readonly block: string
+  /** Files that the reader has. */
+  readonly files?: Readonly<Record<string, string>>
+}
+
+const blocks = await shellBlocks()
+const guide = (page: string) => `operator/guide/${page}.md`
+
+const pipeline = (selector: string, sink: string) => `apiVersion: penstock.dev/v1alpha1
+kind: Pipeline
+metadata: { name: checkout, namespace: shop }
+spec:
+  sources:
+    - { name: app, type: orchestrator_logs, selector: { pods: { matchLabels: { ${selector} } } } }
+  transforms:
+    - { name: parse, type: remap, config: { source: '.team = "payments"' } }
+  sinks:
+    - ${sink}
+`
+const nowhere = '{ name: out, type: blackhole, config: {} }'
+
+const fluentBit = `[INPUT]
+    Name tail
+    Path /var/log/app.log
+    Tag app
+[PARSER]
+    Name js
+    Format json
+[FILTER]
+    Name parser
+    Match app
+    Key_Name log
+    Parser js
+[OUTPUT]
+    Name stdout
+    Match app
+    Format json_lines
+`
+
+/** They need no cluster. */
+const local: readonly Step[] = [
+  { page: guide('getting-started'), block: 'npm ci && npm start' },
+  {
+    page: 'README.md',
+    block: 'penstock-agent --config agent.yaml',
+    files: {
+      'agent.yaml': `sources:
+  in: { type: stdin }
+sinks:
+  out: { type: console, inputs: [in], encoding: { codec: json } }
+`,
+    },
+  },
+  {
+    page: guide('alloy'),
+    block: 'penstock convert',
+    files: {
+      'config.alloy': `loki.source.kubernetes "pods" {
+  targets    = discovery.kubernetes.pods.targets
+  forward_to = [loki.write.default.receiver]
+}
+discovery.kubernetes "pods" { role = "pod" }
+loki.write "default" { endpoint { url = "http://loki.monitoring.svc:3100/loki/api/v1/push" } }
+`,
+    },
+  },
+  {
+    page: guide('promtail'),
+    block: 'penstock convert',
+    files: {
+      'promtail.yaml': `clients: [{ url: "http://loki.monitoring.svc:3100/loki/api/v1/push" }]
+scrape_configs:
+  - job_name: pods
+    kubernetes_sd_configs: [{ role: pod }]
+    pipeline_stages: [{ cri: {} }]
+`,
+    },
+  },
+  {
+    page: guide('otel'),
+    block: 'penstock convert',
+    files: {
+      'collector.yaml': `receivers:
+  filelog: { include: [/var/log/pods/*/*/*.log], operators: [{ type: container }] }
+exporters:
+  debug: {}
+service:
+  pipelines:
+    logs: { receivers: [filelog], exporters: [debug] }
+`,
+    },
+  },
+  {
+    page: guide('fluentd'),
+    block: 'penstock convert',
+    files: {
+      'fluent.conf': `<source>
+  @type tail
+  path /var/log/containers/*.log
+  tag kubernetes.*
+  <parse>
+    @type cri
+  </parse>
+</source>
+<match **>
+  @type stdout
+</match>
+`,
+    },
+  },
+  {
+    page: guide('filebeat'),
+    block: 'penstock convert',
+    files: {
+      'filebeat.yml': `filebeat.inputs:
+  - { type: container, paths: [/var/log/containers/*.log] }
+output.console: { pretty: false }
+`,
+    },
+  },
+  {
+    page: guide('cli'),
+    block: '--against old-output.ndjson',
+    files: {
+      'fluent-bit.conf': fluentBit,
+      'lines.log': '{"level":"info","n":1}\n',
+      'old-output.ndjson': '{"date":1.5,"level":"info","n":1}\n',
+    },
+  },
+  {
+    page: guide('cli'),
+    block: 'helm template shop ./shop',
+    files: {
+      'shop/Chart.yaml': 'apiVersion: v2\nname: shop\nversion: 1.0.0\n',
+      'shop/templates/pipeline.yaml': pipeline('app: web', nowhere),
+      'deploy/pipeline.yaml': `${pipeline('app: web', nowhere)}  tests:
+    - name: adds the team
+      insertAt: parse
+      input: { raw: ready }
+      expect: [{ at: parse, assert: '.team == "payments"' }]
+`,
+    },
+  },
+]
+
+let reader: Reader
+
+/** What only a cluster can run: documents.process.test.ts holds its commands, flags and files against the programs. */
+const needsCluster = ({ text }: { readonly text: string }) =>
+  /\bkubectl\b|\bkind\b|\bhelm (?:install|upgrade|uninstall|test)\b/.test(text)
+
+const stepsOf = ({ page, text }: { readonly page: string; readonly text: string }) =>
+  local.filter((step) => step.page === page && text.includes(step.block))
+
+test('every block of every document is run, or its page says why it is not', () => {
+  const here = blocks.filter((block) => !needsCluster(block) || stepsOf(block).length > 0)
+  const of = (part: readonly { readonly page: string; readonly text: string }[]) =>
+    part.map(({ page, text }) => `${page}: ${text.split('\n')[0]}`)
+  expect(of(here.filter((block) => block.notRun === undefined && stepsOf(block).length === 0))).toEqual([])
+  expect(of(blocks.filter((block) => block.notRun !== undefined && stepsOf(block).length > 0))).toEqual([])
+  for (const { page, block } of local)
+    expect(
+      blocks.filter((one) => one.page === page && one.text.includes(block)),
+      `${page}: ${block}`,
+    ).toHaveLength(1)
+  // A further one needs a reason, and this number.
+  expect(of(blocks.filter((block) => block.notRun !== undefined))).toHaveLength(18)
+  expect(of(blocks.filter((block) => !here.includes(block) && block.notRun === undefined))).toHaveLength(27)
+})
+
+/** The block as the reader pastes it. */
+async function pasted({ page, block, files = {} }: Step): Promise<void> {
+  for (const [path, text] of Object.entries(files)) await reader.write(path, text)
+  const text = blocks.find((one) => one.page === page && one.text.includes(block))?.text ?? ''
+  const { code, printed } = await reader.paste(text)
+  expect(code, `${text}\n${printed}`).toBe(0)
+  expect(printed).not.toMatch(/\n {4}at /)
+}
+
+describe('without a cluster', () => {
+  beforeAll(async () => {
+    reader = await Reader.arrive()
+  })
+  afterAll(() => reader[Symbol.asyncDispose]())
+
+  for (const step of local)
+    test.skipIf(step.block.startsWith('helm ') && missingForHelm() !== undefined)(`${step.page}: ${step.block}`, () =>
+      pasted(step),
+    )
+})

@@ -1,0 +1,119 @@
+// The commands of the documents, as a reader pastes them: every block of `sh`, the folder that the reader works in, and the programs
+// that the reader has. `npx`, `npm`, `kind` and `docker` stand for what this machine does in their place; everything else is real.
+
+import { execFileSync, spawn } from 'node:child_process'
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { root } from './command.ts'
+import { helmCommand } from './helm.ts'
+import { type Program, programOf } from './program.ts'
+
+export interface ShellBlock {
+  readonly page: string
+  readonly text: string
+  /** Why it is not run, as the page itself says in a comment before it: `<!-- not run: needs a registry -->`. */
+  readonly notRun: string | undefined
+}
+
+/** Every block of `sh` in the pages that people read; blocks of `console` are compared with what they show elsewhere. */
+export async function shellBlocks(): Promise<readonly ShellBlock[]> {
+  const files = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: 'utf8' }).split('\n')
+  const pages = files.filter((path) => path !== '' && !/\/src\/|\/reference\/|^e2e\/conformance\//.test(path))
+  const blocks = await Promise.all(
+    pages.map(async (page) => {
+      const text = await readFile(join(root, page), 'utf8')
+      return [...text.matchAll(/^(?:<!-- not run: ([^>]+) -->\n)?```sh\n(.*?)^```$/gms)].map(
+        ([, notRun, block = '']) => ({ page, text: block, notRun }),
+      )
+    }),
+  )
+  return blocks.flat()
+}
+
+/** Commands that go on until Ctrl-C, unless their flags say otherwise. */
+const goesOn = `case " $* " in
+  *" --watch "*|*" -w "*) forever=1 ;;
+  *" run "*) case " $* " in *" --input "*) ;; *) forever=1 ;; esac ;;
+  *" tap "*) forever=1 ;;
+  *" top "*) case " $* " in *" --once "*) ;; *) forever=1 ;; esac ;;
+esac`
+
+const quoted = ({ command, args }: Program) => [command, ...args].map((word) => `'${word}'`).join(' ')
+const variables = ({ env }: Program) =>
+  Object.entries(env)
+    .map(([name, value]) => `export ${name}='${value}'`)
+    .join('\n')
+
+/** A reader, with a copy of what commands name of the repository. */
+export class Reader implements AsyncDisposable {
+  readonly folder: string
+  readonly #bin: string
+  /** Of the cluster, and of this machine's stand-ins. */
+  readonly env: Record<string, string> = {}
+
+  private constructor(folder: string) {
+    this.folder = folder
+    this.#bin = join(folder, 'node_modules/.bin')
+  }
+
+  static async arrive(): Promise<Reader> {
+    const reader = new Reader(await mkdtemp(join(process.env['PENSTOCK_TEST_RUN'] ?? tmpdir(), 'reader-')))
+    await mkdir(reader.#bin, { recursive: true })
+    for (const path of ['charts', 'crds', 'examples', 'operator/install.yaml', 'kind-config.yaml', 'package.json'])
+      await cp(join(root, path), join(reader.folder, path), { recursive: true })
+    for (const path of ['agent/Dockerfile', 'operator/Dockerfile'])
+      await cp(join(root, path), join(reader.folder, path), { recursive: true })
+    await reader.#programs()
+    return reader
+  }
+
+  async program(name: string, text: string): Promise<void> {
+    await writeFile(join(this.#bin, name), `#!/usr/bin/env bash\n${text}\n`)
+    await chmod(join(this.#bin, name), 0o755)
+  }
+
+  async #programs(): Promise<void> {
+    const command = programOf('operator')
+    const agent = programOf('agent')
+    const interrupt = join(import.meta.dirname, 'documents/until-seen.ts')
+    const penstock = `${variables(command)}\n${goesOn}\n[[ -z $forever ]] || exec '${process.execPath}' '${interrupt}' ${quoted(command)} "$@"\nexec ${quoted(command)} "$@"`
+    await this.program('penstock', penstock)
+    await this.program('kubectl-penstock', penstock)
+    await this.program('penstock-agent', `${variables(agent)}\nexec ${quoted(agent)} "$@"`)
+    await this.program('npx', 'exec "$@"')
+    const { start } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')).scripts as { start: string }
+    await this.program(
+      'npm',
+      `case $1 in ci) ;; start) exec penstock ${start.split('main.ts ')[1]} ;; *) exit 64 ;; esac`,
+    )
+    await symlink(helmCommand, join(this.#bin, 'helm'))
+    await symlink(process.execPath, join(this.#bin, 'node'))
+  }
+
+  async write(path: string, text: string): Promise<void> {
+    await mkdir(dirname(join(this.folder, path)), { recursive: true })
+    await writeFile(join(this.folder, path), text)
+  }
+
+  /** Runs a block as it is printed, up to the first command that fails. */
+  async paste(text: string): Promise<{ readonly code: number | null; readonly printed: string }> {
+    const { FORCE_COLOR: _, ...environment } = process.env
+    const env = { ...environment, PATH: `${this.#bin}:${process.env['PATH']}`, ...this.env }
+    // What a block leaves in the background, such as a forwarded port, ends with it.
+    const script = `set -eo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${text}`
+    const shell = spawn('bash', ['-c', script], { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    let printed = ''
+    for (const stream of [shell.stdout, shell.stderr])
+      stream.setEncoding('utf8').on('data', (chunk: string) => {
+        printed += chunk
+      })
+    const { promise, resolve } = Promise.withResolvers<number | null>()
+    shell.on('exit', resolve)
+    return { code: await promise, printed }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true })
+  }
+}

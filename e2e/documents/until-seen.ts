@@ -1,0 +1,24 @@
+// Runs a command that goes on until Ctrl-C, as a reader does: looks at its first lines, and then presses Ctrl-C.
+//   node until-seen.ts COMMAND [ARGUMENTS]
+
+import { spawn } from 'node:child_process'
+import { setTimeout } from 'node:timers/promises'
+
+const [command = '', ...args] = process.argv.slice(2)
+const child = spawn(command, args, { stdio: ['inherit', 'pipe', 'pipe'] })
+const isOver = new Promise<number>((resolve) => child.on('exit', (code) => resolve(code ?? 1)))
+const isSeen = new Promise<void>((resolve) => {
+  for (const [from, to] of [
+    [child.stdout, process.stdout],
+    [child.stderr, process.stderr],
+  ] as const)
+    from.on('data', (chunk: Buffer) => {
+      to.write(chunk)
+      resolve()
+    })
+})
+await Promise.race([isSeen, isOver])
+// A look at what follows.
+await Promise.race([setTimeout(2000, undefined, { ref: false }), isOver])
+child.kill('SIGINT')
+process.exitCode = await isOver
