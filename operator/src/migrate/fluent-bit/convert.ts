@@ -1,6 +1,7 @@
 // A Fluent Bit configuration to a Pipeline. Tags are resolved here: inputs whose tags the same filters and outputs match share one chain of
 // transforms, in the order of the file, as records pass through Fluent Bit.
 
+import { textLiteral } from '@penstock/agent/config'
 import type { Draft, Gap, Included, NamedText, SecretKey, Step } from '../draft.ts'
 import { includedFrom } from '../inner.ts'
 import type { Refusal } from '../page.ts'
@@ -312,7 +313,7 @@ class Conversion {
       return []
     }
     const plugin = this.#find(section, filters, refusedFilters)
-    if (plugin !== undefined) return plugin.build(section, this.#context)
+    if (plugin !== undefined) return inNamespace(section, plugin.build(section, this.#context))
     const comments = [
       `GAP: the filter \`${pluginOf(section)}\` (${section.file}:${section.line}) has no counterpart. Events pass unchanged.`,
     ]
@@ -347,7 +348,10 @@ class Conversion {
       return
     }
     const { component, steps } = plugin.build(section, this.#context)
-    this.#draft.add('sinks', name, { ...component, inputs: this.#append(heads, steps, `${name}-form`, section) })
+    const { namespace } = section
+    const chosen: readonly Step[] =
+      namespace === undefined ? steps : [{ type: 'filter', text: isOfNamespace(namespace) }, ...steps]
+    this.#draft.add('sinks', name, { ...component, inputs: this.#append(heads, chosen, `${name}-form`, section) })
   }
 
   #append(heads: readonly string[], steps: readonly Step[], name: string, section: Section): string[] {
@@ -415,6 +419,21 @@ class Conversion {
       })
     }
   }
+}
+
+const isOfNamespace = (namespace: string) => `%orchestrator.pod_namespace == ${textLiteral(namespace)}`
+
+/** Steps for the logs of one namespace; others pass as they are. */
+function inNamespace({ namespace }: Section, steps: readonly Step[]): readonly Step[] {
+  if (namespace === undefined) return steps
+  const test = isOfNamespace(namespace)
+  return steps.map((step) => ({
+    ...step,
+    text:
+      step.type === 'filter'
+        ? `if ${test} {\n${step.text.replace(/^/gm, '  ')}\n} else { true }`
+        : `if ${test} {\n${step.text.replace(/^/gm, '  ')}\n}`,
+  }))
 }
 
 /** Tags of an input, as unlike each other as can be. */

@@ -147,13 +147,39 @@ test('a script in a ConfigMap is in the comment', () => {
 test.each([
   { kind: 'FluentBit', spec: 'image: x', subject: 'FluentBit x', isReplaced: true },
   { kind: 'ClusterFluentBitConfig', spec: 'filterSelector: {}', subject: 'ClusterFluentBitConfig x', isReplaced: true },
-  { kind: 'Output', spec: 'match: "*"\nstdout: {}', subject: 'Output x', isReplaced: undefined },
 ])('$kind is reported', async ({ kind, spec, subject, isReplaced }) => {
   const text = resource(kind, 'x', spec)
   expect(isFluentBit({ file: 'f.yaml', text })).toBe(true)
   const { document, gaps } = convert(text, input, output)
   expect(gaps.find((gap) => gap.subject === subject)).toMatchObject({ line: 1, file: 'f.yaml' })
   expect(gaps.find((gap) => gap.subject === subject)?.isReplaced).toBe(isReplaced)
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('a Filter and an Output of a namespace take the logs of its pods alone', async () => {
+  const own = (kind: string, spec: string) =>
+    resource(kind, 'own', spec).replace(/namespace: [\w-]+/, 'namespace: shop')
+  const {
+    document,
+    resource: made,
+    gaps,
+  } = convert(
+    input,
+    output,
+    own(
+      'Filter',
+      'match: kube.*\nfilters:\n- grep: { exclude: message debug }\n- modify: { rules: [{ set: { team: shop } }] }',
+    ),
+    own('Output', 'match: kube.*\nstdout: { format: json_lines }'),
+  )
+  expect(gaps).toEqual([])
+  const texts = (made.spec.transforms as { config: { source?: string; condition?: string } }[]).map(
+    ({ config }) => config.source ?? config.condition ?? '',
+  )
+  const test = '%orchestrator.pod_namespace == "shop"'
+  expect(texts.filter((text) => text.startsWith(`if ${test} {\n`))).toHaveLength(2)
+  expect(texts.find((text) => text.includes('debug'))).toMatch(/\} else \{ true \}$/)
+  expect(texts).toContain(test)
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 

@@ -23,10 +23,14 @@ export const resourceKinds: readonly Described[] = [
   { name: 'ClusterInput', becomes: 'a source, as the inputs below', options: {} },
   {
     name: 'ClusterFilter, Filter',
-    becomes: 'a transform for each of its `filters`, in the order of names',
+    becomes: 'a transform for each of its `filters`, in the order of names; that of a Filter for its namespace',
     options: {},
   },
-  { name: 'ClusterOutput, Output', becomes: 'a sink, as the outputs below', options: {} },
+  {
+    name: 'ClusterOutput, Output',
+    becomes: 'a sink, as the outputs below; before that of an Output a filter by its namespace',
+    options: {},
+  },
   {
     name: 'ClusterParser, ClusterMultilineParser, Parser, MultilineParser',
     becomes: 'parts of transforms and sources',
@@ -167,18 +171,20 @@ class Maker {
       const found = below(spec, from)
       if (found !== undefined) shared.push(entry(found, to, textOf(found) ?? ''))
     }
-    if (resource.kind === 'Filter' || resource.kind === 'Output') {
+    const isOfNamespace = resource.kind === 'Filter' || resource.kind === 'Output'
+    const only = isOfNamespace ? { namespace: resource.namespace ?? 'default' } : {}
+    if (isOfNamespace && resource.namespace === undefined) {
       this.#gap(
         resource.tree,
         `${resource.kind} ${resource.name}`,
-        `it takes the logs of namespace \`${resource.namespace ?? 'default'}\` only, which the Pipeline does not know`,
-        'Convert it with the inputs and `-n`, without the cluster-wide resources.',
+        'it takes the logs of its namespace, which the file does not say',
+        'The namespace `default` stands in its place. Write the namespace into the resource, and convert again.',
       )
     }
     for (const [key, options] of isMap(table) ? table.value : []) {
       if (!isMap(options)) continue
       if (key === 'customPlugin') {
-        this.#custom(kind, options, shared)
+        this.#custom(kind, options, shared, only)
         continue
       }
       if (kind !== 'filter' && ['processors', 'selector'].includes(key)) {
@@ -189,12 +195,12 @@ class Maker {
       const named = shared.some((each) => each.key === 'alias') ? [] : [entry(options, 'alias', resource.name)]
       const own = kind === 'filter' ? [] : named
       const entries = [entry(options, 'name', name), ...own, ...shared, ...this.#options(key, options)]
-      this.sections.push({ file: options.file, line: options.line, kind, entries })
+      this.sections.push({ file: options.file, line: options.line, kind, entries, ...only })
     }
   }
 
   /** A section in the classic syntax, or as a table. */
-  #custom(kind: string, options: Tree, shared: readonly Entry[]): void {
+  #custom(kind: string, options: Tree, shared: readonly Entry[], only: Pick<Section, 'namespace'>): void {
     const text = below(options, 'config')
     const lines = (textOf(text) ?? '').split('\n')
     const classic = lines.flatMap((line, index): Entry[] => {
@@ -207,7 +213,7 @@ class Maker {
     )
     const entries = [...classic, ...table]
     const more = shared.filter(({ key }) => !entries.some((each) => each.key === key))
-    this.sections.push({ file: options.file, line: options.line, kind, entries: [...more, ...entries] })
+    this.sections.push({ file: options.file, line: options.line, kind, entries: [...more, ...entries], ...only })
   }
 
   #options(plugin: string, options: Tree): Entry[] {

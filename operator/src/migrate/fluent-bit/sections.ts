@@ -16,6 +16,8 @@ export interface Section extends Place {
   /** `input`, `filter`, `output`, `parser`, `multiline_parser`, `service`, or another word of the file. */
   readonly kind: string
   readonly entries: readonly Entry[]
+  /** Of a filter or an output that takes the logs of one namespace alone. */
+  readonly namespace?: string
 }
 
 /** Text that is in the file but has no meaning for the reader. */
