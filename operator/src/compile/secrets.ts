@@ -78,7 +78,8 @@ export function standIn(
     let text = ''
     for (const [index, part] of ref.parts.entries()) {
       const next = ref.parts[index + 1]
-      const isPort = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]+:$/i.test(text) && !(typeof next === 'string' && /^[^/?#]*@/.test(next))
+      const isPort =
+        /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]+:$/i.test(text) && !(typeof next === 'string' && /^[^/?#]*@/.test(next))
       text += typeof part === 'string' ? part : isPort ? '80' : word
     }
     return text

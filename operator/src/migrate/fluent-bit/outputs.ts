@@ -151,15 +151,7 @@ const search = (name: string): Plugin<SinkPart> => ({
     },
   },
   build: (section, context) => {
-    const isDated = isOn(lastValue(section, 'logstash_format'), false)
-    const date = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
-    const prefix = lastValue(section, 'logstash_prefix') ?? 'logstash'
-    const prefixKey = lastValue(section, 'logstash_prefix_key')
-    const prefixPath = prefixKey === undefined ? undefined : accessor(prefixKey)
-    const separator = lastValue(section, 'logstash_prefix_separator') ?? '-'
-    const index = isDated
-      ? `${prefixPath === undefined ? literalTemplate(prefix) : '{{ %logstash_prefix }}'}${separator}${date}`
-      : withoutTemplates(lastValue(section, 'index') ?? 'fluent-bit')
+    const { index, lines: named } = indexOf(section)
     const operation = (lastValue(section, 'write_operation') ?? 'create').toLowerCase()
     const isKnown = ['create', 'index'].includes(operation)
     if (!isKnown) {
@@ -171,14 +163,7 @@ const search = (name: string): Plugin<SinkPart> => ({
       )
     }
     const timeField = fieldLiteral([lastValue(section, 'time_key') ?? '@timestamp'])
-    const idKey = lastValue(section, 'id_key')
-    const idPath = idKey === undefined ? undefined : (accessor(idKey) ?? [idKey.replace(/^\$/, '')])
-    // The sink removes the field of the id, and Fluent Bit sends it.
-    const isGenerated = idPath === undefined && isOn(lastValue(section, 'generate_id'), false)
-    const idLines = [
-      ...(idPath === undefined ? [] : [`if exists(${fieldLiteral(idPath)}) { ._id = ${fieldLiteral(idPath)} }`]),
-      ...(isGenerated ? ['._id = sha1(encode_json(.))'] : []),
-    ]
+    const idLines = idOf(section)
     const config = {
       endpoints: [addressOf(section, '9200', value(section, 'path') ?? '')],
       bulk: { action: isKnown ? operation : 'index', index },
@@ -192,13 +177,6 @@ const search = (name: string): Plugin<SinkPart> => ({
     const dots = isOn(lastValue(section, 'replace_dots'), false)
       ? ['. = map_keys(., recursive: true) -> |key| { replace(key, ".", "_") }']
       : []
-    const named =
-      isDated && prefixPath !== undefined
-        ? [
-            `prefix = ${fieldLiteral(prefixPath)}`,
-            `%logstash_prefix = if is_string(prefix) { prefix } else { ${textLiteral(prefix)} }`,
-          ]
-        : []
     return {
       component: { type: 'search_engine', config },
       steps: remap(...named, ...dots, ...idLines, `${timeField} = .timestamp`),
@@ -206,8 +184,29 @@ const search = (name: string): Plugin<SinkPart> => ({
   },
 })
 
-/** Names of indices may hold dates, and no templates. */
-const withoutTemplates = (text: string) => text.replaceAll('{{', '\\{{')
+/** The name of the index, which may hold a date, and the lines that set what it names. */
+function indexOf(section: Section): { readonly index: string; readonly lines: readonly string[] } {
+  if (!isOn(lastValue(section, 'logstash_format'), false))
+    return { index: (lastValue(section, 'index') ?? 'fluent-bit').replaceAll('{{', '\\{{'), lines: [] }
+  const date = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
+  const prefix = lastValue(section, 'logstash_prefix') ?? 'logstash'
+  const end = `${lastValue(section, 'logstash_prefix_separator') ?? '-'}${date}`
+  const path = accessor(lastValue(section, 'logstash_prefix_key') ?? '')
+  if (path === undefined) return { index: `${literalTemplate(prefix)}${end}`, lines: [] }
+  const lines = [
+    `prefix = ${fieldLiteral(path)}`,
+    `%logstash_prefix = if is_string(prefix) { prefix } else { ${textLiteral(prefix)} }`,
+  ]
+  return { index: `{{ %logstash_prefix }}${end}`, lines }
+}
+
+/** Lines that set `_id`, which the sink removes from the event: Fluent Bit sends the field of the id with the others. */
+function idOf(section: Section): readonly string[] {
+  const key = lastValue(section, 'id_key')
+  if (key === undefined) return isOn(lastValue(section, 'generate_id'), false) ? ['._id = sha1(encode_json(.))'] : []
+  const field = fieldLiteral(accessor(key) ?? [key.replace(/^\$/, '')])
+  return [`if exists(${field}) { ._id = ${field} }`]
+}
 
 /** The field of the time in bodies of JSON. */
 function dateLines(section: Section): string[] {

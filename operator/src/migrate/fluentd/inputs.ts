@@ -162,15 +162,8 @@ function podLogs(
     '"timestamp": .timestamp',
     ...(isCri || /\(\?<logtag>/.test(expression) ? ['"logtag": "F"'] : []),
     ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .file`]),
+    ...keptTime(section),
   ]
-  const keptTime = alternatives(section).flatMap(({ section: each, prefix }) => {
-    const read = (name: string) => lastValue(each, `${prefix}${name}`) ?? lastValue(section, name)
-    return isOn(read('keep_time_key'), false) ? [read('time_key') ?? 'time'] : []
-  })[0]
-  if (keptTime !== undefined)
-    fields.push(
-      `${textLiteral(keptTime)}: format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null`,
-    )
   const choice = choiceOf(paths, listOf(lastValue(section, 'exclude_path')))
   const nested = lastValue(section, 'parse.parse.@type')
   const nestedLines =
@@ -201,6 +194,16 @@ function podLogs(
     },
   ]
   return { component: { type: 'orchestrator_logs', config: shared }, steps }
+}
+
+/** The time as the line of the container has it, where the record keeps it. */
+function keptTime(section: Plugged): readonly string[] {
+  const [name] = alternatives(section).flatMap(({ section: each, prefix }) => {
+    const read = (key: string) => lastValue(each, `${prefix}${key}`) ?? lastValue(section, key)
+    return isOn(read('keep_time_key'), false) ? [read('time_key') ?? 'time'] : []
+  })
+  const value = 'format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null'
+  return name === undefined ? [] : [`${textLiteral(name)}: ${value}`]
 }
 
 /** The condition that chooses pods by the names of their files, as the paths do; undefined if all are chosen. */

@@ -538,8 +538,6 @@ class Conversion {
     return true
   }
 
-  // --- tests ---
-
   #tests(root: Root): void {
     const tests = Array.isArray(root.config['tests']) ? root.config['tests'].filter(isTable) : []
     for (const [index, test] of tests.entries()) {

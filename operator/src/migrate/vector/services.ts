@@ -17,7 +17,7 @@ export interface Service {
 const lines = { framing: { method: 'newline_delimited' } } as const
 
 /** A template of fields as an expression; undefined if it holds a date. */
-export function templateExpression(template: string): string | undefined {
+function templateExpression(template: string): string | undefined {
   if (/%[a-zA-Z]/.test(template.replace(/\{\{.*?\}\}/g, ''))) return undefined
   const parts = template.split(/(\{\{.*?\}\})/).filter((part) => part !== '')
   return (
