@@ -27,6 +27,8 @@ export interface StatusObject extends KubeObject {
 }
 
 const statusManager = 'penstock-status'
+/** Writes at a time: they wait for the API server, and where it needs a second for each, an author's must not wait for all others. */
+const writers = 32
 
 /** Conditions that are always there, by kind; and those that must be true for `Ready`. */
 const shown: Readonly<
@@ -86,7 +88,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
       logger: options.logger,
       metrics: options.metrics,
       signal: options.signal,
-      workers: 8,
+      workers: writers,
       reconcile: (key, signal) => this.#reconcile(key, signal),
     })
   }
