@@ -98,15 +98,19 @@ export async function startReceiver(pods = 0, others: readonly string[] = []): P
   }
 }
 
+/** The folder of the container's log. */
+export const containerOf = ({ logsDir }: Pick<Place, 'logsDir'>) => join(logsDir, 'default_web-1_uid-1/app')
+
 /** Files of a run: pod logs in the kubelet's layout, a kubeconfig, an empty data directory. */
 export function place(folder: string, receiver: string, file: string): Place {
-  const container = join(folder, 'pods/default_web-1_uid-1/app')
+  const logsDir = join(folder, 'pods')
+  const container = containerOf({ logsDir })
   mkdirSync(container, { recursive: true })
   mkdirSync(join(folder, 'data'))
   if (file !== '') linkSync(file, join(container, '0.log'))
   const kubeConfig = join(folder, 'kubeconfig')
   writeFileSync(kubeConfig, kubeConfigText(receiver))
-  return { logsDir: join(folder, 'pods'), file, kubeConfig, dataDir: join(folder, 'data'), receiver }
+  return { logsDir, file, kubeConfig, dataDir: join(folder, 'data'), receiver }
 }
 
 export function kubeConfigText(server: string): string {

@@ -2,12 +2,14 @@
 // runs counts, because neighbours only ever add to it.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir, userInfo } from 'node:os'
 import { dirname, join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 import { bundleFiles, project } from '@penstock/agent/testing/bundle'
 import { freePort } from '@penstock/agent/testing/free-port'
 import {
+  containerOf,
   endedChildrenCpu,
   peakRss,
   place,
@@ -45,6 +47,18 @@ async function startScenario(folder: string, scenario: Scenario, where: Place): 
   return startBundleAgent(folder, where, await freePort())
 }
 
+/** Appends lines as a container writes them. */
+async function write(path: string, first: number, end: number, pace: number): Promise<void> {
+  const started = performance.now()
+  for (let next = first; next < end; ) {
+    const due = Math.min(end, first + Math.ceil(((performance.now() - started) / 1000) * pace))
+    const lines: string[] = []
+    for (; next < due; next++) lines.push(criLine(next))
+    appendFileSync(path, `${lines.join('\n')}\n`)
+    await wait(100)
+  }
+}
+
 async function once(
   scenario: Scenario,
   file: string,
@@ -56,7 +70,12 @@ async function once(
   try {
     const cpuBefore = endedChildrenCpu()
     const started = performance.now()
-    const agent = await startScenario(folder, scenario, place(folder, receiver.url, file))
+    const { pace } = scenario
+    const where = place(folder, receiver.url, pace === undefined ? file : '')
+    const log = join(containerOf(where), '0.log')
+    if (pace !== undefined) writeFileSync(log, `${criLine(0)}\n`)
+    const agent = await startScenario(folder, scenario, where)
+    const writing = pace === undefined ? undefined : write(log, 1, events, pace)
     const start = startOf(agent, receiver)
     let rss = 0
     let finished = 0
@@ -78,6 +97,7 @@ async function once(
         resolve(exit)
       })
     })
+    await writing
     if (finished === 0) finished = performance.now()
     if (code !== 0) throw new Error(`The agent ended with exit code ${code}.`)
     for (const path of scenario.paths) {

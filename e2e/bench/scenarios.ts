@@ -20,6 +20,8 @@ interface Described {
   readonly target?: number
   /** Times the usual number of events, where one costs so little that the start would outweigh it. */
   readonly scale?: number
+  /** Lines a second that are written while the agent runs. If not given, all are there before the start. */
+  readonly pace?: number
   /** Paths at the receiver, each of which must get every event. Empty: the agent ends by itself. */
   readonly paths: readonly string[]
 }
@@ -196,7 +198,9 @@ export const scenarios = {
     }),
   },
   'shared-3': {
-    about: 'three pipelines of an operator that read the same pods, each to a sink of its own',
+    about: 'three pipelines of an operator that read the same pod as it writes, each to a sink of its own',
+    pace: 10_000,
+    scale: 0.25,
     paths: ['/a', '/b', '/c'],
     bundle: (place) =>
       sharedPods(place, {
