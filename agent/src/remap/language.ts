@@ -236,6 +236,8 @@ export function languagePages(): LanguagePage[] {
         '| `encoding.only_fields` and `encoding.except_fields` with fields below the root | `del` in a program; fields of the root |',
         '| one sink that needs objects beside others | a Pipeline of its own for that sink |',
       ].join('\n'),
+      '## Pipelines that read the same pods',
+      'With an operator, Pipelines that stand at the same position of a log file share the read and the search for the ends of lines. Each keeps its own position, limits and metrics. A Pipeline that falls behind waits for nobody and holds up nobody: it reads by itself until it has caught up. The metric `shared_reads_total` counts the chunks that a Pipeline did not have to read.',
       '`remap.byte_lane: false` at the top level of a configuration makes objects of all lines, for comparison.',
     ),
     page(
