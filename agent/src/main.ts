@@ -7,6 +7,7 @@ import { type Command, commands as described } from './cli/commands.ts'
 import { keepCompiled } from './cli/compiled.ts'
 import { leaveMemoryOutOfDumps } from './cli/core-dump.ts'
 import { exitCodeOf, exitCodes } from './command-line/exit-codes.ts'
+import { helpText } from './command-line/help.ts'
 import { commandNamed, faultText, firstWords } from './command-line/program.ts'
 import { PenstockError } from './errors.ts'
 import { printable, printOnlyPrintable } from './printable.ts'
@@ -29,8 +30,11 @@ Usage: penstock-agent [--config PATH]… [FLAGS]
 Commands:
 ${lines.join('\n')}
 
-penstock-agent COMMAND --help says more; so does penstock-agent run --help about the flags of the agent itself. Every command takes
---color auto|always|never (auto: on a terminal, unless NO_COLOR is set or TERM is dumb), and --debug: errors have a stack.
+Run penstock-agent COMMAND --help for details, and penstock-agent run --help for the flags of the agent itself.
+
+Every command also takes:
+  --color auto|always|never  Whether to colour. auto: on a terminal, unless NO_COLOR is set or TERM is dumb.
+  --debug                    Print the stack of an error.
 `
 }
 
@@ -45,7 +49,7 @@ async function main(argv: readonly string[]): Promise<number> {
     return exitCodes.ok
   }
   if (asks === 'help' || first === 'help') {
-    process.stdout.write(usage())
+    process.stdout.write(helpText(usage()))
     return exitCodes.ok
   }
   const isCommand = first !== undefined && !first.startsWith('-')

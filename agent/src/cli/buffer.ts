@@ -5,23 +5,27 @@ import { join } from 'node:path'
 import { type InspectedBuffer, inspectBuffer, isBuffer } from '../buffers/disk/inspect.ts'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import { errorText, PenstockError } from '../errors.ts'
 
 export const flags = {
-  format: { type: 'string', oneOf: ['text', 'json'], help: 'Form of the output (text); json prints an object a line.' },
+  format: {
+    type: 'string',
+    oneOf: ['text', 'json'],
+    help: 'Format of the output (text); json prints one object per line.',
+  },
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
 const usage = `Usage: penstock-agent buffer inspect PATH… [FLAGS]
 
-PATH is the folder of a disk buffer, DATA_DIR/buffer/v2/SINK, or a folder above it. Segments, records, ids and checksums are
-read and nothing is changed, also while an agent runs. Exit code 74 if something is damaged or missing.
+Reads segments, records, ids and checksums of a disk buffer, and changes nothing; an agent may run meanwhile. PATH is the folder of the buffer, DATA_DIR/buffer/v2/SINK, or a folder above it. Exit code 74 if something is damaged or missing.
 `
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
-    process.stdout.write(`${usage}\n${flagHelp(flags)}\n`)
+    process.stdout.write(helpText(`${usage}\n${flagHelp(flags)}\n`))
     return exitCodes.ok
   }
   const [action, ...paths] = words

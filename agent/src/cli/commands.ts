@@ -17,21 +17,21 @@ interface CommandModule {
 }
 
 export const commands: Readonly<Record<string, Command>> = {
-  run: { load: () => import('./run.ts'), help: 'Run the agent. This is what happens without a sub-command.' },
+  run: { load: () => import('./run.ts'), help: 'Run the agent (the default command).' },
   validate: { load: () => import('./validate.ts'), help: 'Check a configuration without running it.' },
   test: { load: () => import('./test.ts'), help: 'Run the unit tests of a configuration.' },
-  graph: { load: () => import('./graph.ts'), help: 'Print the topology of a configuration.' },
+  graph: { load: () => import('./graph.ts'), help: 'Print the topology of a configuration as a picture.' },
   list: { load: () => import('./list.ts'), help: 'List the types of components.' },
   explain: {
     load: () => import('./explain.ts'),
-    help: 'Print the page of a component, function, metric or error code.',
+    help: 'Describe a component, function, metric or error code.',
   },
-  remap: { load: () => import('./remap.ts'), help: 'Evaluate a remap program, or try it line by line.' },
+  remap: { load: () => import('./remap.ts'), help: 'Run a remap program on events, or try it line by line.' },
   vrl: { load: () => import('./remap.ts'), help: 'Same as remap.', alias: true },
-  tap: { load: () => import('./tap.ts'), help: 'Show events that pass through a running agent.' },
-  top: { load: () => import('./top.ts'), help: 'Show what the components of a running agent do.' },
-  buffer: { load: () => import('./buffer.ts'), help: 'Look into a disk buffer: buffer inspect PATH.' },
-  generate: { load: () => import('./generate.ts'), help: 'Print a skeleton of a configuration, or its JSON Schema.' },
+  tap: { load: () => import('./tap.ts'), help: 'Show live events of a running agent.' },
+  top: { load: () => import('./top.ts'), help: 'Show live figures of a running agent.' },
+  buffer: { load: () => import('./buffer.ts'), help: 'Inspect a disk buffer: buffer inspect PATH.' },
+  generate: { load: () => import('./generate.ts'), help: 'Print a configuration to start from, or the JSON Schema.' },
   'generate-schema': { load: () => import('./generate-schema.ts'), help: 'Same as generate --schema.', alias: true },
   'convert-config': { load: () => import('./convert-config.ts'), help: 'Same as generate --from.', alias: true },
 }

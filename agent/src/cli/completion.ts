@@ -9,6 +9,7 @@ import {
 } from '../command-line/completion.ts'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import { completionFlags } from '../command-line/program.ts'
 import { PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
@@ -25,7 +26,11 @@ const self: Command = { load: async () => ({ run, flags }), help: 'Print a compl
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
-    process.stdout.write(`Usage: penstock-agent completion ${shells.join('|')}\n\n${flagHelp(flags)}\n`)
+    process.stdout.write(
+      helpText(
+        `Usage: penstock-agent completion ${shells.join('|')}\n\nPrints a completion script for a shell: source <(penstock-agent completion bash)\n\n${flagHelp(flags)}\n`,
+      ),
+    )
     return exitCodes.ok
   }
   const shell = words[0] as Shell | undefined

@@ -2,9 +2,13 @@
 
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import { PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
 import type { Page } from '../schema/reference.ts'
+import { sheetOf } from '../terminal.ts'
+import { elsewhereText } from './elsewhere.ts'
+import { pageText } from './page-text.ts'
 import { referencePages } from './pages.ts'
 
 export const flags = {
@@ -15,7 +19,11 @@ export const flags = {
 export async function run(argv: readonly string[], lister = 'penstock-agent list'): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
-    process.stdout.write(`Usage: penstock-agent explain NAME\n\n${flagHelp(flags)}\n`)
+    process.stdout.write(
+      helpText(
+        `Usage: penstock-agent explain NAME\n\nPrints the page of a component (http), a function of programs (parse_json), a topic of the language (closures), a metric or an error code (E103, PEN_DATA_DIR). Names of products (Loki) and of the components of other agents work, too.\n\n${flagHelp(flags)}\n`,
+      ),
+    )
     return exitCodes.ok
   }
   const [name] = words
@@ -36,6 +44,11 @@ export async function run(argv: readonly string[], lister = 'penstock-agent list
   }
   found.push(...forProduct)
   if (found.length === 0) {
+    const elsewhere = elsewhereText(name)
+    if (elsewhere !== undefined) {
+      process.stdout.write(elsewhere)
+      return exitCodes.ok
+    }
     const near = closest(
       name,
       pages.flatMap((page) => page.names),
@@ -43,7 +56,7 @@ export async function run(argv: readonly string[], lister = 'penstock-agent list
     const hint = near === undefined ? `\`${lister}\` prints the components.` : `Did you mean "${near}"?`
     throw new PenstockError('PEN_USAGE', `There is nothing named "${name}". ${hint}`)
   }
-  process.stdout.write(found.map((page) => page.text).join('\n---\n\n'))
+  process.stdout.write(pageText(found.map((page) => page.text).join('\n---\n\n'), sheetOf(process.stdout)))
   return exitCodes.ok
 }
 

@@ -6,6 +6,7 @@ import { stringify as stringifyToml } from 'smol-toml'
 import { stringify as stringifyYaml } from 'yaml'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import type { AnyDeclaration, ComponentKind } from '../component.ts'
 import { exampleOptions } from '../config/example.ts'
 import { defaultDataDir, globalOptions } from '../config/globals.ts'
@@ -20,13 +21,13 @@ import { describedComponents } from './pages.ts'
 
 export const flags = {
   fragment: { type: 'boolean', help: 'Leave out the settings at the top level.' },
-  file: { type: 'string', value: 'PATH', help: 'File to write to; it must not exist. Without it: standard output.' },
+  file: { type: 'string', value: 'PATH', help: 'New file to write to, instead of standard output.' },
   schema: { type: 'boolean', help: 'Print the JSON Schema of a configuration, for editors.' },
-  from: { type: 'string', value: 'PATH', help: 'Configuration to write in another syntax. Comments are lost.' },
+  from: { type: 'string', value: 'PATH', help: 'Configuration to print in another syntax. Comments are lost.' },
   format: {
     type: 'string',
     oneOf: ['yaml', 'json', 'toml'],
-    help: 'Syntax of the output (that of the file to write, else YAML).',
+    help: 'Syntax of the output (that of --file, else yaml).',
   },
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
@@ -35,14 +36,14 @@ const usage = `Usage: penstock-agent generate SOURCES/TRANSFORMS/SINKS [FLAGS]
        penstock-agent generate --schema
        penstock-agent generate --from PATH [--format FORMAT]
 
-Types are separated by commas and may have ids: demo_logs/parse:remap,filter/console
+Prints a configuration to start from, the JSON Schema of configurations, or a configuration in another syntax. Types are separated by commas and may have ids: demo_logs/parse:remap,filter/console
 
 `
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
-    process.stdout.write(`${usage}${flagHelp(flags)}\n`)
+    process.stdout.write(helpText(`${usage}${flagHelp(flags)}\n`))
     return exitCodes.ok
   }
   const format = (given.format ?? (given.file === undefined ? 'yaml' : (knownFormat(given.file) ?? 'yaml'))) as Format

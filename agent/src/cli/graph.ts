@@ -2,6 +2,7 @@
 
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import type { Config } from '../config/config.ts'
 import { ownerOf } from '../config/graph.ts'
 import { type Lane, lanesOf } from '../config/lanes.ts'
@@ -17,7 +18,11 @@ export const flags = {
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
-    process.stdout.write(`Usage: penstock-agent graph [PATH…] [FLAGS]\n\n${flagHelp(flags)}\n`)
+    process.stdout.write(
+      helpText(
+        `Usage: penstock-agent graph [PATH…] [FLAGS]\n\nPrints the topology of a configuration as a picture for Graphviz or Mermaid.\n\n${flagHelp(flags)}\n`,
+      ),
+    )
     return exitCodes.ok
   }
   const loaded = await loadedConfig(given, words, { checkMachine: false })

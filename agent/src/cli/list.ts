@@ -2,6 +2,7 @@
 
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import { PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
 import { type Field, outputFormats, rowFormats, rowsText } from './rows.ts'
@@ -12,12 +13,12 @@ export const flags = {
     short: 'o',
     oneOf: outputFormats,
     replacedBy: 'format',
-    help: 'Form of the output (text); table, json and yaml have a row for each type.',
+    help: 'Format of the output (text); table, json and yaml have one row per type.',
   },
   format: {
     type: 'string',
     oneOf: ['text', 'json'],
-    help: 'Form of the output (text); json has the types of each kind.',
+    help: 'Format of the output (text); json lists the types of each kind.',
   },
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
@@ -34,7 +35,11 @@ const fields: readonly Field<(typeof components)[number]>[] = [
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
-    process.stdout.write(`Usage: penstock-agent list [FLAGS]\n\n${flagHelp(flags)}\n`)
+    process.stdout.write(
+      helpText(
+        `Usage: penstock-agent list [FLAGS]\n\nPrints the sources, transforms and sinks, with the products that they work with. \`penstock-agent explain TYPE\` describes one.\n\n${flagHelp(flags)}\n`,
+      ),
+    )
     return exitCodes.ok
   }
   if (words.length > 0)

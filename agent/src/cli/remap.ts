@@ -7,6 +7,7 @@ import { createInterface, type Interface } from 'node:readline/promises'
 import type { Readable } from 'node:stream'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { noMetadata } from '../event/log.ts'
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
@@ -22,16 +23,21 @@ import { historyFile, prompt } from './repl.ts'
 
 export const flags = {
   program: { type: 'string', short: 'p', value: 'FILE', help: 'File with the program.' },
-  input: { type: 'string', short: 'i', value: 'FILE', help: 'Lines of JSON (standard input).' },
+  input: {
+    type: 'string',
+    short: 'i',
+    value: 'FILE',
+    help: 'File with events, one JSON object per line (standard input).',
+  },
   'print-object': { type: 'boolean', short: 'o', help: 'Print the changed event instead of the result.' },
-  typed: { type: 'boolean', help: 'Read and print tagged values, with the outcome of each run.' },
+  typed: { type: 'boolean', help: 'Read and print values with their kinds, and how each run ended.' },
   timezone: { type: 'string', short: 'tz', value: 'ZONE', help: 'Time zone of dates without one (UTC).' },
-  network: { type: 'boolean', help: 'Let the program use the network, as `remap.network: true` does.' },
-  explain: { type: 'boolean', help: 'Print the inferred kinds and what may fail, and run nothing.' },
+  network: { type: 'boolean', help: 'Allow functions that use the network, as `remap.network: true` does.' },
+  explain: { type: 'boolean', help: 'Print the inferred kinds and what may fail, and do not run the program.' },
   'no-history': {
     type: 'boolean',
     env: 'PENSTOCK_REMAP_NO_HISTORY',
-    help: 'Do not keep what is typed at the prompt.',
+    help: 'Keep no history of the prompt.',
   },
   runtime: { type: 'string', value: 'ast', oneOf: ['ast'], help: 'Accepted for compatibility.' },
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
@@ -43,10 +49,10 @@ export async function run(argv: readonly string[]): Promise<number> {
     const usage = [
       'Usage: penstock-agent remap [PROGRAM] [FLAGS]',
       '',
-      'Evaluates a program on each line of JSON. Without a program it opens a prompt; type `help` there. Input at the prompt',
-      `is saved in ${historyFile()}, unless a line begins with a blank.`,
+      'Runs a program on each line of JSON. Without a program it opens a prompt; type `help` there.',
+      `The prompt keeps its history in ${historyFile()}, except for lines that begin with a space.`,
     ].join('\n')
-    stdout.write(`${usage}\n\nFlags:\n${flagHelp(flags)}\n`)
+    stdout.write(helpText(`${usage}\n\nFlags:\n${flagHelp(flags)}\n`))
     return exitCodes.ok
   }
   let source = words[0]

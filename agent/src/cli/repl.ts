@@ -18,7 +18,8 @@ import { keywords, LexicalError, tokenize } from '../remap/lexer.ts'
 import { type CompileOptions, compileProgram } from '../remap/program.ts'
 import { valueText } from '../remap/text.ts'
 import { closest } from '../schema/problems.ts'
-import { takesColors } from '../terminal.ts'
+import { sheetOf, takesColors } from '../terminal.ts'
+import { pageText } from './page-text.ts'
 import { referencePages } from './pages.ts'
 
 export interface PromptOptions extends CompileOptions {
@@ -287,7 +288,7 @@ function helpOn(topic: string): string {
   const page =
     pages.find(({ section, names }) => section === 'Functions' && names.includes(topic)) ??
     pages.find(({ names }) => names.includes(topic))
-  if (page !== undefined) return page.text
+  if (page !== undefined) return pageText(page.text, sheetOf(process.stdout))
   const near = closest(
     topic,
     functions.map(({ name }) => name),

@@ -1,6 +1,6 @@
 // The flags of `run`, which is the agent itself, and those by which every command finds a configuration.
 
-import type { Flags, ParsedArgs } from '../command-line/flags.ts'
+import type { Flag, Flags, ParsedArgs } from '../command-line/flags.ts'
 import { details } from '../telemetry/exposition.ts'
 import { colorChoices } from '../terminal.ts'
 
@@ -12,7 +12,7 @@ export const configFlags = {
     short: 'c',
     value: 'PATH',
     env: 'PENSTOCK_CONFIG',
-    help: 'File, glob or directory of the configuration; the format by extension. May be repeated.',
+    help: 'File, glob or directory of the configuration; the extension gives the format. May be repeated.',
     replacedBy: 'bundle',
   },
   'config-dir': {
@@ -21,28 +21,28 @@ export const configFlags = {
     short: 'C',
     value: 'DIR',
     env: 'PENSTOCK_CONFIG_DIR',
-    help: 'Directory with whole configurations and folders of single components. May be repeated.',
+    help: 'Directory with whole configurations, and folders in which each file is one component. May be repeated.',
     replacedBy: 'bundle',
   },
   'config-toml': {
     type: 'string',
     multiple: true,
     value: 'PATH',
-    help: 'File in TOML, whatever its name.',
+    help: 'Configuration in TOML, whatever the name of the file.',
     replacedBy: 'bundle',
   },
   'config-yaml': {
     type: 'string',
     multiple: true,
     value: 'PATH',
-    help: 'File in YAML, whatever its name.',
+    help: 'Configuration in YAML, whatever the name of the file.',
     replacedBy: 'bundle',
   },
   'config-json': {
     type: 'string',
     multiple: true,
     value: 'PATH',
-    help: 'File in JSON, whatever its name.',
+    help: 'Configuration in JSON, whatever the name of the file.',
     replacedBy: 'bundle',
   },
 } as const satisfies Flags
@@ -53,7 +53,7 @@ export const flagTable = {
     type: 'string',
     value: 'DIR',
     env: 'PENSTOCK_BUNDLE',
-    help: 'Folder with the bundle that an operator has written, in place of a configuration. Pipelines are reloaded one by one.',
+    help: 'Folder with the bundle that an operator has written, instead of a configuration. The agent reloads each Pipeline on its own.',
   },
   secrets: {
     type: 'string',
@@ -72,125 +72,128 @@ export const flagTable = {
   'operator-token': {
     type: 'string',
     value: 'FILE',
-    help: 'Token for the operator (/var/run/secrets/penstock.dev/token).',
+    help: 'File with the token for the operator (/var/run/secrets/penstock.dev/token).',
     needs: 'operator',
   },
   'operator-ca': {
     type: 'string',
     value: 'FILE',
-    help: 'Authority of the operator, PEM (/var/run/secrets/penstock.dev/ca.crt).',
+    help: 'File with the certificate authority of the operator, PEM (/var/run/secrets/penstock.dev/ca.crt).',
     needs: 'operator',
   },
   'data-dir': {
     type: 'string',
     value: 'DIR',
-    help: 'With --bundle: folder for state (/var/lib/penstock).',
+    help: 'Folder for positions and buffers (/var/lib/penstock).',
     needs: 'bundle',
   },
   'logs-dir': {
     type: 'string',
     value: 'DIR',
-    help: "With --bundle: folder of the pods' logs (/var/log/pods).",
+    help: "Folder of the pods' logs (/var/log/pods).",
     needs: 'bundle',
   },
   'kube-config': {
     type: 'string',
     value: 'FILE',
-    help: 'With --bundle: how to reach the Kubernetes API; by the service account of the pod if not given.',
+    help: 'Kubeconfig for the Kubernetes API. Without it, the agent uses the service account of its pod.',
     needs: 'bundle',
   },
   'api-address': {
     type: 'string',
     value: 'ADDRESS',
-    help: 'With --bundle: where health, metrics and events are served (0.0.0.0:8686); empty: nowhere.',
+    help: 'Where the agent serves health, metrics and events (0.0.0.0:8686). If empty, it serves none.',
     needs: 'bundle',
   },
   'log-volume': {
     type: 'string',
     value: 'DIR',
-    help: 'With --bundle, beside the containers of a pod: the volume with their log files. Nothing outside of it is read.',
+    help: 'Volume with the log files of the other containers in the pod. The agent reads nothing outside of it.',
     needs: 'bundle',
   },
   'log-paths': {
     type: 'string',
     value: 'GLOBS',
-    help: 'With --log-volume: files for sources that name none.',
+    help: 'Files for sources that name none.',
     needs: 'log-volume',
   },
   pipelines: {
     type: 'string',
     value: 'NAMES',
-    help: 'With --log-volume: the Pipelines to run (all).',
+    help: 'Pipelines to run (all).',
     needs: 'log-volume',
   },
   'drain-seconds': {
     type: 'string',
     number: 'any',
-    help: 'With --log-volume: how long a stop may wait for lines that are still to come (20).',
+    value: 'SECONDS',
+    help: 'How long the agent, when it stops, waits for lines that are still to come (20).',
     needs: 'log-volume',
   },
   'removed-drain-seconds': {
     type: 'string',
     number: 'any',
-    help: 'With --bundle: how long sinks of removed Pipelines may deliver pending events (60). After that, events on disk stay there.',
+    value: 'SECONDS',
+    help: 'How long sinks of removed Pipelines may deliver pending events (60). After that, events on disk stay there.',
     needs: 'bundle',
   },
   'leftover-seconds': {
     type: 'string',
     number: 'any',
-    help: 'With --bundle: how long the operator must say that nothing needs the buffers and positions of removed Pipelines any more before they are removed, too (600).',
+    value: 'SECONDS',
+    help: 'How long the operator must report that nothing needs the buffers and positions of removed Pipelines before the agent removes them (600).',
     needs: 'bundle',
   },
   drain: {
     type: 'boolean',
-    help: 'With --bundle: deliver what the buffers in --data-dir hold, and end. No source runs.',
+    help: 'Deliver the events in the buffers below --data-dir, then end. No source runs.',
     needs: 'bundle',
   },
   'kubelet-address': {
     type: 'string',
     value: 'ADDRESS',
-    help: 'With --bundle: the kubelet of the node, which is asked for its pods in place of the API server (port 10250).',
+    help: 'Address of the kubelet, from which the agent gets the pods of its node instead of from the API server (port 10250).',
     needs: 'bundle',
   },
   namespaces: {
     type: 'string',
     value: 'NAMES',
-    help: 'With --bundle: the account has Roles in these namespaces and no ClusterRole. Pods and labels are followed in each of them, labels of nodes are not known, and the operator is asked who may read metrics.',
+    help: 'Namespaces in which the account has Roles, where it has no ClusterRole. The agent follows pods in each of them, knows no labels of nodes, and asks the operator who may read metrics.',
     needs: 'bundle',
   },
   'max-rotated-files': {
     type: 'string',
     number: 'any',
-    help: 'With --bundle: how many rotated files of a container may wait to be read; of more, the oldest is given up. All if not given.',
+    help: 'How many rotated files of a container may wait to be read (all). If there are more, the agent gives up the oldest.',
     needs: 'bundle',
   },
   lease: {
     type: 'string',
     value: 'NAME',
-    help: 'With --bundle: the Lease, in the namespace of the pod, by which the agents that share the bundle choose the one of them that runs sources marked `singleton`. Each runs them if not given.',
+    help: 'Lease in the namespace of the pod, by which the agents that share the bundle choose the one that runs sources marked `singleton`. Without it, each agent runs them.',
     needs: 'bundle',
   },
   'metrics-detail': {
     type: 'string',
     oneOf: details,
-    help: 'How fine `/metrics` is: a series for each pipeline of a bundle, each component, or each component and where its events come from (container).',
+    help: 'Which series `/metrics` has: one for each Pipeline of a bundle, for each component, or for each component and origin of its events (container).',
   },
   'metric-prefix': {
     type: 'string',
     value: 'TEXT',
-    help: 'With --bundle: text before every name on `/metrics`. A configuration has `api.metric_prefix`.',
+    help: 'Text before every name on `/metrics`. In a configuration, this is `api.metric_prefix`.',
     needs: 'bundle',
   },
   'require-healthy': {
     type: 'boolean',
     short: 'r',
     env: 'PENSTOCK_REQUIRE_HEALTHY',
-    help: 'End at once, with code 78, if a health check fails at start. With --bundle: a Pipeline whose check fails is not loaded, and the others run.',
+    help: 'End with exit code 78 if a health check fails at start. With --bundle: do not load a Pipeline whose check fails; the others run.',
   },
   'allow-empty-config': {
     type: 'boolean',
     env: 'PENSTOCK_ALLOW_EMPTY_CONFIG',
-    help: 'Start without sources or sinks, and wait for a reload.',
+    help: 'Start even without sources or sinks, and wait for a reload.',
     replacedBy: 'bundle',
   },
   'watch-config': {
@@ -204,34 +207,37 @@ export const flagTable = {
     type: 'string',
     oneOf: ['recommended', 'poll'],
     env: 'PENSTOCK_WATCH_CONFIG_METHOD',
-    help: 'How changes are noticed: `recommended` asks the system, `poll` looks at intervals.',
+    help: 'How the agent notices changes: the system reports them (recommended), or it looks at intervals (poll).',
     replacedBy: 'bundle',
   },
   'watch-config-poll-interval-seconds': {
     type: 'string',
     number: 'any',
     minimum: 1,
+    value: 'SECONDS',
     env: 'PENSTOCK_WATCH_CONFIG_POLL_INTERVAL_SECONDS',
-    help: 'Seconds between two looks (30).',
+    help: 'How often the method `poll` looks (30).',
     replacedBy: 'bundle',
   },
   'graceful-shutdown-limit-secs': {
     type: 'string',
     number: 'any',
+    value: 'SECONDS',
     env: 'PENSTOCK_GRACEFUL_SHUTDOWN_LIMIT_SECS',
-    help: 'Seconds that a stop may take to deliver what is on the way (60).',
+    help: 'How long the agent, when it stops, may take to deliver pending events (60).',
   },
   'no-graceful-shutdown-limit': {
     type: 'boolean',
     env: 'PENSTOCK_NO_GRACEFUL_SHUTDOWN_LIMIT',
-    help: 'Let a stop take as long as it needs.',
+    help: 'When the agent stops, let it deliver all pending events, however long it takes.',
   },
   'internal-log-rate-limit': {
     type: 'string',
     number: 'any',
     short: 'i',
+    value: 'SECONDS',
     env: 'PENSTOCK_INTERNAL_LOG_RATE_LIMIT',
-    help: 'Seconds for which equal messages of a component are held back (10); 0: never.',
+    help: 'How long the log leaves out further messages of one component that are equal (10). 0 logs all of them.',
   },
   threads: {
     type: 'string',
@@ -239,23 +245,43 @@ export const flagTable = {
     short: 't',
     minimum: 1,
     env: 'PENSTOCK_THREADS',
-    help: 'Most threads for events; this version uses one.',
+    help: 'Accepted for compatibility: events are handled by one thread.',
   },
-  verbose: { type: 'boolean', multiple: true, short: 'v', help: 'Log more; twice: all.' },
-  quiet: { type: 'boolean', multiple: true, short: 'q', help: 'Log warnings and errors only; twice: errors only.' },
+  verbose: { type: 'boolean', multiple: true, short: 'v', help: 'Log more. If given twice, log everything.' },
+  quiet: {
+    type: 'boolean',
+    multiple: true,
+    short: 'q',
+    help: 'Log warnings and errors only. If given twice, log errors only.',
+  },
   'log-format': {
     type: 'string',
     oneOf: ['text', 'json'],
     env: 'PENSTOCK_LOG_FORMAT',
-    help: 'Form of the log on standard error (text).',
+    help: 'Format of the log on standard error (text).',
   },
   color: {
     type: 'string',
     oneOf: colorChoices,
     env: 'PENSTOCK_COLOR',
-    help: 'Whether the log is coloured (auto).',
+    help: 'Whether to colour the log (auto).',
   },
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
+
+/** By heading of the help, the flags below it. */
+export function runFlagGroups(): ReadonlyMap<string, Flags> {
+  const groups = new Map<string, Record<string, Flag>>()
+  for (const [name, flag] of Object.entries<Flag>(flagTable)) {
+    const heading =
+      flag.needs === 'log-volume' || name === 'log-volume'
+        ? 'Beside the containers of a pod, with --bundle and --log-volume:'
+        : flag.needs !== undefined || name === 'bundle'
+          ? 'Under an operator, with --bundle:'
+          : 'Flags:'
+    groups.set(heading, { ...groups.get(heading), [name]: flag })
+  }
+  return new Map(['Flags:', ...groups.keys()].map((heading) => [heading, groups.get(heading) ?? {}]))
+}
 
 export type RunFlags = ParsedArgs<typeof flagTable>['flags']

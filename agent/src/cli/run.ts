@@ -6,6 +6,7 @@ import type { BundleMode } from '../bundle/mode.ts'
 import { timerMs } from '../clock.ts'
 import { exitCodeOf, exitCodes } from '../command-line/exit-codes.ts'
 import { flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { renderProblems } from '../config/render.ts'
@@ -21,17 +22,22 @@ import { watchFiles } from '../topology/watch.ts'
 import { Watchdog } from '../topology/watchdog.ts'
 import { version } from '../version.ts'
 import { giveBackWhenSettled } from './memory.ts'
-import { flagTable, type RunFlags } from './run-flags.ts'
+import { flagTable, type RunFlags, runFlagGroups } from './run-flags.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
 
 /** For completion, as each command has them. */
 export { flagTable }
 
+const usage = `Usage: penstock-agent [run] [FLAGS]
+
+Runs the agent with a configuration, until it gets SIGTERM or SIGINT. SIGHUP reloads the configuration.`
+
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags, words } = parseFlags(argv, flagTable)
   if (flags.help) {
-    process.stdout.write(`Usage: penstock-agent [run] [FLAGS]\n\nFlags:\n${flagHelp(flagTable)}\n`)
+    const groups = [...runFlagGroups()].map(([heading, table]) => `${heading}\n${flagHelp(table)}\n`)
+    process.stdout.write(helpText(`${usage}\n\n${groups.join('\n')}`))
     return exitCodes.ok
   }
   if (words.length > 0) {

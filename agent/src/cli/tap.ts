@@ -3,6 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import { PenstockError } from '../errors.ts'
 import { interrupted } from '../timing/wait.ts'
 import { agentUrl, clientFlags, getLines, parsed } from './agent-client.ts'
@@ -13,7 +14,7 @@ export const flagTable = {
     type: 'string',
     multiple: true,
     value: 'PATTERN',
-    help: 'Components whose outputs are shown; same as PATTERN.',
+    help: 'Components whose outputs are shown, as PATTERN does.',
   },
   'inputs-of': { type: 'string', multiple: true, value: 'PATTERN', help: 'Components whose inputs are shown.' },
   interval: {
@@ -22,16 +23,23 @@ export const flagTable = {
     short: 'i',
     value: 'MS',
     minimum: 10,
-    help: 'Milliseconds of a sample (500).',
+    help: 'How often to take a sample, in milliseconds (500).',
   },
-  limit: { type: 'string', number: 'any', short: 'l', value: 'N', minimum: 1, help: 'Most events in a sample (100).' },
+  limit: {
+    type: 'string',
+    number: 'any',
+    short: 'l',
+    value: 'N',
+    minimum: 1,
+    help: 'At most this many events in a sample (100).',
+  },
   format: {
     type: 'string',
     short: 'f',
     oneOf: tapForms,
-    help: 'Form of the events (pretty on a terminal, else json).',
+    help: 'Format of the events (pretty on a terminal, else json).',
   },
-  meta: { type: 'boolean', short: 'm', help: 'Show with each event which component it comes from.' },
+  meta: { type: 'boolean', short: 'm', help: 'Show which component each event comes from.' },
   quiet: { type: 'boolean', short: 'q', help: 'Show events only, no notices.' },
   'duration-ms': { type: 'string', number: 'any', short: 'd', value: 'MS', help: 'End after this many milliseconds.' },
   ...clientFlags,
@@ -43,8 +51,9 @@ const reconnectMs = 1000
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags, words } = parseFlags(argv, flagTable)
   if (flags.help) {
-    const usage = 'Usage: penstock-agent tap [PATTERN…] [FLAGS]\n\nA PATTERN names outputs of components; * by default.'
-    process.stdout.write(`${usage}\n\nFlags:\n${flagHelp(flagTable)}\n`)
+    const usage =
+      'Usage: penstock-agent tap [PATTERN…] [FLAGS]\n\nShows a sample of the events that pass through a running agent. A PATTERN names the components whose outputs are shown (*).'
+    process.stdout.write(helpText(`${usage}\n\nFlags:\n${flagHelp(flagTable)}\n`))
     return exitCodes.ok
   }
   const url = agentUrl(flags.url)

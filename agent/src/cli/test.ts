@@ -2,6 +2,7 @@
 
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import { runUnitTests } from '../config/unit-tests.ts'
 import { loadedConfig } from './loaded-config.ts'
 import { configFlags } from './run-flags.ts'
@@ -14,7 +15,11 @@ export const flags = {
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
-    process.stdout.write(`Usage: penstock-agent test [PATH…] [FLAGS]\n\n${flagHelp(flags)}\n`)
+    process.stdout.write(
+      helpText(
+        `Usage: penstock-agent test [PATH…] [FLAGS]\n\nRuns the unit tests of a configuration (\`tests\`). Exit code 78 if one fails.\n\n${flagHelp(flags)}\n`,
+      ),
+    )
     return exitCodes.ok
   }
   // Tests need no sources and sinks, and nothing of the machine.

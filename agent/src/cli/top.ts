@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { globTest } from '../api/tap.ts'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import { LiveScreen } from '../command-line/live-screen.ts'
 import { PenstockError } from '../errors.ts'
 import { styled } from '../formats/pretty.ts'
@@ -21,7 +22,7 @@ export const flagTable = {
     short: 'i',
     value: 'MS',
     minimum: 100,
-    help: 'Milliseconds between two looks (1000).',
+    help: 'How often to refresh, in milliseconds (1000).',
   },
   'human-metrics': { type: 'boolean', short: 'H', help: 'Short numbers: 12.3k, 4.5 MB.' },
   components: {
@@ -36,19 +37,20 @@ export const flagTable = {
     type: 'string',
     short: 'o',
     oneOf: ['table', 'json'],
-    help: 'Form of the output (table); json has a line for each look.',
+    help: 'Format of the output (table); json prints one line per refresh.',
   },
   ...clientFlags,
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
-const keys = `On a terminal, keys choose a component (up, down), show it whole (Enter; Escape goes back), sort (left, right, r), filter
-(/), pause (p) and quit (q).`
+const usage = `Usage: penstock-agent top [FLAGS]
+
+Shows what the components of a running agent do: events in and out per second, errors, buffers. On a terminal, keys choose a component (up, down), show its details (Enter; Escape goes back), sort (left, right, r), filter (/), pause (p) and quit (q).`
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags, words } = parseFlags(argv, flagTable)
   if (flags.help) {
-    process.stdout.write(`Usage: penstock-agent top [FLAGS]\n\n${keys}\n\nFlags:\n${flagHelp(flagTable)}\n`)
+    process.stdout.write(helpText(`${usage}\n\nFlags:\n${flagHelp(flagTable)}\n`))
     return exitCodes.ok
   }
   if (words.length > 0) throw new PenstockError('PEN_USAGE', `"${words[0]}" is not a flag of top.`)

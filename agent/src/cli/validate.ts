@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
+import { helpText } from '../command-line/help.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { defaultPath } from '../config/read.ts'
@@ -31,10 +32,10 @@ export const flags = {
   ...configFlags,
   'no-environment': {
     type: 'boolean',
-    help: 'Check the configuration alone: nothing of this machine, no destinations.',
+    help: 'Check the configuration only: no files of this machine, no destinations.',
   },
-  'skip-healthchecks': { type: 'boolean', help: 'Build the components, but do not ask their destinations.' },
-  'deny-warnings': { type: 'boolean', short: 'd', help: 'Fail for warnings too.' },
+  'skip-healthchecks': { type: 'boolean', help: 'Build the components, but do not connect to their destinations.' },
+  'deny-warnings': { type: 'boolean', short: 'd', help: 'Fail on warnings, too.' },
   color: {
     type: 'string',
     oneOf: colorChoices,
@@ -47,7 +48,11 @@ export const flags = {
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags: given, words } = parseFlags(argv, flags)
   if (given.help) {
-    process.stdout.write(`Usage: penstock-agent validate [PATH…] [FLAGS]\n\n${flagHelp(flags)}\n`)
+    process.stdout.write(
+      helpText(
+        `Usage: penstock-agent validate [PATH…] [FLAGS]\n\nChecks a configuration: it reports all problems, builds the components and asks the destinations whether they can be reached. Exit code 78 if something is wrong.\n\n${flagHelp(flags)}\n`,
+      ),
+    )
     return exitCodes.ok
   }
   const report = new Report(takesColors(process.stdout))

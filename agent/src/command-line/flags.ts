@@ -187,20 +187,34 @@ function flagValue(flag: Flag, shown: string, text: string, dialect: Dialect): s
   return number
 }
 
+/** Where descriptions begin at most: a flag with a longer name has its description in the next line. */
+const mostNameColumns = 30
+
+/** Longer lists of words are left to the description of a flag. */
+const mostChoices = 30
+
+/** The word for the value of a flag: the values themselves, if they are few and short. */
+function valueWord({ value, oneOf = [], number }: Flag): string {
+  if (value !== undefined) return value
+  const choices = oneOf.join('|')
+  if (choices !== '' && choices.length <= mostChoices) return choices
+  return number === undefined ? 'VALUE' : 'N'
+}
+
 /**
- * The lines of a help text that describe the flags.
- * @param column where the descriptions begin; then a flag without a short name is at the left, too
+ * The lines of a help text that describe the flags, one for each; `helpText` fits them to what shows them.
+ * @param column where the descriptions begin; then a flag without a short name stands at the left, too
  */
 export function flagHelp(table: Flags, column?: number): string {
   const rows = Object.entries(table).map(([name, flag]) => {
     const short = flag.short !== undefined ? `-${flag.short}, ` : column === undefined ? '    ' : ''
-    const value = flag.type === 'boolean' ? '' : ` ${flag.value ?? 'VALUE'}`
+    const value = flag.type === 'boolean' ? '' : ` ${valueWord(flag)}`
     const env = flag.env === undefined ? '' : ` [${flag.env}]`
     return [`  ${short}--${name}${value}`, `${flag.help}${env}`] as const
   })
-  const width = column ?? Math.max(...rows.map(([left]) => left.length)) + 2
+  const width = column ?? Math.min(mostNameColumns, Math.max(...rows.map(([left]) => left.length)) + 2)
   const indent = `\n${' '.repeat(width)}`
   return rows
-    .map(([left, right]) => `${left.padEnd(width - 1).padEnd(width)}${right.replaceAll('\n', indent)}`)
+    .map(([left, right]) => `${left.length > width - 2 ? left + indent : left.padEnd(width)}${right}`)
     .join('\n')
 }

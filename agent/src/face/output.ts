@@ -1,5 +1,6 @@
 // Output of commands besides events: tables, screens, pages, completion scripts.
 
+export { absentSinks, absentSources, absentTransforms, replacedTransforms } from '../cli/elsewhere.ts'
 export { type Field, outputFormats, rowsText, rowText } from '../cli/rows.ts'
 export { type CompletionCommand, completionScript, shells } from '../command-line/completion.ts'
 export { type Drawing, LiveScreen, type ScreenSize } from '../command-line/live-screen.ts'

@@ -35,14 +35,14 @@ export const resourceOptions = {
     short: 'f',
     multiple: true,
     value: 'PATH',
-    help: 'a file, a folder with .yaml files, or - for standard input, such as `helm template`; may be repeated, and\n`-f` left out',
+    help: 'File, folder with .yaml files, or - for standard input, such as the output of `helm template`. May be repeated; -f may be left out.',
   },
-  recursive: { type: 'boolean', short: 'R', help: 'read the folders below a folder, too' },
+  recursive: { type: 'boolean', short: 'R', help: 'Read the folders below a folder, too.' },
 } as const satisfies Flags
 
 /** The flag of a command that shows what resources become on a cluster. */
 export const clusterNameOption = {
-  'cluster-name': { type: 'string', value: 'NAME', help: 'what `fieldRef: clusterName` means (cluster)' },
+  'cluster-name': { type: 'string', value: 'NAME', help: 'Value of `fieldRef: clusterName` (cluster).' },
 } as const satisfies Flags
 
 export function resourcePaths(

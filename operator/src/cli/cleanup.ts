@@ -21,15 +21,15 @@ export const options = {
   namespaces: {
     type: 'string',
     value: 'A,B',
-    help: 'of the Agents, where only these may be looked into; all if not given',
+    help: 'Namespaces of the Agents, where the account may read only these (all).',
   },
-  timeout: { type: 'string', default: '45s', value: 'TIME', help: 'how long to wait for the operator (45s)' },
+  timeout: { type: 'string', default: '45s', value: 'TIME', help: 'How long to wait for the operator (45s).' },
   ...connectionOptions,
 } as const satisfies Flags
 
 export const usage = `Usage: penstock cleanup [FLAGS]
 
-Ends what must end before an installation is removed: the operator, the Agents that came with it, finalizers.
+Prepares the removal of an installation: stops the operator, deletes the Agents that came with it, and removes finalizers.
 
 ${helpOf(options)}
 `

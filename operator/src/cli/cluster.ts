@@ -9,20 +9,20 @@ import { KubeConnection } from '../kube/connection.ts'
 
 /** Flags of every command that looks at a cluster. */
 export const placeOptions = {
-  kubeconfig: { type: 'string', value: 'FILE', help: 'the cluster, as for kubectl' },
-  context: { type: 'string', value: 'NAME', help: 'the context of the kubeconfig, as for kubectl' },
+  kubeconfig: { type: 'string', value: 'FILE', help: 'Kubeconfig, as for kubectl.' },
+  context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig, as for kubectl.' },
 } as const satisfies Flags
 
 /** Flags of a command that asks the API server alone: the operator wants a token of the caller's own. */
 export const connectionOptions = {
   ...placeOptions,
-  as: { type: 'string', value: 'USER', help: 'ask as another user, as for kubectl' },
+  as: { type: 'string', value: 'USER', help: 'Ask as another user, as for kubectl.' },
 } as const satisfies Flags
 
 /** @param what is in the namespace */
 export function namespaceOption(what: string) {
   return {
-    namespace: { type: 'string', short: 'n', value: 'NS', help: `${what}; that of the context` },
+    namespace: { type: 'string', short: 'n', value: 'NS', help: `Namespace ${what} (that of the context).` },
   } as const satisfies Flags
 }
 

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { version } from '@penstock/agent/program'
 import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { main } from './commands.ts'
+import { main, commands as table } from './commands.ts'
 
 // The modules that access a cluster are large, and load once.
 
@@ -48,6 +48,7 @@ afterEach(() => {
 
 async function penstock(args: string, kubeconfig = 'kubeconfig') {
   vi.stubEnv('KUBECONFIG', join(folder, kubeconfig))
+  process.stdout.isTTY = false
   const said = { out: '', err: '' }
   vi.spyOn(console, 'log').mockImplementation((text) => {
     said.out += `${text}\n`
@@ -64,7 +65,8 @@ async function penstock(args: string, kubeconfig = 'kubeconfig') {
   return { code, ...said }
 }
 
-const commands = (await penstock('--help')).out.split('\n').flatMap((line) => /^ {2}(\S+) +\S/.exec(line)?.[1] ?? [])
+/** Those that the program itself lists. */
+const commands = (await penstock('--help')).out.split('\n').flatMap((line) => /^ {2}(\w\S*) +\S/.exec(line)?.[1] ?? [])
 
 test.each([
   {
@@ -258,20 +260,21 @@ test.each([
   { args: '--version', says: `penstock ${version}\n` },
   { args: 'version', says: `penstock ${version}\n` },
   { args: 'version --help', says: 'Usage: penstock version' },
-  { args: '--help', says: '  version        print the version' },
+  { args: '--help', says: '  version        Print the version.' },
   { args: 'help lint', says: 'Usage: penstock lint ' },
   { args: 'help', says: 'Usage: penstock COMMAND' },
-  { args: 'webhook --help', says: 'Usage: penstock webhook [FLAGS]\n\nAnswers the admission webhooks apart from' },
+  { args: 'webhook --help', says: 'Usage: penstock webhook [FLAGS]\n\nServes the admission webhooks in a process of' },
   { args: 'explain T7', says: 'Destinations are not addresses of the node' },
   { args: 'explain nomatchingagent', says: 'No Agent selects the Pipeline.' },
   { args: 'explain pipelines', says: 'Fields:\n  apiVersion' },
   { args: 'explain --schema', says: '"title": "Resources of Penstock"' },
   {
     args: 'explain kafka',
-    says: 'kafka  (sink)\n  No: there is no sink for this queue. Use the sink `message_broker` (Pulsar)',
+    says: 'kafka  (sink)\n  There is no sink for this queue. Use the sink `message_broker` (Pulsar)',
   },
   { args: 'explain splunk', says: 'splunk_hec_logs  (sink)' },
   { args: 'explain reduce', says: 'Join lines by `multiline` of the source.' },
+  { args: 'explain route', says: 'route  (transform)\n  Use a `filter` for each route' },
   { args: 'explain loki', says: '# log_aggregator' },
   { args: 'list', says: 'log_aggregator (Grafana Loki) ' },
   { args: 'list -o json', says: '"type": "orchestrator_logs"' },
@@ -305,10 +308,14 @@ test('there are commands', () => {
   expect(commands).toEqual(expect.arrayContaining(['lint', 'tap', 'top', 'why']))
 })
 
-test.each(commands)('%s lists its flags', async (name) => {
+test.each(commands)('%s says what it does, and has a sentence for each flag, in 80 columns', async (name) => {
   const { code, out, err } = await penstock(`${name} --help`)
   expect([code, err]).toEqual([0, ''])
-  expect(out).toMatch(new RegExp(`^Usage: penstock (?:${name}|operator)\\b`))
+  expect(out).toMatch(new RegExp(`^Usage: penstock ${name}\\b.*\n(?: {7}.*\n)*\n[A-Z][^\n]{30}`))
+  expect(out.split('\n').filter((line) => line.length > 80)).toEqual([])
+  const { options = {} } = (await table[name]?.load()) ?? {}
+  const texts = Object.values(options).map(({ help }) => help)
+  expect(texts.filter((help) => !/^[A-Z/].*[.)]$/.test(help))).toEqual([])
 })
 
 test.each(commands)('%s takes --color', async (name) => {

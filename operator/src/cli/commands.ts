@@ -1,58 +1,64 @@
 // The commands of `penstock`, how each is found, and the report of an error that ended one.
 
 import { errorText, exitCodeOf, exitCodes, PenstockError } from '@penstock/agent/errors'
-import { commandNamed, faultText, firstWords, readColor, version } from '@penstock/agent/program'
+import { commandNamed, faultText, firstWords, helpText, readColor, version } from '@penstock/agent/program'
 import type { Command } from './completion.ts'
 
 export const commands: Readonly<Record<string, Command>> = {
   completion: {
-    about: 'print a completion script for bash, zsh or fish',
+    about: 'Print a completion script for bash, zsh or fish.',
     load: async () => (await import('./completion.ts')).completionOf(commands),
   },
-  cleanup: { about: 'end what must end before an installation is removed', load: () => import('./cleanup.ts') },
-  convert: { about: 'make a Pipeline of an agent configuration', load: () => import('./convert.ts') },
-  diff: { about: 'what applying resources would change, beside the cluster', load: () => import('./diff.ts') },
+  cleanup: { about: 'Prepare the removal of an installation.', load: () => import('./cleanup.ts') },
+  convert: { about: 'Convert the configuration of another agent to a Pipeline.', load: () => import('./convert.ts') },
+  diff: { about: 'Show what applying resources would change for the agents.', load: () => import('./diff.ts') },
   explain: {
-    about: 'print the page of a kind or field, component, function, metric or error',
+    about: 'Describe a kind, field, component, function, metric or error.',
     load: () => import('./explain.ts'),
   },
-  init: { about: 'write a first Pipeline with comments', load: () => import('./init.ts') },
-  lint: { about: 'check resources: shape, references, options, programs', load: () => import('./lint.ts') },
-  list: { about: 'print the types of sources, transforms and sinks', load: () => import('./list.ts') },
+  init: { about: 'Write a first Pipeline with comments.', load: () => import('./init.ts') },
+  lint: { about: 'Check resources without a cluster.', load: () => import('./lint.ts') },
+  list: { about: 'List the types of sources, transforms and sinks.', load: () => import('./list.ts') },
   migrate: {
-    about: 'rewrite stored objects, or files, in the version that is current',
+    about: 'Rewrite stored objects or files in the current version.',
     load: () => import('./migrate.ts'),
   },
-  operator: { about: 'reconcile the resources of a cluster (in its image)', load: () => import('./operator.ts') },
-  render: { about: 'print the agent configuration of resources', load: () => import('./render.ts') },
+  operator: { about: 'Run the operator (in its image).', load: () => import('./operator.ts') },
+  render: { about: 'Print the agent configuration of resources.', load: () => import('./render.ts') },
   rollout: {
-    about: 'show, pause, resume, undo or retry the rollout of a revision',
+    about: 'Show, pause, resume, undo or retry a rollout.',
     load: () => import('./rollout.ts'),
   },
-  run: { about: 'run resources here, with sample pods', load: () => import('./run.ts') },
+  run: { about: 'Run resources on this machine, on sample pods or files.', load: () => import('./run.ts') },
   selftest: {
-    about: 'apply a Pipeline that goes nowhere and wait until it is ready',
+    about: 'Test an installation with a Pipeline that delivers nothing.',
     load: () => import('./selftest.ts'),
   },
-  status: { about: 'show Pipelines of a cluster as trees', load: () => import('./status.ts') },
+  status: { about: 'Show the state of Pipelines, their components and agents.', load: () => import('./status.ts') },
   'support-bundle': {
-    about: 'write what helps to find a fault into an archive',
+    about: 'Collect diagnostic data in an archive, without secrets.',
     load: () => import('./support-bundle.ts'),
   },
-  tap: { about: 'show a sample of the events of a Pipeline', load: () => import('./tap.ts') },
-  test: { about: 'run the tests of Pipelines', load: () => import('./test.ts') },
-  top: { about: 'show what Pipelines do now', load: () => import('./top.ts') },
-  version: { about: 'print the version', load: () => import('./version.ts') },
-  webhook: { about: 'answer the admission webhooks, apart from the operator', load: () => import('./webhook.ts') },
-  why: { about: 'show which Pipelines read the logs of a pod, and why', load: () => import('./why.ts') },
+  tap: { about: 'Show live events of a Pipeline.', load: () => import('./tap.ts') },
+  test: { about: 'Run the tests in Pipelines.', load: () => import('./test.ts') },
+  top: { about: 'Show live figures of Pipelines.', load: () => import('./top.ts') },
+  version: { about: 'Print the version.', load: () => import('./version.ts') },
+  webhook: {
+    about: 'Serve the admission webhooks (in the image of the operator).',
+    load: () => import('./webhook.ts'),
+  },
+  why: { about: 'Show which Pipelines read the logs of a pod, and why.', load: () => import('./why.ts') },
 }
 
 const usage = `Usage: penstock COMMAND [FLAGS]\n\n${Object.entries(commands)
   .map(([name, { about }]) => `  ${name.padEnd(14)} ${about}`)
   .join('\n')}
 
-\`penstock COMMAND --help\` lists the flags of a command; \`penstock --version\` prints the version.
-Every command takes \`--color auto|always|never\` (auto: on a terminal, unless NO_COLOR is set or TERM is dumb), and \`--debug\`: errors have a stack.\n`
+Run penstock COMMAND --help for details, and penstock --version for the version.
+
+Every command also takes:
+  --color auto|always|never  Whether to colour. auto: on a terminal, unless NO_COLOR is set or TERM is dumb.
+  --debug                    Print the stack of an error.`
 
 /** These write logs, each line as JSON, or let an agent write. */
 export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', 'run'])
@@ -74,7 +80,7 @@ export async function main(given: readonly string[]): Promise<number> {
   const { isDebug, asks, words } = firstWords(given)
   const [name, ...argv] = commandFirst(words)
   if (name === undefined || asks === 'help' || (name === 'help' && argv.length === 0)) {
-    console.log(usage)
+    process.stdout.write(helpText(`${usage}\n`))
     return name === undefined ? 64 : 0
   }
   if (asks === 'version') {
@@ -93,7 +99,7 @@ export async function main(given: readonly string[]): Promise<number> {
     const { usage: its, options, run } = await command.load()
     const plain = readColor(argv)
     if (argv.some((word) => word === '--help' || word === '-h')) {
-      console.log(its)
+      process.stdout.write(helpText(its))
       return 0
     }
     return await run([...(options['color'] === undefined ? plain : argv)])

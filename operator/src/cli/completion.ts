@@ -19,7 +19,7 @@ export interface Command {
 
 const usage = `Usage: penstock completion ${shells.join('|')}
 
-Prints a completion script: \`source <(penstock completion bash)\`.
+Prints a completion script for a shell: source <(penstock completion bash)
 `
 
 /** The command, which describes the others. */

@@ -19,7 +19,7 @@ export const options = {
 
 export const usage = `Usage: penstock diff [-f] PATH… [FLAGS]
 
-Shows what applying resources would change for the agents. Exit 1 when there is a difference. Values of Secrets are shown as ***.
+Shows what applying resources would change for the agents. Values of Secrets are shown as ***. Exit code 1 if there is a difference.
 
 ${helpOf(options)}
 `

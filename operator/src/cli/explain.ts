@@ -2,22 +2,20 @@
 // or error code, as the agent prints it.
 
 import { closest, PenstockError } from '@penstock/agent/errors'
-import { explain, referencePages } from '@penstock/agent/output'
+import { explain } from '@penstock/agent/output'
 import type { Flags } from '@penstock/agent/program'
 import { fieldText, kindNamed, schemaText } from '../api/reference.ts'
 import { ruleText } from '../api/rules.ts'
-import { refusalsNamed } from '../migrate/vector/refusals.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 
 export const options = {
-  schema: { type: 'boolean', help: 'print the JSON Schema of all kinds, for editors' },
+  schema: { type: 'boolean', help: 'Print the JSON Schema of all kinds, for editors.' },
 } as const satisfies Flags
 
 export const usage = `Usage: penstock explain NAME
        penstock explain --schema
 
-Prints the page of a kind (Pipeline) or a field of it (Pipeline.spec.sources.multiline), a rule (T7), a reason of a
-condition (NoMatchingAgent), a component (search_engine), a function of programs (parse_json), a metric or an error code (E103).
+Prints the page of a kind (Pipeline), of a field (Pipeline.spec.sources.multiline), of a rule (T7), of the reason of a condition (NoMatchingAgent), of a component (search_engine), of a function of programs (parse_json), of a metric or of an error code (E103). Names of products (Loki) and of the components of other agents work, too.
 
 ${helpOf(options)}
 `
@@ -40,7 +38,7 @@ export async function run(argv: string[]): Promise<number> {
   }
   const [word = '', ...path] = name.split('.')
   const kind = kindNamed(word)
-  if (kind === undefined) return explainPage(name)
+  if (kind === undefined) return explain([name])
   const found = fieldText(kind, path.join('.'))
   if (!found.ok) {
     const near = closest(path.at(-1) ?? '', found.known)
@@ -50,26 +48,4 @@ export async function run(argv: string[]): Promise<number> {
   }
   process.stdout.write(found.text)
   return 0
-}
-
-/** The page of the agent; where there is none, and other agents have a component of that name, what to use in its place. */
-async function explainPage(name: string): Promise<number> {
-  const refusals = refusalsNamed(name)
-  if (refusals.length > 0 && !(await hasPage(name))) {
-    const lines = refusals.map(
-      ({ kind, name: type, reason, nearest }) => `${type}  (${kind})\n  No: ${reason}. ${nearest}\n`,
-    )
-    process.stdout.write(`Penstock has no component for ${name}.\n\n${lines.join('\n')}`)
-    return 0
-  }
-  return explain([name])
-}
-
-async function hasPage(name: string): Promise<boolean> {
-  const wanted = name.toLowerCase()
-  const pages = await referencePages()
-  return pages.some(
-    ({ names, products = [] }) =>
-      names.includes(name) || products.some((product) => product.toLowerCase().split(' ').includes(wanted)),
-  )
 }

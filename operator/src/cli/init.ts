@@ -13,15 +13,21 @@ const schemaFile = 'penstock.schema.json'
 export const options = {
   schema: {
     type: 'boolean',
-    help: 'for editors: also write penstock.schema.json beside it, which the file then names',
+    help: 'Also write penstock.schema.json, with which editors complete and check the file.',
   },
-  name: { type: 'string', default: 'first', value: 'NAME', help: 'of the Pipeline (first)' },
-  namespace: { type: 'string', short: 'n', default: 'default', value: 'NS', help: 'of the Pipeline (default)' },
+  name: { type: 'string', default: 'first', value: 'NAME', help: 'Name of the Pipeline (first).' },
+  namespace: {
+    type: 'string',
+    short: 'n',
+    default: 'default',
+    value: 'NS',
+    help: 'Namespace of the Pipeline (default).',
+  },
 } as const satisfies Flags
 
 export const usage = `Usage: penstock init [FILE] [FLAGS]
 
-Writes a first Pipeline with comments (pipeline.yaml). A file that exists stays as it is.
+Writes a first Pipeline with comments to FILE (pipeline.yaml). It never overwrites a file.
 
 ${helpOf(options)}
 `

@@ -14,15 +14,14 @@ export const options = {
     default: 'text',
     oneOf: ['text', 'sarif', 'junit'],
     value: 'FORMAT',
-    help: 'text; sarif, for code scanning; junit, for test reports (text)',
+    help: 'Format of the report: text, sarif for code scanning, junit for test reports (text).',
   },
-  'own-machine': { type: 'boolean', help: 'for `penstock run`: without the rules for namespaces' },
+  'own-machine': { type: 'boolean', help: 'Check for `penstock run`, without the rules for namespaces.' },
 } as const satisfies Flags
 
 export const usage = `Usage: penstock lint [-f] PATH… [FLAGS]
 
-Checks resources as the operator does, without a cluster: shape, references among the files, the rules for namespaces, options, programs.
-Exit 78 when there is an error.
+Checks resources as the operator does, without a cluster: fields, references among the files, rules for namespaces, options, programs. Exit code 78 if there is an error.
 
 ${helpOf(options)}
 `

@@ -11,13 +11,13 @@ export const options = {
     default: 'text',
     oneOf: outputFormats,
     value: 'FORMAT',
-    help: 'text, by kind; table, json, yaml: a row for each type (text)',
+    help: 'Format: text, by kind; table, json and yaml have one row per type (text).',
   },
 } as const satisfies Flags
 
 export const usage = `Usage: penstock list [FLAGS]
 
-Prints the sources, transforms and sinks of Pipelines, with the products that they work with. penstock explain NAME describes one.
+Prints the sources, transforms and sinks of Pipelines, with the products that they work with. \`penstock explain TYPE\` describes one.
 
 ${helpOf(options)}
 `

@@ -17,7 +17,7 @@ import { migrateText } from './migrate-text.ts'
 import { printProblems } from './problems.ts'
 
 export const options = {
-  'dry-run': { type: 'boolean', help: 'change nothing; exit 1 when something would change' },
+  'dry-run': { type: 'boolean', help: 'Change nothing. Exit code 1 if something would change.' },
   ...resourceOptions,
   ...connectionOptions,
 } as const satisfies Flags
@@ -25,10 +25,9 @@ export const options = {
 export const usage = `Usage: penstock migrate [FLAGS]
        penstock migrate -f PATH… [FLAGS]
 
-Rewrites objects of the cluster that may be stored in an earlier version of their kind, and then removes that version from the
-CRD's status.storedVersions. It needs the rights of a cluster administrator. Run it before an upgrade whose changes ask for it.
+Rewrites objects of the cluster that may be stored in an earlier version of their kind, and then removes that version from status.storedVersions of the CRD. It needs the rights of a cluster administrator. Run it before an upgrade whose notes ask for it.
 
-With files: replaces the \`apiVersion\` of Penstock's resources in them by the newest one. Everything else in a file stays as it is.
+With -f it changes files instead: it replaces the \`apiVersion\` of Penstock's resources by the newest one and leaves everything else as it is.
 
 ${helpOf(options)}
 `

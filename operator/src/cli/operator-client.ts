@@ -16,22 +16,22 @@ import { type ClusterFlags, placeOptions } from './cluster.ts'
 
 /** Flags of a command that asks the operator. */
 export const operatorOptions = {
-  token: { type: 'string', value: 'TOKEN', help: 'token of the caller; by default that of the kubeconfig' },
+  token: { type: 'string', value: 'TOKEN', help: 'Token of the caller (that of the kubeconfig).' },
   'operator-namespace': {
     type: 'string',
     default: 'penstock-system',
     value: 'NS',
-    help: 'where the operator is installed (penstock-system)',
+    help: 'Namespace of the operator (penstock-system).',
   },
   'operator-url': {
     type: 'string',
     value: 'URL',
-    help: `its address, instead of the way through the API server, such as https://127.0.0.1:9443 with\nkubectl port-forward -n NS service/${operatorName} 9443`,
+    help: `Address of the operator, such as https://127.0.0.1:9443 with \`kubectl port-forward -n NS service/${operatorName} 9443\`. Without it, the command goes through the API server.`,
   },
   'operator-ca': {
     type: 'string',
     value: 'FILE',
-    help: `the authority of its certificate, with --operator-url: key ca.crt of the Secret\n${operatorName}-tls`,
+    help: `With --operator-url: certificate authority of the operator, which is ca.crt in the Secret ${operatorName}-tls.`,
   },
   ...placeOptions,
 } as const satisfies Flags
@@ -43,7 +43,7 @@ export interface OperatorFlags extends ClusterFlags {
   readonly 'operator-ca'?: string | undefined
 }
 
-export const operatorFlagHelp = `Identity, and access to the operator
+export const operatorFlagHelp = `Access to the operator:
 ${helpOf(operatorOptions)}`
 
 /** Warns on standard error if the operator is further from this command than one minor version; what it answers may not be understood. */

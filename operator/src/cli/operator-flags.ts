@@ -15,23 +15,23 @@ const flagsByTopic = {
     kubeconfig: {
       type: 'string',
       value: 'FILE',
-      help: "the cluster; else KUBECONFIG, the pod's service account, ~/.kube/config",
+      help: "Kubeconfig (KUBECONFIG, then the pod's service account, then ~/.kube/config).",
     },
-    context: { type: 'string', value: 'NAME', help: 'context of the kubeconfig' },
+    context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig.' },
     namespace: {
       type: 'string',
       env: 'POD_NAMESPACE',
       value: 'NAME',
-      help: 'namespace of the operator: its Lease, kept versions, defaults\n(that of the context, or penstock-system)',
+      help: 'Namespace of the operator, for its Lease, stored versions and defaults (that of the context, or penstock-system).',
     },
-    'watch-namespaces': { type: 'string', value: 'A,B', help: 'only these namespaces; Cluster kinds are off then' },
-    'watch-namespace-selector': { type: 'string', value: 'S', help: 'only namespaces with these labels' },
+    'watch-namespaces': { type: 'string', value: 'A,B', help: 'Watch only these namespaces, and no Cluster kinds.' },
+    'watch-namespace-selector': { type: 'string', value: 'S', help: 'Watch only namespaces with these labels.' },
     'agent-namespaces': {
       type: 'string',
       value: 'A,B',
-      help: 'namespaces in which Agents of mode Node are honoured (that of the operator)',
+      help: 'Namespaces in which Agents may have mode Node (that of the operator).',
     },
-    'cluster-name': { type: 'string', default: '', value: 'NAME', help: 'what `fieldRef: clusterName` means' },
+    'cluster-name': { type: 'string', default: '', value: 'NAME', help: 'Value of `fieldRef: clusterName`.' },
   },
   Rights: {
     'rbac-scope': {
@@ -40,108 +40,113 @@ const flagsByTopic = {
       oneOf: ['Cluster', 'Namespaced'],
       value: 'SCOPE',
       help: [
-        'Cluster; Namespaced: its rights come from Roles in the namespaces to watch, in its own and in',
-        'those of Agents. Nothing beyond them is read or asked: no webhooks, no labels of nodes',
-      ].join('\n'),
+        'Cluster, or Namespaced: the operator has Roles in its namespace, in those to watch and in those of Agents,',
+        'and uses nothing else: no webhooks, no labels of nodes (Cluster).',
+      ].join(' '),
     },
     'secrets-mode': {
       type: 'string',
       default: 'All',
       oneOf: ['All', 'Label', 'Namespaced'],
       value: 'MODE',
-      help: 'All; Label: only Secrets labelled penstock.dev/allow=true; Namespaced: those that\nRoleBindings open',
+      help: 'Which Secrets the operator reads: All, Label (only those labelled penstock.dev/allow=true), or Namespaced (those that RoleBindings allow) (All).',
     },
     'authorize-cluster-pipelines': {
       type: 'boolean',
       help: [
-        'who applies a ClusterPipeline needs the verb `collect` on penstock.dev/logs, as long as',
-        'it is to run; needs the webhooks, which see who it is',
-      ].join('\n'),
+        'Whoever applies a ClusterPipeline needs the verb `collect` on penstock.dev/logs for as long as it runs.',
+        'This needs the webhooks, which learn the identity.',
+      ].join(' '),
     },
     'ref-grace-period': {
       type: 'string',
       default: '10m',
       value: 'TIME',
-      help: 'how long the last good version runs on when what it refers to is gone (10m)',
+      help: 'How long the last good version keeps running after an object that it refers to was deleted (10m).',
     },
     'leader-election': {
       type: 'string',
       default: 'true',
       oneOf: ['true', 'false'],
       value: 'BOOL',
-      help: 'false for a single process (true)',
+      help: 'Whether replicas elect a leader; false for a single process (true).',
     },
-    'kube-qps': { type: 'string', default: '50', value: 'N', help: 'requests to the API server a second (50)' },
-    'kube-burst': { type: 'string', default: '100', value: 'N', help: 'requests to the API server at once (100)' },
+    'kube-qps': { type: 'string', default: '50', value: 'N', help: 'Requests to the API server per second (50).' },
+    'kube-burst': { type: 'string', default: '100', value: 'N', help: 'Requests to the API server at once (100).' },
   },
   Addresses: {
     'http-address': {
       type: 'string',
       default: '127.0.0.1:8080',
       value: 'HOST:PORT',
-      help: '/healthz, /readyz, /metrics (127.0.0.1:8080); empty: none',
+      help: 'Where to serve /healthz, /readyz and /metrics (127.0.0.1:8080). If empty, nowhere.',
     },
     'heartbeat-address': {
       type: 'string',
       default: '',
       value: 'HOST:PORT',
-      help: 'where agents report; empty: nowhere',
+      help: 'Where agents report. If empty, nowhere.',
     },
-    'heartbeat-url': { type: 'string', default: '', value: 'URL', help: 'under which agents reach it' },
+    'heartbeat-url': {
+      type: 'string',
+      default: '',
+      value: 'URL',
+      help: 'Address under which agents reach the operator.',
+    },
     'heartbeat-period': {
       type: 'string',
       default: '30s',
       value: 'TIME',
-      help: 'how often each agent reports, from 1s to 5m (30s); one that has not for three such\nperiods is stale',
+      help: 'How often each agent reports, from 1s to 5m (30s). An agent that has not reported for three periods is stale.',
     },
     'status-period': {
       type: 'string',
       default: '30s',
       value: 'TIME',
-      help: 'how often a status is written in which figures alone have changed (30s)',
+      help: 'How often to write a status in which only figures have changed (30s).',
     },
     'webhook-address': {
       type: 'string',
       default: '',
       value: 'HOST:PORT',
       help: [
-        'admission webhooks; empty: none. They answer requests to their secret paths alone, which the',
-        'operator writes into the webhook configurations',
-      ].join('\n'),
+        'Where to serve the admission webhooks. If empty, nowhere. They answer only at secret paths,',
+        'which the operator writes to the webhook configurations.',
+      ].join(' '),
     },
     'webhook-client-ca': {
       type: 'string',
       default: '',
       value: 'FILE',
-      help: 'besides, the API server must show a certificate of this authority (PEM)',
+      help: 'Require a client certificate of this authority (PEM) from the API server.',
     },
     'webhook-client-names': {
       type: 'string',
       value: 'A,B',
-      help: 'and its common name, or a name for DNS, must be one of these (any)',
+      help: 'Require one of these names in the client certificate, as common name or DNS name (any).',
     },
     'metrics-token-secret': {
       type: 'string',
       default: '',
       value: 'NAME',
-      help: 'Secret beside an Agent whose `token` its PodMonitor gives to scrapers',
+      help: 'Secret in the namespace of each Agent, whose `token` its PodMonitor gives to scrapers.',
     },
     'network-policies': {
       type: 'boolean',
       help: [
-        'a NetworkPolicy for each Agent without `networkPolicy`: in goes its own port alone, out everything but',
-        'to the metadata services of clouds',
-      ].join('\n'),
+        'Create a NetworkPolicy for each Agent without `networkPolicy`. It allows traffic to its own port,',
+        'and from it to everything except the metadata services of clouds.',
+      ].join(' '),
     },
     'allow-metadata-services': {
       type: 'boolean',
-      help: 'with these policies, agents reach metadata services as well',
+      help: 'Let these policies allow metadata services, too.',
     },
     'agent-image': {
       type: 'string',
       default: `penstock/agent:${version}`,
       value: 'IMAGE',
-      help: `of Agents that name none (penstock/agent:${version})`,
+      help: `Image of Agents that name none (penstock/agent:${version}).`,
     },
   },
   Logs: {
@@ -150,14 +155,14 @@ const flagsByTopic = {
       default: 'info',
       oneOf: ['silent', 'error', 'warn', 'info', 'debug', 'trace'],
       value: 'LEVEL',
-      help: 'error, warn, info, debug, trace (info)',
+      help: 'Level of the log: error, warn, info, debug or trace (info).',
     },
     'log-format': {
       type: 'string',
       default: 'json',
       oneOf: ['json', 'text'],
       value: 'FORMAT',
-      help: 'json, text (json)',
+      help: 'Format of the log: json or text (json).',
     },
   },
 } as const satisfies Readonly<Record<string, FlagTable>>
@@ -171,18 +176,18 @@ export const options = {
 
 export const usage = `Usage: penstock operator [FLAGS]
 
-Reconciles Pipelines, Sources, Sinks, Agents and TenantPolicies of a cluster.
+Runs the operator, which reconciles the Pipelines, Sources, Sinks, Agents and TenantPolicies of a cluster.
 
 ${Object.entries(flagsByTopic)
-  .map(([topic, flags]) => `${topic}\n${flagHelp(flags, 34)}\n`)
+  .map(([topic, flags]) => `${topic}:\n${flagHelp(flags, 34)}\n`)
   .join('\n')}`
 
 /** `penstock webhook` has the same flags; those of agents and of a leader have no effect there. */
 export const webhookUsage = usage
   .replace('penstock operator', 'penstock webhook')
   .replace(
-    /\nReconciles .*\n/,
-    '\nAnswers the admission webhooks apart from the operators, whose flags it takes. It needs `--webhook-address`, and writes nothing.\n',
+    /\nRuns the operator.*\n/,
+    '\nServes the admission webhooks in a process of their own. It takes the flags of the operator, needs `--webhook-address`, and changes nothing.\n',
   )
 
 type Values = ParsedArgs<typeof options>['flags']

@@ -28,25 +28,25 @@ export const proofOptions = {
   prove: {
     type: 'string',
     value: 'SAMPLE',
-    help: 'run the Pipeline on recorded lines, as `penstock run --input` does, and compare its events with OUTPUT',
+    help: 'File with recorded lines, on which to run the Pipeline as `penstock run --input` does, to compare its events with OUTPUT.',
   },
   against: {
     type: 'string',
     value: 'OUTPUT',
-    help: 'the events that the old agent made of these lines: a JSON object a line, or a list of objects',
+    help: 'File with the events that the old agent made of these lines: one JSON object per line, or a list of objects.',
   },
   binary: {
     type: 'string',
     value: 'PATH',
-    help: `the program of the old agent (${agentsWithTrial}) instead, which makes the events now`,
+    help: `Program of the old agent (${agentsWithTrial}), which makes the events now, instead of OUTPUT.`,
   },
-  for: { type: 'string', value: 'TIME', help: 'how long it may take (1m)' },
-  sink: { type: 'string', value: 'NAME', help: 'the sink whose events are compared, if there are several' },
+  for: { type: 'string', value: 'TIME', help: 'How long the comparison may take (1m).' },
+  sink: { type: 'string', value: 'NAME', help: 'Sink whose events to compare, if there are several.' },
   ignore: {
     type: 'string',
     multiple: true,
     value: 'PATH',
-    help: 'a field that may differ, such as .timestamp. May be repeated',
+    help: 'Field that may differ, such as .timestamp. May be repeated.',
   },
 } as const satisfies Flags
 

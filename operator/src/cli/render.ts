@@ -19,9 +19,9 @@ import { printProblems } from './problems.ts'
 export const options = {
   ...resourceOptions,
   ...clusterNameOption,
-  ...namespaceOption('Pipelines of this namespace'),
-  'all-namespaces': { type: 'boolean', short: 'A', help: 'Pipelines of all namespaces, and ClusterPipelines' },
-  node: { type: 'string', value: 'NODE', help: 'what the agents on this node run' },
+  ...namespaceOption('of the Pipelines'),
+  'all-namespaces': { type: 'boolean', short: 'A', help: 'Pipelines of all namespaces, and ClusterPipelines.' },
+  node: { type: 'string', value: 'NODE', help: 'Print the configuration of the agents on this node.' },
   ...connectionOptions,
 } as const satisfies Flags
 
@@ -29,9 +29,7 @@ export const usage = `Usage: penstock render [-f] PATH…
        penstock render [-n NAMESPACE | -A]
        penstock render --node NODE
 
-Prints the agent configuration that resources compile to, with *** for values of Secrets and, from
-a cluster, of ConfigMaps: those of files; the Pipelines of a
-namespace of the cluster, or all and the ClusterPipelines; or what the agents on a node run.
+Prints the agent configuration of resources: of those in files, of the Pipelines of a cluster, or of everything on a node. Values of Secrets are shown as ***; so are those of ConfigMaps from a cluster.
 
 ${helpOf(options)}
 `

@@ -22,27 +22,27 @@ export const options = {
     short: 'o',
     oneOf: outputFormats,
     value: 'FORMAT',
-    help: 'for status: text, table, json, yaml (text)',
+    help: 'Format of `status`: text, table, json, yaml (text).',
   },
   'to-revision': {
     type: 'string',
     value: 'R',
-    help: 'for undo: a revision of `status`, or its beginning (the one before)',
+    help: 'Revision for `undo`, or the beginning of its name (the one before). `status` lists them.',
   },
   ...namespaceOption('of the Agent or Pipeline'),
-  cluster: { type: 'boolean', help: 'for retry: PIPELINE is a ClusterPipeline' },
+  cluster: { type: 'boolean', help: 'For `retry`: PIPELINE is a ClusterPipeline.' },
   ...connectionOptions,
 } as const satisfies Flags
 
 export const usage = `Usage: penstock rollout ACTION NAME [FLAGS]
 
-How a new configuration reaches the agents of an Agent.
+Shows and controls how a new configuration reaches the agents.
 
-  status AGENT      which revision runs where, and the last ones
-  pause AGENT       steps wait
-  resume AGENT      steps go on; an \`undo\` ends
-  undo AGENT        all agents go back to an earlier revision at once, until its Pipelines change or \`resume\`
-  retry PIPELINE    what was taken back is tried again; --cluster for a ClusterPipeline
+  status AGENT      show which revision runs where, and the previous revisions
+  pause AGENT       pause the rollout
+  resume AGENT      continue the rollout, or end an \`undo\`
+  undo AGENT        put all agents back to an earlier revision at once, until a Pipeline changes or \`resume\`
+  retry PIPELINE    try a Pipeline again that was rolled back
 
 ${helpOf(options)}
 `

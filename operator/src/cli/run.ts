@@ -43,29 +43,35 @@ export const options = {
     multiple: true,
     value: '[NAME=]FILE',
     help: [
-      'lines that sources read instead, such as `kubectl logs --timestamps POD` prints, or - for standard input.',
-      `NAME: a sample pod (${sampleContainers.join(', ')}, shop/${sampleContainers[0]}) or a source; left out, the first pod and every source`,
-      'without pods: messages of a queue, `kubectl get events -o yaml`, a status page. May be repeated',
-    ].join('\n'),
+      'File with lines that a source reads instead, such as the output of `kubectl logs --timestamps POD`, or - for standard input.',
+      `NAME is a sample pod (${sampleContainers.join(', ')}, shop/${sampleContainers[0]}) or a source; without it, the file is for the first pod`,
+      'and for every source without pods: messages of a queue, `kubectl get events -o yaml`, a status page. May be repeated.',
+    ].join(' '),
   },
   ...clusterNameOption,
-  watch: { type: 'boolean', short: 'w', help: 'run again when a file of the resources or the input changes' },
-  for: { type: 'string', value: 'TIME', help: 'stop after this time, such as 10s' },
-  print: { type: 'boolean', help: 'print all events, and deliver none' },
+  watch: { type: 'boolean', short: 'w', help: 'Run again after each change of the resources or the input.' },
+  for: { type: 'string', value: 'TIME', help: 'Stop after this time, such as 10s.' },
+  print: { type: 'boolean', help: 'Print all events and deliver none.' },
   output: {
     type: 'string',
     short: 'o',
     default: 'pretty',
     oneOf: ['pretty', 'json'],
     value: 'FORMAT',
-    help: 'of events on the console: pretty, short lines for people; json (pretty)',
+    help: 'Format of printed events: pretty, short lines for people, or json (pretty).',
   },
-  color: { type: 'string', default: 'auto', oneOf: colorChoices, value: 'WHEN', help: 'auto, always, never (auto)' },
+  color: {
+    type: 'string',
+    default: 'auto',
+    oneOf: colorChoices,
+    value: 'WHEN',
+    help: 'Whether to colour: auto, always or never (auto).',
+  },
 } as const satisfies Flags
 
 export const usage = `Usage: penstock run [-f] PATH… [FLAGS]
 
-Compiles resources and runs them here, on sample pods, until Ctrl-C; or on files, until their events are delivered.
+Runs resources on this machine: on sample pods, until Ctrl-C, or on files, until their events are delivered.
 
 ${helpOf(options)}
 `

@@ -21,14 +21,14 @@ interface Tested extends KubeObject {
 const name = 'penstock-selftest'
 
 export const options = {
-  ...namespaceOption('where'),
-  timeout: { type: 'string', default: '60s', value: 'TIME', help: 'how long to wait (60s)' },
+  ...namespaceOption('in which to test'),
+  timeout: { type: 'string', default: '60s', value: 'TIME', help: 'How long to wait (60s).' },
   ...connectionOptions,
 } as const satisfies Flags
 
 export const usage = `Usage: penstock selftest [FLAGS]
 
-Applies a Pipeline that goes nowhere, waits until it is ready, and removes it.
+Applies a Pipeline that delivers nothing, waits until it is ready, and removes it. Exit code 1 if that takes too long.
 
 ${helpOf(options)}
 `

@@ -17,11 +17,11 @@ export const options = {
     default: 'text',
     oneOf: outputFormats,
     value: 'FORMAT',
-    help: 'text, as trees; table, json, yaml: a row for each Pipeline (text)',
+    help: 'Format: text; table, json and yaml have one row per Pipeline (text).',
   },
   ...namespaceOption('of the Pipelines'),
-  'all-namespaces': { type: 'boolean', short: 'A', help: 'those of all namespaces, and ClusterPipelines' },
-  cluster: { type: 'boolean', help: 'ClusterPipelines' },
+  'all-namespaces': { type: 'boolean', short: 'A', help: 'Pipelines of all namespaces, and ClusterPipelines.' },
+  cluster: { type: 'boolean', help: 'ClusterPipelines only.' },
   ...connectionOptions,
 } as const satisfies Flags
 

@@ -30,15 +30,14 @@ const logLines = 5000
 const ours = 'app.kubernetes.io/name in (penstock-agent,penstock-operator)'
 
 export const options = {
-  output: { type: 'string', short: 'o', value: 'FILE', help: 'the archive (penstock-support-TIME.tar.gz)' },
-  namespace: { type: 'string', short: 'n', value: 'NS', help: 'this namespace alone; the whole cluster if not given' },
+  output: { type: 'string', short: 'o', value: 'FILE', help: 'Archive to write (penstock-support-TIME.tar.gz).' },
+  namespace: { type: 'string', short: 'n', value: 'NS', help: 'Namespace to look at (the whole cluster).' },
   ...connectionOptions,
 } as const satisfies Flags
 
 export const usage = `Usage: penstock support-bundle [FLAGS]
 
-Writes resources with their status, workloads, events and logs into an archive: what helps to find a fault. Secrets are not in it. Resources
-that you may not read are left out and named; if you may read none, there is no archive.
+Collects resources with their status, workloads, events and logs in an archive, for the analysis of a fault. It contains no Secrets. What you may not read is left out, and the command names it; if that is everything, there is no archive.
 
 ${helpOf(options)}
 `

@@ -9,33 +9,37 @@ import { OperatorClient, operatorFlagHelp, operatorOptions, stopped } from './op
 
 const own = {
   ...namespaceOption('of the Pipeline'),
-  cluster: { type: 'boolean', help: 'PIPELINE is a ClusterPipeline' },
+  cluster: { type: 'boolean', help: 'PIPELINE is a ClusterPipeline.' },
   component: {
     type: 'string',
     short: 'c',
     value: 'NAME',
-    help: 'events that leave a source or transform, or that a sink reads; those that leave any of them',
+    help: 'Component whose events to show: those that leave a source or transform, or that a sink reads (all that leave one).',
   },
-  node: { type: 'string', value: 'NAME', help: 'only of the agent on this node' },
-  limit: { type: 'string', short: 'l', value: 'N', help: 'most events a second, of all agents together (100)' },
-  for: { type: 'string', value: 'TIME', help: 'how long, at most an hour (10m)' },
+  node: { type: 'string', value: 'NAME', help: 'Show only events of the agent on this node.' },
+  limit: {
+    type: 'string',
+    short: 'l',
+    value: 'N',
+    help: 'At most this many events per second, of all agents together (100).',
+  },
+  for: { type: 'string', value: 'TIME', help: 'How long, at most an hour (10m).' },
   format: {
     type: 'string',
     default: defaultTapForm(),
     oneOf: tapForms,
     value: 'FORMAT',
-    help: `${tapForms.join(', ')} (pretty on a terminal, else json)`,
+    help: `Format of the events: ${tapForms.join(', ')} (pretty on a terminal, else json).`,
   },
-  meta: { type: 'boolean', short: 'm', help: 'with each event, which component on which node it comes from' },
-  quiet: { type: 'boolean', short: 'q', help: 'events only, no notices' },
+  meta: { type: 'boolean', short: 'm', help: 'Show which component and node each event comes from.' },
+  quiet: { type: 'boolean', short: 'q', help: 'Show events only, no notices.' },
 } as const satisfies Flags
 
 export const options = { ...own, ...operatorOptions } as const satisfies Flags
 
 export const usage = `Usage: penstock tap PIPELINE [FLAGS]
 
-Shows a sample of the events that pass through a Pipeline now, on standard output; notices are on standard error. It needs the verb
-\`create\` on \`pipelines/tap\` (\`clusterpipelines/tap\`), which the ClusterRoles penstock-edit and penstock-admin hold.
+Shows a sample of the events that pass through a Pipeline, on standard output; notices go to standard error. It needs the verb \`create\` on \`pipelines/tap\` (\`clusterpipelines/tap\`), which the ClusterRoles penstock-edit and penstock-admin grant.
 
 ${helpOf(own)}
 

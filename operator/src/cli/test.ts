@@ -15,13 +15,13 @@ export const options = {
     default: 'text',
     oneOf: ['text', 'junit'],
     value: 'FORMAT',
-    help: 'text; junit, for test reports (text)',
+    help: 'Format of the report: text, or junit for test reports (text).',
   },
 } as const satisfies Flags
 
 export const usage = `Usage: penstock test [-f] PATH… [FLAGS]
 
-Runs the \`spec.tests\` of Pipelines: their transforms alone, on the events that the tests give. Exit 78 when one fails.
+Runs the tests in Pipelines (\`spec.tests\`): their transforms, without sources and sinks, on the events of the tests. Exit code 78 if one fails.
 
 ${helpOf(options)}
 `

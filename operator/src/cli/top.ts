@@ -14,17 +14,17 @@ import { TopScreen, table } from './top-screen.ts'
 
 const own = {
   ...namespaceOption('of the Pipelines'),
-  'all-namespaces': { type: 'boolean', short: 'A', help: 'those of all namespaces' },
-  cluster: { type: 'boolean', help: 'ClusterPipelines' },
-  once: { type: 'boolean', help: 'one look, and the end' },
-  interval: { type: 'string', value: 'TIME', help: 'time between two looks, 1s to 1m (2s)' },
+  'all-namespaces': { type: 'boolean', short: 'A', help: 'Pipelines of all namespaces.' },
+  cluster: { type: 'boolean', help: 'ClusterPipelines only.' },
+  once: { type: 'boolean', help: 'Print one table and end.' },
+  interval: { type: 'string', value: 'TIME', help: 'How often to refresh, from 1s to 1m (2s).' },
   output: {
     type: 'string',
     short: 'o',
     default: 'table',
     oneOf: ['table', 'json'],
     value: 'FORMAT',
-    help: 'table, json: a line for each look (table)',
+    help: 'Format: table, or json with one line per refresh (table).',
   },
 } as const satisfies Flags
 
@@ -32,9 +32,7 @@ export const options = { ...own, ...operatorOptions } as const satisfies Flags
 
 export const usage = `Usage: penstock top [PIPELINE] [FLAGS]
 
-Shows what Pipelines do now: events a second in, out, dropped and with errors, how far reading is behind, what is buffered, and how
-many of their agents have answered. On a terminal, keys choose (up, down), show components and errors of the chosen one (Enter; Escape
-goes back), sort (left, right, r), filter (/), pause (p) and quit (q). It needs the verb \`get\` on \`pipelines\` (\`clusterpipelines\`).
+Shows live figures of Pipelines: events per second in, out, dropped and with errors, the lag of reading, the size of buffers, and how many of their agents have answered. On a terminal, keys choose a Pipeline (up, down), show its components and errors (Enter; Escape goes back), sort (left, right, r), filter (/), pause (p) and quit (q). It needs the verb \`get\` on \`pipelines\` (\`clusterpipelines\`).
 
 ${helpOf(own)}
 

@@ -53,7 +53,7 @@ const own = {
     default: 'text',
     oneOf: outputFormats,
     value: 'FORMAT',
-    help: 'text; table, json, yaml: a row for each Pipeline (text)',
+    help: 'Format: text; table, json and yaml have one row per Pipeline (text).',
   },
 } as const satisfies Flags
 
@@ -61,9 +61,7 @@ export const options = { ...own, ...operatorOptions } as const satisfies Flags
 
 export const usage = `Usage: penstock why POD [FLAGS]
 
-Shows which Pipelines read the logs of a pod, which do not, and for what reason; the position of the agent of its node in each file, its
-lag, and dropped lines. Of a pod that was just deleted it shows which Pipelines still read its files. Exits with 1 when no Pipeline reads them. Resources that you may not read are left out and
-named. Positions need the verb \`get\` on \`pipelines\` and \`clusterpipelines\`; the rest is shown without them.
+Shows which Pipelines read the logs of a pod, which do not and why, how far the agent has read each file, and which lines it dropped. Of a pod that was just deleted it shows which Pipelines still read its files. Resources that you may not read are left out, and the command names them. Positions need the verb \`get\` on \`pipelines\` and \`clusterpipelines\`. Exit code 1 if no Pipeline reads the logs.
 
 ${helpOf(own)}
 

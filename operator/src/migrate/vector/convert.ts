@@ -13,6 +13,7 @@ import {
   type Segments,
   valueAt,
 } from '@penstock/agent/config'
+import { absentSinks, absentSources, absentTransforms } from '@penstock/agent/output'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../draft.ts'
@@ -21,16 +22,15 @@ import { withValues } from '../sound.ts'
 import { adjustBuffer, isPassedOn, passOn, withoutBackends } from './adjusted.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
-import { refusedSinks, refusedSources, refusedTransforms, settings } from './refusals.ts'
-import { services } from './services.ts'
-import { listOf, merged, removeAt } from './tables.ts'
+import { settings } from './settings.ts'
+import { merged, removeAt } from './tables.ts'
 import { type Rewriting, rewritings } from './transforms.ts'
 import { testOf } from './unit-tests.ts'
 
 const refusals: Readonly<Record<Kind, readonly Refusal[]>> = {
-  sources: refusedSources,
-  transforms: refusedTransforms,
-  sinks: refusedSinks,
+  sources: absentSources,
+  transforms: absentTransforms,
+  sinks: absentSinks,
 }
 
 /** The fields of a pod as `kubernetes_logs` gives them. */

@@ -1,9 +1,9 @@
 // The tables of the guide for Vector: component by component, from the declarations.
 
 import { components, otherOptions } from '@penstock/agent/config'
+import { absentSinks, absentSources, absentTransforms } from '@penstock/agent/output'
 import { mappingTables } from '../page.ts'
-import { refusedSinks, refusedSources, refusedTransforms, settings } from './refusals.ts'
-import { services } from './services.ts'
+import { settings } from './settings.ts'
 import { rewritings } from './transforms.ts'
 
 const known = (kind: string) =>
@@ -29,13 +29,9 @@ export function vectorTables(): string {
       return `| \`${path}${value}\` | ${of} | ${instead} |`
     })
   return [
-    mappingTables('Sources', known('source'), refusedSources),
-    mappingTables('Transforms', [...known('transform'), ...rewritten], refusedTransforms),
-    mappingTables(
-      'Sinks',
-      [...known('sink'), ...services.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))],
-      refusedSinks.filter(({ name }) => !services.some(({ type }) => type === name)),
-    ),
+    mappingTables('Sources', known('source'), absentSources),
+    mappingTables('Transforms', [...known('transform'), ...rewritten], absentTransforms),
+    mappingTables('Sinks', known('sink'), absentSinks),
     ['## Options of other versions', '', '| Option | Of | What to write |', '|---|---|---|', ...options, ''].join('\n'),
     ['## Settings of the agent', '', '| Setting | In a cluster |', '|---|---|', ...rows, ''].join('\n'),
   ].join('\n')

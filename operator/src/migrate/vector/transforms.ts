@@ -1,6 +1,7 @@
 // Transforms of Vector that are several transforms here, or a program: what they do, written as conditions and programs.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { replacedTransforms } from '@penstock/agent/output'
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Step } from '../draft.ts'
@@ -61,19 +62,19 @@ function routes(options: Table, isExclusive: boolean): Rewritten | undefined {
 export const rewritings: readonly Rewriting[] = [
   {
     type: 'route',
-    becomes: 'a `filter` for each route, and one for `_unmatched`',
+    becomes: replacedTransforms.route,
     options: ['route', 'reroute_unmatched'],
     rewrite: (options) => routes(options, false),
   },
   {
     type: 'exclusive_route',
-    becomes: 'a `filter` for each route, which excludes those before it, and one for `_unmatched`',
+    becomes: replacedTransforms.exclusive_route,
     options: ['routes'],
     rewrite: (options) => routes(options, true),
   },
   {
     type: 'sample',
-    becomes: 'a `filter` by chance, or by the hash of `key_field`',
+    becomes: replacedTransforms.sample,
     options: ['rate', 'ratio', 'key_field', 'exclude'],
     rewrite(options) {
       const { rate, ratio, key_field: key, exclude } = options
@@ -92,7 +93,7 @@ export const rewritings: readonly Rewriting[] = [
   },
   {
     type: 'add_fields',
-    becomes: 'a `remap` that sets the fields',
+    becomes: replacedTransforms.add_fields,
     options: ['fields', 'overwrite'],
     rewrite({ fields, overwrite }) {
       if (!isTable(fields)) return undefined
@@ -111,7 +112,7 @@ export const rewritings: readonly Rewriting[] = [
   },
   {
     type: 'remove_fields',
-    becomes: 'a `remap` that deletes the fields',
+    becomes: replacedTransforms.remove_fields,
     options: ['fields', 'drop_empty'],
     rewrite({ fields, drop_empty: compact }) {
       const paths = texts(fields)
@@ -123,7 +124,7 @@ export const rewritings: readonly Rewriting[] = [
   },
   {
     type: 'rename_fields',
-    becomes: 'a `remap` that moves the fields',
+    becomes: replacedTransforms.rename_fields,
     options: ['fields', 'drop_empty'],
     rewrite({ fields }) {
       const moves = isTable(fields) ? Object.entries(fields) : []
@@ -136,7 +137,7 @@ export const rewritings: readonly Rewriting[] = [
   },
   {
     type: 'json_parser',
-    becomes: 'a `remap` with `parse_json`',
+    becomes: replacedTransforms.json_parser,
     options: ['field', 'drop_field', 'drop_invalid', 'target_field', 'overwrite_target'],
     rewrite({ field: from = 'message', drop_field: drops, drop_invalid: dropsInvalid, target_field: target }) {
       if (typeof from !== 'string' || (target !== undefined && typeof target !== 'string')) return undefined

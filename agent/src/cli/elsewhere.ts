@@ -1,17 +1,22 @@
-// Components of Vector without a counterpart: why, and what to use instead.
+// Components that other agents have and Penstock has not under that name: what takes their place, or why nothing does.
+// `explain` looks here for a name that it does not know; the conversion of configurations and the guide use the same texts.
 
-import { underOperator } from '@penstock/agent/config'
-import type { Refusal } from '../page.ts'
+/** A component without a counterpart. */
+export interface Absent {
+  readonly name: string
+  readonly reason: string
+  readonly nearest: string
+}
 
 const listens = 'no source of an agent listens for connections'
 const queue = 'Let the senders write to a queue or a file that a source reads (`amqp`, `cloud_queue`, `file`).'
 const byHttp = (what: string) => `Use the sink \`http\` with ${what}.`
 
 /** With one reason for several names. */
-const each = (names: readonly string[], reason: string, nearest: string): Refusal[] =>
+const each = (names: readonly string[], reason: string, nearest: string): Absent[] =>
   names.map((name) => ({ name, reason, nearest }))
 
-export const refusedSources: readonly Refusal[] = [
+export const absentSources: readonly Absent[] = [
   ...each(
     ['datadog_agent', 'dnstap', 'fluent', 'heroku_logs', 'http_server', 'http', 'logstash', 'opentelemetry'],
     listens,
@@ -46,7 +51,7 @@ export const refusedSources: readonly Refusal[] = [
   ),
 ]
 
-export const refusedTransforms: readonly Refusal[] = [
+export const absentTransforms: readonly Absent[] = [
   ...each(
     ['throttle'],
     'a transform does not count events over time',
@@ -73,7 +78,7 @@ export const refusedTransforms: readonly Refusal[] = [
   ...each(['trace_to_log'], 'events are logs and metrics, and no traces', 'Send traces by the collector.'),
 ]
 
-export const refusedSinks: readonly Refusal[] = [
+export const absentSinks: readonly Absent[] = [
   ...each(
     ['kafka', 'nats', 'mqtt', 'redis', 'amqp', 'gcp_pubsub', 'aws_sqs', 'aws_sns', 'azure_event_hubs'],
     'there is no sink for this queue',
@@ -126,40 +131,44 @@ export const refusedSinks: readonly Refusal[] = [
   ),
 ]
 
-/** Those whose name, or a word of it, is the given one: `s3` is a word of `aws_s3`. */
-export function refusalsNamed(name: string): readonly (Refusal & { readonly kind: 'source' | 'transform' | 'sink' })[] {
+/** Transforms whose work others do here: by name, what takes their place. */
+export const replacedTransforms = {
+  route: 'a `filter` for each route, and one for `_unmatched`',
+  exclusive_route: 'a `filter` for each route, which excludes those before it, and one for `_unmatched`',
+  sample: 'a `filter` by chance, or by the hash of `key_field`',
+  add_fields: 'a `remap` that sets the fields',
+  remove_fields: 'a `remap` that deletes the fields',
+  rename_fields: 'a `remap` that moves the fields',
+  json_parser: 'a `remap` with `parse_json`',
+} as const satisfies Readonly<Record<string, string>>
+
+/** Kinds of the components that a name is looked for in, with what is absent of them. */
+const absentOf = { source: absentSources, transform: absentTransforms, sink: absentSinks } as const
+
+/** Words of names that say nothing of a product. */
+const plainWords: ReadonlySet<string> = new Set(
+  'agent blob client cloud descriptor event events exceptions file fields hubs log logs metric metrics parser read remote server source storage streams to traces window write'.split(
+    ' ',
+  ),
+)
+
+/**
+ * What takes the place of the components with a name, or why there are none, for `explain`; undefined if no other agent is known to have
+ * them. A word of the name will do: `s3` is one of `aws_s3`.
+ */
+export function elsewhereText(name: string): string | undefined {
   const wanted = name.toLowerCase().replaceAll('-', '_')
   const word = wanted === 'otlp' ? 'opentelemetry' : wanted
-  const named = (refusal: Refusal) => refusal.name === word || refusal.name.split('_').includes(word)
-  return [
-    ...refusedSources.filter(named).map((refusal) => ({ ...refusal, kind: 'source' as const })),
-    ...refusedTransforms.filter(named).map((refusal) => ({ ...refusal, kind: 'transform' as const })),
-    ...refusedSinks.filter(named).map((refusal) => ({ ...refusal, kind: 'sink' as const })),
-  ]
+  const replaced = Object.entries(replacedTransforms)
+    .filter(([each]) => each === word)
+    .map(([each, becomes]) => `${each}  (transform)\n  Use ${becomes}.\n`)
+  const absent = Object.entries(absentOf).flatMap(([kind, list]) =>
+    list
+      .filter((each) => each.name === word || (!plainWords.has(word) && each.name.split('_').includes(word)))
+      .map((each) => `${each.name}  (${kind})\n  ${sentence(each.reason)} ${each.nearest}\n`),
+  )
+  if (replaced.length + absent.length === 0) return undefined
+  return `Penstock has no component named ${name}. Other agents have, and this takes its place:\n\n${[...replaced, ...absent].join('\n')}`
 }
 
-export interface Setting {
-  readonly becomes: string
-  /** Whether the cluster does the same without further work. */
-  readonly isReplaced: boolean
-}
-
-/** The agent has these, too: the default under an operator has the same effect. */
-const replaced: ReadonlySet<string> = new Set(['data_dir', 'api', 'healthchecks', 'expire_metrics_secs'])
-
-/** Settings at the top level of a configuration. */
-export const settings: Readonly<Record<string, Setting>> = {
-  ...Object.fromEntries(
-    Object.entries(underOperator).map(([name, becomes]) => [name, { becomes, isReplaced: replaced.has(name) }]),
-  ),
-  expire_metrics: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
-  expire_metrics_per_metric_set: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
-  timezone: { becomes: 'The option `timezone` of each remap transform.', isReplaced: true },
-  secret: { becomes: 'Keys of the Secret that `spec.secrets` names.', isReplaced: true },
-  schema: { becomes: 'Programs are typed without it.', isReplaced: true },
-  provider: { becomes: 'The operator gives agents their configuration.', isReplaced: true },
-  buffer_utilization_ewma_half_life_seconds: {
-    becomes: 'Agents report the present use of a buffer.',
-    isReplaced: true,
-  },
-}
+const sentence = (text: string): string => `${text[0]?.toUpperCase()}${text.slice(1)}.`

@@ -1,0 +1,40 @@
+import { expect, test } from 'vitest'
+import { flagHelp } from './flags.ts'
+import { helpText } from './help.ts'
+
+const table = flagHelp({
+  all: { type: 'boolean', help: 'Everything that there is, and what comes after it.' },
+  'a-name-that-is-longer-than-others': { type: 'string', value: 'TEXT', help: 'One more text that is long.' },
+})
+
+test('sentences and descriptions are broken between words, and descriptions go on below their beginning', () => {
+  const text = `Usage: some-command with words [FLAGS] that go on and on
+       some-command
+
+Does one thing, then
+another one that takes a sentence.
+
+Flags:
+${table}`
+  expect(helpText(text, 50).split('\n')).toEqual([
+    'Usage: some-command with words [FLAGS] that go on and on',
+    '       some-command',
+    '',
+    'Does one thing, then another one that takes a',
+    'sentence.',
+    '',
+    'Flags:',
+    '      --all                   Everything that',
+    `${' '.repeat(25)}there is, and what comes`,
+    `${' '.repeat(25)}after it.`,
+    '      --a-name-that-is-longer-than-others TEXT',
+    `${' '.repeat(25)}     One more text that`,
+    `${' '.repeat(25)}is long.`,
+  ])
+})
+
+test('a description is written in one line or in several', () => {
+  expect(helpText('  -f, --file   the first\n               and the rest', 80)).toBe(
+    '  -f, --file   the first and the rest',
+  )
+})
