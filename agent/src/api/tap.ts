@@ -3,6 +3,7 @@
 
 import type { ServerResponse } from 'node:http'
 import { compileEncoder } from '../codecs/encoding/encoder.ts'
+import { counted } from '../counted.ts'
 import type { Batch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
@@ -165,12 +166,12 @@ export function serveTap(
       return
     }
     if (missed > 0) {
-      notify(`[tap] ${missed} events were skipped because they were not read in time.`)
+      notify(`[tap] ${counted(missed, 'event')} skipped, not read in time.`)
       missed = 0
     }
     if (tooLarge > 0) {
       notify(
-        `[tap] ${tooLarge} events were skipped because the sample of an interval has at most ${maxKeptBytes} bytes.`,
+        `[tap] ${counted(tooLarge, 'event')} skipped: the sample of an interval has at most ${maxKeptBytes} bytes.`,
       )
       tooLarge = 0
     }

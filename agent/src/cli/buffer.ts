@@ -6,6 +6,7 @@ import { type InspectedBuffer, inspectBuffer, isBuffer } from '../buffers/disk/i
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { helpText } from '../command-line/help.ts'
+import { counted } from '../counted.ts'
 import { errorText, PenstockError } from '../errors.ts'
 
 export const flags = {
@@ -103,12 +104,12 @@ function text(found: InspectedBuffer): string {
       : `  Done: events below id ${ledger.readId} (${position(ledger.read)})\n` +
         `  Synced: events below id ${ledger.syncedId} (${position(ledger.synced)})\n` +
         `  Written: events below id ${ledger.nextId}\n`
-  const spare = found.spare_bytes === 0 ? '' : `  Spare file: ${found.spare_bytes} bytes\n`
+  const spare = found.spare_bytes === 0 ? '' : `  Spare file: ${counted(found.spare_bytes, 'byte')}\n`
   const oldest = found.oldest_at === undefined ? '' : `, the oldest written at ${found.oldest_at}`
   return (
     `${found.path}\n  ${found.in_use ? 'In use by a running agent' : 'Not in use'}\n${ledgerText}` +
     (rows.length === 0 ? '  No segments\n' : `${line(columns)}${rows.map(line).join('')}`) +
-    `${spare}  Lag: ${found.lag_events} events in ${found.lag_bytes} bytes${oldest}\n` +
-    (found.missing_events === 0 ? '' : `  Missing: ${found.missing_events} events\n`)
+    `${spare}  Lag: ${counted(found.lag_events, 'event')} in ${counted(found.lag_bytes, 'byte')}${oldest}\n` +
+    (found.missing_events === 0 ? '' : `  Missing: ${counted(found.missing_events, 'event')}\n`)
   )
 }

@@ -3,6 +3,7 @@
 import type { Key } from 'node:readline'
 import type { Drawing, ScreenSize } from '../command-line/live-screen.ts'
 import { RowKeys, tableHelp } from '../command-line/row-keys.ts'
+import { counted } from '../counted.ts'
 import { styled } from '../formats/pretty.ts'
 import { type Column, colored, columns, type Look, lostOf, type Row, tableLines, titleOf } from './top-table.ts'
 
@@ -104,7 +105,9 @@ export class TopScreen implements Drawing {
       ['busy', row.utilization === undefined ? undefined : `${Math.round(row.utilization * 100)} % of the time`],
       [
         'buffer',
-        row.buffer_events === undefined ? undefined : `${row.buffer_events} events, ${row.buffer_bytes ?? 0} bytes`,
+        row.buffer_events === undefined
+          ? undefined
+          : `${counted(row.buffer_events, 'event')}, ${counted(row.buffer_bytes ?? 0, 'byte')}`,
       ],
     ]
     const lines = facts.flatMap(([name, value]) => (value === undefined ? [] : [`  ${name.padEnd(12)}${value}`]))

@@ -4,6 +4,7 @@
 import { metricFromJson } from '../codecs/decoding/metric-json.ts'
 import { metricJson } from '../codecs/encoding/metric.ts'
 import type { Transform, TransformDeclaration } from '../component.ts'
+import { counted } from '../counted.ts'
 import { errorText } from '../errors.ts'
 import { type Batch, logBatch, metricBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -94,7 +95,7 @@ async function outputProblem(
   const expected = output.expectedEventCount
   if (expected !== undefined && events.length !== expected) {
     const found = events.length === 0 ? 'none' : `${events.length}:\n${indented(payloads(events))}`
-    return `check[${index}] for ${from}: expected ${expected} events, found ${found}`
+    return `check[${index}] for ${from}: expected ${counted(expected, 'event')}, found ${found}`
   }
   if (expected === 0) return undefined
   if (events.length === 0) return `check[${index}] for ${from}: no events came out`

@@ -4,6 +4,7 @@
 import { spawn } from 'node:child_process'
 import { join, normalize } from 'node:path'
 import { timerMs } from '../clock.ts'
+import { counted } from '../counted.ts'
 import { GivenFileError, readGivenTextLater } from '../given-file.ts'
 import { bool, list, map, oneOf, optional, path, seconds, tagged, text, type ValueOf } from '../schema/options.ts'
 
@@ -126,7 +127,7 @@ async function asked(command: readonly string[], request: string, timeoutSecs: n
   const timer = setTimeout(
     () => {
       child.kill('SIGKILL')
-      reject(new Error(`"${program}" gave no answer within ${timeoutSecs} seconds`))
+      reject(new Error(`"${program}" gave no answer within ${counted(timeoutSecs, 'second')}`))
     },
     timerMs(timeoutSecs * 1000),
   )

@@ -44,7 +44,17 @@ const rooms: DescribedFloors = [
 ]
 
 /** Single files that every room may import. */
-const seenByAll = ['errors', 'clock', 'bounded-map', 'data-dir', 'given-file', 'printable', 'terminal', 'version']
+const seenByAll = [
+  'errors',
+  'clock',
+  'bounded-map',
+  'counted',
+  'data-dir',
+  'given-file',
+  'printable',
+  'terminal',
+  'version',
+]
 
 export const agentTable = tableOf(floorsOf(rooms), seenByAll)
 

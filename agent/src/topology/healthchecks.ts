@@ -1,6 +1,7 @@
 // Health checks at start and after a reload: each once, none able to hold the others up.
 
 import { timerMs } from '../clock.ts'
+import { counted } from '../counted.ts'
 import { PenstockError } from '../errors.ts'
 import type { SinkNode, SourceNode } from './build.ts'
 
@@ -63,7 +64,7 @@ async function checkOne(node: SinkNode | SourceNode, enabled: boolean, signal: A
   const ending = new AbortController()
   const timer = setTimeout(
     () => {
-      const message = `There was no answer within ${timeoutSecs} seconds.`
+      const message = `There was no answer within ${counted(timeoutSecs, 'second')}.`
       const error = new PenstockError('PEN_HEALTHCHECK', message, { kind: 'connection' })
       ending.abort(error)
       reject(error)

@@ -1,5 +1,6 @@
 // The time that a stop has, and the components that it still waits for.
 
+import { counted } from '../counted.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import { within } from '../timing/wait.ts'
 
@@ -50,7 +51,7 @@ export class Shutdown {
     this.#logger.info(
       {
         remaining_components: [...this.pending].join(', '),
-        time_remaining: leftMs === undefined ? 'no limit' : `${Math.round(leftMs / 1000)} seconds left`,
+        time_remaining: leftMs === undefined ? 'no limit' : `${counted(Math.round(leftMs / 1000), 'second')} left`,
       },
       'Shutting down... Waiting on running components.',
     )

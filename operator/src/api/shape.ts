@@ -2,6 +2,7 @@
 // unknown fields reported rather than dropped. Rules of the Common Expression Language are not run here: the compile step knows them.
 
 import { closest } from '@penstock/agent/errors'
+import { counted } from '@penstock/agent/program'
 import { isTable } from '@penstock/agent/schema'
 import { isTooDeep, maxDepth } from './depth.ts'
 import type { Kind } from './kinds.ts'
@@ -63,7 +64,7 @@ function check(schema: Table, value: unknown, path: readonly (string | number)[]
       if (least !== undefined && value.length < least)
         report(`${label} needs at least ${least === 1 ? 'one entry' : `${least} entries`}`)
       if (most !== undefined && value.length > most)
-        report(`${label} may have ${most} entries at most; found ${value.length}`)
+        report(`${label} may have ${counted(most, 'entry', 'entries')} at most; found ${value.length}`)
       for (const [index, item] of value.entries()) check(schema['items'] as Table, item, [...path, index], problems)
       return
     }
@@ -110,7 +111,7 @@ function checkText(
   }
   const longest = schema['maxLength'] as number | undefined
   if (longest !== undefined && value.length > longest)
-    report(`${label} may have ${longest} characters at most; found ${value.length}`)
+    report(`${label} may have ${counted(longest, 'character')} at most; found ${value.length}`)
 }
 
 function checkObject(schema: Table, value: Table, path: readonly (string | number)[], problems: ShapeProblem[]): void {

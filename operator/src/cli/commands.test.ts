@@ -431,7 +431,7 @@ test.each([
 
 test('lint lists its files, and those that it cannot read', async () => {
   const file = join(folder, 'a.yaml')
-  const fine = { code: 0, out: `1 Pipeline(s) in ${file}: no problems.\n`, err: '' }
+  const fine = { code: 0, out: `1 Pipeline in ${file}: no problems.\n`, err: '' }
   expect(await penstock(`lint -f ${file}`)).toEqual(fine)
   const { code, err } = await penstock(`lint -f ${folder}/gone.yaml`)
   expect(code).toBe(78)

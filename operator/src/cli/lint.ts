@@ -1,6 +1,6 @@
 // `penstock lint -f PATH`: checks resources as the operator does: shape, references, tenancy, options and programs.
 
-import type { Flags } from '@penstock/agent/program'
+import { counted, type Flags } from '@penstock/agent/program'
 import { compileFiles } from '../compile/config.ts'
 import { helpOf, parseFlags, resourceOptions, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
@@ -38,7 +38,7 @@ export async function run(argv: string[]): Promise<number> {
   })
   if (output === 'text') {
     if (!printProblems(problems)) return 78
-    console.log(`${pipelines.length + suspended.length} Pipeline(s) in ${paths.join(', ')}: no problems.`)
+    console.log(`${counted(pipelines.length + suspended.length, 'Pipeline')} in ${paths.join(', ')}: no problems.`)
     return 0
   }
   const files = pipelines.flatMap((pipeline) => pipeline.locate([]).file ?? [])

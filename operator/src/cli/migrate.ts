@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { errorText, exitCodes, PenstockError } from '@penstock/agent/errors'
-import { type Flags, pause } from '@penstock/agent/program'
+import { counted, type Flags, pause } from '@penstock/agent/program'
 import { type Kind, kinds } from '../api/kinds.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../api/object.ts'
 import { resourceFiles, standardInput } from '../compile/resources.ts'
@@ -70,7 +70,7 @@ async function migrateKind(client: KubeClient, kind: Kind, isDry: boolean): Prom
   }
   const type = { ...kind, version: storage }
   const objects = await client.list(type, { metadataOnly: true })
-  const what = `${objects.length} ${objects.length === 1 ? 'object' : 'objects'}`
+  const what = counted(objects.length, 'object')
   if (isDry) {
     console.log(
       `${name}: ${what} would be rewritten as ${storage}, and ${earlier.join(', ')} removed from storedVersions.`,
@@ -163,7 +163,7 @@ function migrateFiles(paths: readonly string[], isRecursive: boolean, isDry: boo
     if (count === 0) continue
     changed++
     if (file !== standardInput && !isDry) writeFileSync(file, text)
-    console.error(`${file}: ${count} ${count === 1 ? 'resource' : 'resources'} ${isDry ? 'would change' : 'changed'}`)
+    console.error(`${file}: ${counted(count, 'resource')} ${isDry ? 'would change' : 'changed'}`)
   }
   if (changed === 0) console.error('No resource has an earlier version.')
   return isDry && changed > 0 ? 1 : exitCodes.ok

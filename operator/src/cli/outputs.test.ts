@@ -31,7 +31,7 @@ const pipeline = (name: string, ready: string, app: string) => ({
     flow: { window: '1m', eventsIn: 70, eventsOut: 69, dropped: 1, errors: 0, lagSeconds: 4 },
   },
 })
-const objects: Readonly<Record<string, object>> = {
+const objects: Record<string, object> = {
   '/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines/web': pipeline('web', 'True', 'web'),
   '/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines': {
     metadata: {},
@@ -73,11 +73,14 @@ const objects: Readonly<Record<string, object>> = {
 
 const folder = mkdtempSync(join(tmpdir(), 'penstock-outputs-'))
 let server: Server
+/** Paths of the requests so far. */
+const asked: string[] = []
 /** Paths that the user may not read. */
 let isForbidden: (path: string) => boolean = () => false
 beforeAll(async () => {
   server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '/', 'http://cluster')
+    asked.push(pathname)
     const isRefused = isForbidden(pathname)
     response.writeHead(isRefused ? 403 : 200, { 'content-type': 'application/json' })
     if (isRefused) response.end(JSON.stringify({ kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 }))
@@ -147,6 +150,27 @@ test('status of one Pipeline is one object, with its conditions', async () => {
 test('status without a Pipeline is an empty list for machines', async () => {
   const { code, out, err } = await penstock('status', '--cluster', '-o', 'json')
   expect([code, JSON.parse(out), err]).toEqual([0, [], 'There is no ClusterPipeline.'])
+})
+
+test('status --watch shows each change, once, until Ctrl-C', async () => {
+  const path = '/apis/penstock.dev/v1alpha1/namespaces/shop/pipelines/web'
+  const before = objects[path] as object
+  const watching = penstock('status', 'web', '--watch', '-o', 'table')
+  const looks = () => asked.filter((one) => one === path).length
+  const from = looks()
+  try {
+    await vi.waitFor(() => expect(looks()).toBeGreaterThan(from + 1), 50_000)
+    objects[path] = pipeline('web', 'False', 'web')
+    const changed = looks()
+    await vi.waitFor(() => expect(looks()).toBeGreaterThan(changed + 1), 50_000)
+  } finally {
+    objects[path] = before
+    process.emit('SIGINT')
+  }
+  const { code, out } = await watching
+  expect(code).toBe(1)
+  expect(out.match(/^Pipeline .*/gm)?.map((line) => line.split(/ {3,}/)[3])).toEqual(['True', 'False'])
+  expect((await penstock('status', '--watch', '-o', 'json')).code).toBe(64)
 })
 
 test('rollout status says the same in every form', async () => {

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { orchestratorLogs } from '@penstock/agent/config'
 import { errorText, PenstockError } from '@penstock/agent/errors'
-import type { Flags } from '@penstock/agent/program'
+import { counted, type Flags } from '@penstock/agent/program'
 import { stringify } from 'yaml'
 import { type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { type Comparison, compareEvents, type Difference, type EventFields } from '../migrate/compare.ts'
@@ -291,10 +291,10 @@ function comparisonText(
   made: readonly EventFields[],
 ): string {
   const lines = [
-    `The old agent made ${counted(old.length)}, the Pipeline ${counted(made.length)} of the same lines; ${equal} ${equal === 1 ? 'is' : 'are'} equal.`,
+    `The old agent made ${counted(old.length, 'event')}, the Pipeline ${counted(made.length, 'event')} of the same lines; ${equal} ${equal === 1 ? 'is' : 'are'} equal.`,
   ]
   if (pairs > equal) {
-    lines.push('', `${counted(pairs - equal)} differ${pairs - equal === 1 ? 's' : ''}:`)
+    lines.push('', `${counted(pairs - equal, 'event')} differ${pairs - equal === 1 ? 's' : ''}:`)
     for (const each of differences.slice(0, maxFields)) lines.push(`  ${differenceText(each)}`)
     if (differences.length > maxFields) lines.push(`  and ${differences.length - maxFields} further fields.`)
   }
@@ -303,10 +303,8 @@ function comparisonText(
   return lines.join('\n')
 }
 
-const counted = (count: number) => (count === 1 ? '1 event' : `${count} events`)
-
 function differenceText({ path, how, count, old, made, oldAt, madeAt }: Difference): string {
-  const times = `${count} time${count === 1 ? '' : 's'}`
+  const times = counted(count, 'time')
   const where = `first in event ${oldAt + 1} of the old agent, ${madeAt + 1} of the Pipeline`
   if (how === 'only old') return `${path}: the Pipeline lacks it, ${times}: ${shown(old)} (${where})`
   if (how === 'only new') return `${path}: the Pipeline adds it, ${times}: ${shown(made)} (${where})`
@@ -318,7 +316,7 @@ function withoutCounterpart(title: string, positions: readonly number[], events:
   if (positions.length === 0) return []
   const rows = positions.slice(0, maxShown).map((at) => `  event ${at + 1}: ${shown(events[at], 400)}`)
   const more = positions.length > maxShown ? [`  and ${positions.length - maxShown} more.`] : []
-  return ['', `${title} ${counted(positions.length)}:`, ...rows, ...more]
+  return ['', `${title} ${counted(positions.length, 'event')}:`, ...rows, ...more]
 }
 
 function shown(value: unknown, limit = 120): string {

@@ -11,7 +11,7 @@ test('the quickstart passes the check that it recommends', async () => {
   const said = vi.spyOn(console, 'log').mockImplementation(() => {})
   try {
     expect(await lint(command?.split(' ') ?? [])).toBe(0)
-    expect(said).toHaveBeenCalledWith(`1 Pipeline(s) in ${quickstart}: no problems.`)
+    expect(said).toHaveBeenCalledWith(`1 Pipeline in ${quickstart}: no problems.`)
   } finally {
     said.mockRestore()
   }

@@ -88,7 +88,7 @@ test('init writes a Pipeline that lint and test accept, and no file over another
   const made = penstock(['init', '--name', 'shop', '-n', 'team'])
   expect([made.code, made.err]).toEqual([0, ''])
   expect(made.out).toContain('penstock run pipeline.yaml')
-  const fine = { code: 0, out: '1 Pipeline(s) in pipeline.yaml: no problems.\n', err: '' }
+  const fine = { code: 0, out: '1 Pipeline in pipeline.yaml: no problems.\n', err: '' }
   expect(penstock(['lint', 'pipeline.yaml'])).toEqual(fine)
   expect(penstock(['test', 'pipeline.yaml']).code).toBe(0)
   const text = readFileSync(join(folder, 'pipeline.yaml'), 'utf8')
@@ -137,7 +137,7 @@ test('lint reads several files, words, and folders below a folder by -R', () => 
   expect(none.err).toContain('"tree" holds no .yaml or .yml file')
   expect(none.err).toContain('1 lie in folders below it; `-R` reads them.')
 
-  const fine = (paths: string) => ({ code: 0, err: '', out: `2 Pipeline(s) in ${paths}: no problems.\n` })
+  const fine = (paths: string) => ({ code: 0, err: '', out: `2 Pipelines in ${paths}: no problems.\n` })
   expect(penstock(['lint', '-R', 'tree', 'two.yaml'])).toEqual(fine('tree, two.yaml'))
   expect(penstock(['lint', '-f', 'tree/apps/one.yaml', '-f', 'two.yaml'])).toEqual(fine('tree/apps/one.yaml, two.yaml'))
   expect(penstock(['lint', 'two.yaml', '-'], pipeline('three', '.mark = true'))).toEqual(fine('two.yaml, -'))

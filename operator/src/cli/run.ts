@@ -13,8 +13,15 @@ import { fileURLToPath } from 'node:url'
 import type { ComponentView } from '@penstock/agent/bundle'
 import { orchestratorEvents, orchestratorLogs } from '@penstock/agent/config'
 import { PenstockError } from '@penstock/agent/errors'
-import type { Flags } from '@penstock/agent/program'
-import { type ColorChoice, colorChoices, fileBeside, pause, takesColors } from '@penstock/agent/program'
+import {
+  type ColorChoice,
+  colorChoices,
+  counted,
+  type Flags,
+  fileBeside,
+  pause,
+  takesColors,
+} from '@penstock/agent/program'
 import type { Table } from '../compile/compiled.ts'
 import { type CompiledResources, compileFiles, configText, type FilesOptions } from '../compile/config.ts'
 import { resourceFiles, standardInput } from '../compile/resources.ts'
@@ -310,7 +317,7 @@ function summary(components: readonly ComponentView[], seconds: number, isSample
   const lost = components.reduce((total, one) => total + one.discarded_events_total - one.filtered_events_total, 0)
   const rate = (read / Math.max(seconds, 0.001)).toFixed(1)
   const parts = [
-    `read ${read} events`,
+    `read ${counted(read, 'event')}`,
     `filtered ${filtered}`,
     `delivered ${delivered}`,
     ...(lost > 0 ? [`lost ${lost}`] : []),

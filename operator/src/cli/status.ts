@@ -2,13 +2,15 @@
 
 import { PenstockError } from '@penstock/agent/errors'
 import { type Field, outputFormats, rowsText, rowText, type Style, styled } from '@penstock/agent/output'
-import { type Flags, type Sheet, sheetOf, wrapped } from '@penstock/agent/program'
+import { counted, type Flags, isRedrawn, pause, type Sheet, sheetOf, wrapped } from '@penstock/agent/program'
 import { conditionOf } from '../api/conditions.ts'
 import { objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 import { connect, connectionOptions, namespaceOption, typeOf } from './cluster.ts'
+import { stopped } from './operator-client.ts'
 import { sizeText } from './size-text.ts'
+import { branchesOf } from './status-tree.ts'
 
 export const options = {
   output: {
@@ -22,12 +24,13 @@ export const options = {
   ...namespaceOption('of the Pipelines'),
   'all-namespaces': { type: 'boolean', short: 'A', help: 'Pipelines of all namespaces, and ClusterPipelines.' },
   cluster: { type: 'boolean', help: 'ClusterPipelines only.' },
+  watch: { type: 'boolean', short: 'w', help: 'Show each change of the state, until Ctrl-C.' },
   ...connectionOptions,
 } as const satisfies Flags
 
 export const usage = `Usage: penstock status [PIPELINE] [FLAGS]
 
-Shows Pipelines as trees: what holds of each, its components, the agents that run it, its traffic. Exit 1 when one is not ready.
+Shows the state of Pipelines: their conditions, their components as a tree with errors, the agents that run them, and their traffic. Exit code 1 if one is not ready.
 
 ${helpOf(options)}
 `
@@ -69,6 +72,8 @@ const fields: readonly Field<Pipeline>[] = [
 export async function run(argv: string[]): Promise<number> {
   const { flags: values, words } = parseFlags(argv, options, 'words')
   const [name, ...more] = words
+  if (values.watch && values.output !== 'text' && values.output !== 'table')
+    throw new PenstockError('PEN_USAGE', '`--watch` shows text or a table.')
   if (more.length > 0) {
     throw new PenstockError(
       'PEN_USAGE',
@@ -80,28 +85,75 @@ export async function run(argv: string[]): Promise<number> {
   const types = values.cluster
     ? ['ClusterPipeline']
     : ['Pipeline', ...(values['all-namespaces'] ? ['ClusterPipeline'] : [])]
-  const pipelines: Pipeline[] = []
-  for (const kind of types) {
-    const type = typeOf(kind)
-    if (name === undefined) pipelines.push(...(await client.list<Pipeline>(type, { namespace })))
-    else {
-      const found = await client.get<Pipeline>(type, namespace, name)
-      if (found !== undefined) pipelines.push(found)
+  const look = async (): Promise<Look> => {
+    const pipelines: Pipeline[] = []
+    for (const kind of types) {
+      const type = typeOf(kind)
+      if (name === undefined) pipelines.push(...(await client.list<Pipeline>(type, { namespace })))
+      else {
+        const found = await client.get<Pipeline>(type, namespace, name)
+        if (found !== undefined) pipelines.push(found)
+      }
     }
+    const where = values.cluster ? '' : namespace === undefined ? ' in any namespace' : ` in namespace ${namespace}`
+    const [only] = pipelines
+    if (only === undefined) {
+      const text = name === undefined && output !== 'text' ? rowsText(fields, [], output) : ''
+      const absent = `There is no ${types[0]}${name === undefined ? '' : ` ${name}`}${where}.`
+      return { text, absent, code: name === undefined ? 0 : 1 }
+    }
+    const code = pipelines.every((pipeline) => readyOf(pipeline)?.status === 'True') ? 0 : 1
+    if (output === 'text') {
+      const sheet = sheetOf(process.stdout)
+      return { text: `${pipelines.map((pipeline) => statusText(pipeline, sheet)).join('\n')}\n`, code }
+    }
+    return { text: name === undefined ? rowsText(fields, pipelines, output) : rowText(fields, only, output), code }
   }
-  const where = values.cluster ? '' : namespace === undefined ? ' in any namespace' : ` in namespace ${namespace}`
-  if (pipelines.length === 0) {
-    if (name === undefined && output !== 'text') process.stdout.write(rowsText(fields, [], output))
-    console.error(name === undefined ? `There is no ${types[0]}${where}.` : `There is no ${types[0]} ${name}${where}.`)
-    return name === undefined ? 0 : 1
-  }
-  const [only] = pipelines
-  if (output === 'text')
-    console.log(pipelines.map((pipeline) => statusText(pipeline, sheetOf(process.stdout))).join('\n'))
-  else if (name === undefined || only === undefined) process.stdout.write(rowsText(fields, pipelines, output))
-  else process.stdout.write(rowText(fields, only, output))
-  return pipelines.every((pipeline) => readyOf(pipeline)?.status === 'True') ? 0 : 1
+  return values.watch ? await watched(look) : shown(await look())
 }
+
+interface Look {
+  readonly text: string
+  /** What is not there. */
+  readonly absent?: string
+  readonly code: number
+}
+
+function shown({ text, absent, code }: Look): number {
+  process.stdout.write(text)
+  if (absent !== undefined) console.error(absent)
+  return code
+}
+
+/** Between two looks. */
+const watchMs = 2000
+
+/** A cleared terminal; bytes, because the process prints no text with codes of a terminal other than colours. */
+const cleared = Buffer.from('\u001b[H\u001b[2J')
+
+/** Looks again and again, and shows what has changed, until Ctrl-C. A terminal shows the last look only. */
+async function watched(look: () => Promise<Look>): Promise<number> {
+  const signal = stopped()
+  const isLive = isRedrawn(process.stdout)
+  let before: string | undefined
+  let code = 1
+  while (!signal.aborted) {
+    const next = await look()
+    const whole = `${next.absent ?? ''}${next.text}`
+    if (whole !== before) {
+      if (isLive) process.stdout.write(cleared)
+      else if (before !== undefined) process.stdout.write('\n')
+      code = shown(next)
+      if (isLive) console.error('Ctrl-C ends.')
+      before = whole
+    }
+    await pause(watchMs, signal)
+  }
+  return code
+}
+
+/** A count as people read it: 120,034. */
+const figure = (count: number | string) => Number(count).toLocaleString('en-US')
 
 const stateStyles: Readonly<Record<string, Style>> = { True: 'green', False: 'red' }
 
@@ -124,46 +176,36 @@ export function statusText(pipeline: Pipeline, { color, columns }: Sheet): strin
     shown.add(message)
   }
   const components = new Map((status?.components ?? []).map((component) => [component.name, component]))
-  const inputsOf = (entry: { readonly inputs?: readonly string[] | undefined }) =>
-    entry.inputs === undefined ? '' : ` <- ${entry.inputs.join(', ')}`
-  const entries = [
-    ...spec.sources.map((entry) => ({ what: 'source', entry, inputs: '' })),
-    ...(spec.transforms ?? []).map((entry) => ({ what: 'transform', entry, inputs: inputsOf(entry) })),
-    ...spec.sinks.map((entry) => ({ what: 'sink', entry, inputs: inputsOf(entry) })),
-  ]
-  for (const { what, entry, inputs } of entries) {
-    const ref = 'ref' in entry ? entry.ref : undefined
-    const kind = ref === undefined ? `${entry.type}` : `${ref.kind} ${ref.name}`
-    add(`  ${what.padEnd(9)} ${entry.name} (${kind})${inputs}`)
-    const component = components.get(entry.name)
+  for (const { line, indent, name } of branchesOf(spec)) {
+    add(`  ${line}`, indent.length + 6)
+    const component = components.get(name)
     if (component === undefined) continue
-    const { errors, lastError } = component
+    const { errors = 0, lastError } = component
     const last =
       lastError === undefined
         ? ''
         : `; the last: ${lastError.reason}: ${lastError.message} (${[lastError.node, lastError.at].filter(Boolean).join(', ')})`
-    add(
-      `            ${styled(`${errors ?? 0} errors`, errors === undefined || errors === 0 ? 'dim' : 'red', color)}${last}`,
-      14,
-    )
+    const state = styled(counted(Number(errors), 'error'), Number(errors) === 0 ? 'dim' : 'red', color)
+    add(`  ${indent}  ${state}${last}`, indent.length + 6)
   }
   for (const agent of status?.agents ?? []) {
-    const { name, revision = 'none', desired = 0, current = 0, earlier = 0, failed = 0, stale = 0 } = agent
+    const { name, revision, desired = 0, current = 0, earlier = 0, failed = 0, stale = 0 } = agent
     const trouble = [
       earlier > 0 ? `${earlier} run an earlier one` : '',
       failed > 0 ? `${failed} failed` : '',
       stale > 0 ? `${stale} silent` : '',
     ].filter(Boolean)
     add(
-      `  agent     ${name}: ${current}/${desired} run revision ${revision}${trouble.length === 0 ? '' : `, ${trouble.join(', ')}`}`,
+      `  agent     ${name}: ${revision === undefined ? 'no revision yet' : `${current}/${desired} run revision ${revision}`}${trouble.length === 0 ? '' : `, ${trouble.join(', ')}`}`,
     )
     for (const { node, reason, message } of agent.failures ?? []) add(`            ${node}: ${reason}: ${message}`)
   }
   const flow = status?.flow
   if (flow !== undefined) {
     const { window, eventsIn = 0, eventsOut = 0, dropped = 0, errors = 0, lagSeconds, buffered } = flow
-    const parts = [`in ${eventsIn}`, `out ${eventsOut}`, `dropped ${dropped}`, `errors ${errors}`]
-    if (lagSeconds !== undefined) parts.push(`${lagSeconds} s behind`)
+    const parts = [`in ${figure(eventsIn)}`, `out ${figure(eventsOut)}`, `dropped ${figure(dropped)}`]
+    parts.push(`errors ${figure(errors)}`)
+    if (lagSeconds !== undefined) parts.push(`${figure(lagSeconds)} s behind`)
     if (buffered !== undefined) parts.push(`${typeof buffered === 'number' ? sizeText(buffered) : buffered} buffered`)
     add(`  flow      ${parts.join(', ')}${window === undefined ? '' : ` in ${window}`}`)
   }

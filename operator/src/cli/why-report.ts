@@ -2,7 +2,7 @@
 
 import type { Field } from '@penstock/agent/output'
 import { styled } from '@penstock/agent/output'
-import { type Sheet, wrapped } from '@penstock/agent/program'
+import { counted, type Sheet, wrapped } from '@penstock/agent/program'
 import type { TopRow } from '../serving/observe/top-look.ts'
 
 /** The reports of the agents of a pod's node about the Pipelines of one kind, by name. */
@@ -158,9 +158,9 @@ function readingLines(reading: Reading): readonly string[] {
   if ('problem' in reading) return [`    where reading stands is not known: ${reading.problem}`]
   if (reading.positions.length === 0) return ['    no log file of it is open there yet']
   return reading.positions.map(({ container, file, size, read, delivered, lagSeconds, dropped }) => {
-    const said = [`${read} of ${size} bytes read`, `${delivered} delivered`]
+    const said = [`${read} of ${counted(size, 'byte')} read`, `${delivered} delivered`]
     if (lagSeconds > 0) said.push(`${lagSeconds} s behind`)
-    if (dropped > 0) said.push(`${dropped} lines dropped by limits`)
+    if (dropped > 0) said.push(`${counted(dropped, 'line')} dropped by limits`)
     return `    ${container}: ${file.split('/').at(-1)}: ${said.join(', ')}`
   })
 }

@@ -35,7 +35,7 @@ export function inputsOf(
  * Whether a pattern means a name, `*` being any characters. Each part is looked for once, at the first place where it can be: a regular
  * expression would try all places of each part with all of the others.
  */
-function isMeant(name: string, pattern: string): boolean {
+export function isMeant(name: string, pattern: string): boolean {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()
   if (last === undefined) return name === pattern

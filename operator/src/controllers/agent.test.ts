@@ -157,7 +157,7 @@ test('what changed is taken back when the agents that have been given it only wa
   artifacts.markComplete()
   await vi.waitFor(() => expect(delivery.get(key)?.candidate).toBeDefined(), 30_000)
   say()
-  await vi.waitFor(() => expect(delivery.get(key)?.why).toBe('1 agents have not loaded it yet.'), 30_000)
+  await vi.waitFor(() => expect(delivery.get(key)?.why).toBe('It waits for 1 agent to load it.'), 30_000)
   expect(delivery.get(key)?.record.rolledBack).toEqual({})
 
   await vi.waitFor(() => {
@@ -168,7 +168,7 @@ test('what changed is taken back when the agents that have been given it only wa
   expect(delivery.get(key)?.record.rolledBack['_cluster/p']?.why).toContain('has waited for more than 2 minutes')
   // The clock of the next candidate starts again.
   say()
-  await vi.waitFor(() => expect(delivery.get(key)?.why).toBe('1 agents have not loaded it yet.'), 30_000)
+  await vi.waitFor(() => expect(delivery.get(key)?.why).toBe('It waits for 1 agent to load it.'), 30_000)
 })
 
 test('the more nodes a DaemonSet counts, the longer its agents may wait at their start; a count that is not there changes nothing', async () => {

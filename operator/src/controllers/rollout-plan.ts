@@ -2,6 +2,7 @@
 // decision, and time is an argument.
 
 import { bucketOf, type Failure, takesCandidate } from '@penstock/agent/bundle'
+import { counted } from '@penstock/agent/program'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
 
 export interface RolloutPolicy {
@@ -227,7 +228,7 @@ function judge({ now, policy, changed, worse, added, nodes }: Observation, candi
     : first.stuck
       ? `the agent on ${first.node} takes too long to load it${said}`
       : onlyWaits(first)
-        ? `the agent on ${first.node} has waited for more than ${maxWaitMs / 60_000} minutes and cannot load it${said}`
+        ? `the agent on ${first.node} has waited for more than ${counted(maxWaitMs / 60_000, 'minute')} and cannot load it${said}`
         : `the agent on ${first.node} could not put it in force`
   const count = `${failing.length} of ${chosen.length} agents failed`
   const reasons = new Map<string, string>()
@@ -258,7 +259,7 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
   const { now, policy } = seen
   if (policy.paused) return { action: 'none', why: 'The rollout is paused.' }
   const waiting = waitingFor(seen, candidate)
-  if (waiting > 0) return { action: 'none', why: `${waiting} agents have not loaded it yet.` }
+  if (waiting > 0) return { action: 'none', why: `It waits for ${counted(waiting, 'agent')} to load it.` }
   const alive = seen.nodes.filter(({ stale }) => !stale)
   // All that were chosen are lost: others try it.
   if (alive.length > 0 && !alive.some(({ node }) => takesCandidate(candidate, node))) return begin(seen)

@@ -2,6 +2,7 @@
 // assumed: a Pipeline is programmed when every agent that must run it has reported that it does.
 
 import { errorText } from '@penstock/agent/errors'
+import { counted } from '@penstock/agent/program'
 import { type Agent, takes } from '../api/agent.ts'
 import { conditionOf, type Finding, type Reason } from '../api/conditions.ts'
 import { agentKind, clusterPipelineKind, pipelineKind } from '../api/kinds.ts'
@@ -438,8 +439,11 @@ export class RolloutStatus implements AsyncDisposable {
       if (evicted !== undefined) return finding('False', 'BundleTooLarge', evicted)
       const failed = failing.get(id)
       if (failed !== undefined) {
-        const agents = `${failed.length} ${failed.length === 1 ? 'agent' : 'agents'} of ${key}`
-        return finding('False', 'NodesFailed', `${agents}: ${failureText(failed, id)}`)
+        return finding(
+          'False',
+          'NodesFailed',
+          `${counted(failed.length, 'agent')} of ${key}: ${failureText(failed, id)}`,
+        )
       }
     }
     if (views.length === 0) {

@@ -14,7 +14,7 @@ function trying(contents: Readonly<Record<string, string>> | undefined): Deliver
   return {
     ...{ stable: { rev: 'r1', shards: [] }, candidate: contents && candidate, record: { rolledBack: {}, history: [] } },
     revisions: new Map([revision('r1', { 'shop/p': 'old' }), revision(candidate.rev, contents ?? {})]),
-    ...{ selected: new Map(), evicted: new Map(), startSpreadMs: 0, why: '2 agents have not loaded it yet.' },
+    ...{ selected: new Map(), evicted: new Map(), startSpreadMs: 0, why: 'It waits for 2 agents to load it.' },
   }
 }
 
@@ -26,7 +26,7 @@ test.each([
     { 'shop/p': 'new' },
     'new',
     false,
-    'Its rollout on Agent system/node is at 25% of the agents. 2 agents have not loaded it yet.',
+    'Its rollout on Agent system/node is at 25% of the agents. It waits for 2 agents to load it.',
   ],
   [
     'it is tried itself, and somebody has paused that',

@@ -1,6 +1,7 @@
 // Quotas: how many Pipelines, components and bytes of disk buffers a namespace may have, and how many bytes an Agent's nodes. Running
 // Pipelines count, and those that would run. If a quota is exceeded, the youngest gives way, then the last by name (T14): never all.
 
+import { counted } from '@penstock/agent/program'
 import { type Agent, defaultDiskBudget } from '../api/agent.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { bytesText, limitOf } from '../api/quantity.ts'
@@ -45,10 +46,10 @@ export function namespaceQuotaProblem(
   const most = limitOf(quota.diskBuffer)
   return problemOf(claim, peers, (taken, { components, diskBytes }) => {
     if (quota.pipelines !== undefined && taken.pipelines >= quota.pipelines) {
-      return `The namespace may have ${quota.pipelines} Pipelines, and this is number ${taken.pipelines + 1} by age`
+      return `The namespace may have ${counted(quota.pipelines, 'Pipeline')}, and this is number ${taken.pipelines + 1} by age`
     }
     if (quota.components !== undefined && taken.components + components > quota.components) {
-      return `The namespace may have ${quota.components} components, and with this Pipeline it has ${taken.components + components}`
+      return `The namespace may have ${counted(quota.components, 'component')}, and with this Pipeline it has ${taken.components + components}`
     }
     const sum = taken.diskBytes + diskBytes
     if (most === undefined || diskBytes === 0 || sum <= most) return undefined

@@ -74,7 +74,7 @@ test.each([
     before: state({ candidate: { ...tried, percent: 100 } }),
     given: seen({}),
     after: {
-      state: state({ candidate: { ...tried, percent: 100 }, why: '1 agents have not loaded it yet.' }),
+      state: state({ candidate: { ...tried, percent: 100 }, why: 'It waits for 1 agent to load it.' }),
       reasons: [],
       recheckMs: 10_000,
     },

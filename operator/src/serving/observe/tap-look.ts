@@ -2,6 +2,7 @@
 // turn than the observer requested.
 
 import type { TapInquiry } from '@penstock/agent/bundle'
+import { counted } from '@penstock/agent/program'
 import type { Asked, Look } from './inquiries.ts'
 import type { Reader } from './observers.ts'
 
@@ -69,7 +70,7 @@ export class TapLook implements Look {
         this.#skipped++
     }
     if (this.#skipped === 0) return
-    const message = `${this.#skipped} events were skipped: they are too large, or were not read in time.`
+    const message = `${counted(this.#skipped, 'event')} skipped: too large, or not read in time.`
     if (this.#reader.line(JSON.stringify({ kind: 'notification', message }))) this.#skipped = 0
   }
 

@@ -1,0 +1,28 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { counted } from './counted.ts'
+
+test('a noun follows its count', () => {
+  expect([counted(0, 'event'), counted(1, 'event'), counted(2, 'entry', 'entries')]).toEqual([
+    '0 events',
+    '1 event',
+    '2 entries',
+  ])
+})
+
+test('no text of the two programs leaves the plural to its reader, or makes one by hand', () => {
+  const found = ['agent', 'operator'].flatMap((program) => {
+    const source = join(import.meta.dirname, '../..', program, 'src')
+    const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    return files
+      .filter((path) => path.endsWith('.ts') && !/\.test\.ts$|testing\//.test(path))
+      .flatMap((path) => {
+        const code = readFileSync(join(source, path), 'utf8').replace(/^\s*(?:\/\/|\*|\/\*).*$/gm, '')
+        return [...code.matchAll(/.*(?:[a-z]\((?:s|es)\)[^(=>]*['"`]|=== 1 \? '' : 's').*/g)].map(
+          ([line]) => `${program}/src/${path}: ${line.trim()}`,
+        )
+      })
+  })
+  expect(found).toEqual([])
+})
