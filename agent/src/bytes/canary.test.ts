@@ -36,7 +36,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-/** Overwrites everything that the kernel has in its memory. The next user has to bring everything that it needs. */
+/** Overwrites everything that the kernel has in its memory. The next caller has to bring all that it needs. */
 function overwrite(kernel: Kernel): void {
   const { content, memory } = kernel
   // The names go back to the source that they belong to.

@@ -3,7 +3,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { fakeDestination } from '../testing/destination.ts'
 import { startSink } from '../testing/harness.ts'
-import { bothLanes, countedBy, type Deliver, sinkChains } from '../testing/lane-sinks.ts'
+import { bothLanes, countedBy, type Deliver, sinkChains, timeChains } from '../testing/lane-sinks.ts'
 import { Random } from '../testing/random.ts'
 
 const bulk = { api_version: 'v8', healthcheck: false, request: { concurrency: 1 } }
@@ -82,7 +82,7 @@ test.each(sinks.map((sink) => ({ ...sink, name: `${sink.type} ${JSON.stringify(s
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-23T10:11:15Z') })
     const seed = (Math.random() * 2 ** 32) >>> 0
     const random = new Random(seed)
-    for (const chain of sinkChains) {
+    for (const chain of [...sinkChains, ...timeChains]) {
       const lanes = await bothLanes(chain, random)
       const bytes = await sentBy(sink, lanes.bytes)
       const objects = await sentBy(sink, lanes.objects)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterEach, expect, test, vi } from 'vitest'
 import { fakeBroker } from '../testing/fake-broker.ts'
 import { startSink } from '../testing/harness.ts'
-import { bothLanes, countedBy, type Deliver, sinkChains } from '../testing/lane-sinks.ts'
+import { bothLanes, countedBy, type Deliver, sinkChains, timeChains } from '../testing/lane-sinks.ts'
 import { Random } from '../testing/random.ts'
 import { ByteBatch } from './byte-batch.ts'
 
@@ -140,7 +140,7 @@ test.each(streams)('the same is written of lines and of objects: $name', async (
   vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-23T10:11:15Z') })
   const seed = (Math.random() * 2 ** 32) >>> 0
   const random = new Random(seed)
-  for (const chain of sinkChains) {
+  for (const chain of [...sinkChains, ...timeChains]) {
     const lanes = await bothLanes(chain, random)
     let asBytes = 0
     const bytes = await write((into) =>

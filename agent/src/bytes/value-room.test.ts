@@ -1,4 +1,4 @@
-// The kernel has room for a fixed number of computed values and no more. Events for whose values there is none go on as objects, with the same result.
+// The kernel has room for a limited number of computed values. Events whose values have no room go on as objects, with the same result.
 
 import { expect, test } from 'vitest'
 import { logBatch } from '../event/batch.ts'

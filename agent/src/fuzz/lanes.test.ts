@@ -30,7 +30,7 @@ test('a sink that does not leave out a field is found', async () => {
     return this
   })
   const { found } = await fuzzLanes(1, 600, 200)
-  expect(found?.problem).toContain('The output with')
+  expect(found?.problem).toContain('Other bytes with')
 }, 700_000)
 
 test('lines that come back from a disk buffer without a field are found', async () => {

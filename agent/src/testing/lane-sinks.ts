@@ -19,9 +19,13 @@ export const sinkChains: readonly (readonly string[])[] = [
   [`${merge}\ndel(.message)`],
   [merge, '.timestamp = "2026-11-23T10:11:13.5Z"'],
   ['del(.timestamp)', '.a = "constant"'],
+  [`${parse}\n.b = .n\n.s = upcase(string(.s) ?? "x")\n.env = .none`],
+]
+
+/** The same with times that programs set, which a disk buffer stores in objects. */
+export const timeChains: readonly (readonly string[])[] = [
   [`${merge}\n.at = .timestamp\n.dates = [t'2026-01-01T00:00:00.25Z', .a]`, `.due = t'2026-01-02T00:00:00Z'`],
   [`${merge}\nif .a == "x" { .timestamp = t'2026-11-23T10:11:12.5Z' } else if .a == "y" { del(.timestamp) }`],
-  [`${parse}\n.b = .n\n.s = upcase(string(.s) ?? "x")\n.env = .none`],
 ]
 
 const stamps = [

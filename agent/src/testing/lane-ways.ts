@@ -62,7 +62,7 @@ export function checkChosen(batch: LogBatch | undefined, expected: Expected, ran
   assert.deepEqual(
     body.view().toString().split('\n'),
     asObjects.view().toString().split('\n'),
-    `The output with ${JSON.stringify(encoding)}`,
+    `Other bytes with ${JSON.stringify(encoding)}`,
   )
 }
 
