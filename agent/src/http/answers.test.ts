@@ -273,9 +273,7 @@ async function exchange(component: AnyDeclaration, options: object, asked: () =>
   if (kind === 'source') {
     await using source = await startSource(type, options)
     await expect.poll(asked).toBeGreaterThan(0)
-    await expect
-      .poll(() => source.events.counts.size + source.events.errors.length)
-      .toBeGreaterThan(0)
+    await expect.poll(() => source.events.counts.size + source.events.errors.length).toBeGreaterThan(0)
     return
   }
   if (kind !== 'sink') return

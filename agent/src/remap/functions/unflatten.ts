@@ -11,7 +11,13 @@ export const unflatten = defineFunction({
   description: 'If a name has a value and is also the beginning of other names, the value is dropped.',
   parameters: [
     { name: 'value', kind: kinds.object, description: 'The object.' },
-    { name: 'separator', kind: kinds.string, required: false, default: '.', description: 'The text at which names are split.' },
+    {
+      name: 'separator',
+      kind: kinds.string,
+      required: false,
+      default: '.',
+      description: 'The text at which names are split.',
+    },
     {
       name: 'recursive',
       kind: kinds.boolean,
