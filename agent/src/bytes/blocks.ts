@@ -2,11 +2,11 @@
 // of it, however small the heap is.
 
 /** Bytes of a block. */
-const blockBytes = 128 * 1024
+const blockBytes = 64 * 1024
 /** Fewer bytes get a copy of their size: batches of a few lines may wait by the thousand. */
 const minBlockBytes = 32 * 1024
 /** Blocks in reserve at most: what a buffer of usual size takes in and gives back again and again. */
-const maxFree = 64
+const maxFree = 128
 /** Copies between two looks at how many blocks are needed. */
 const lookAfter = 256
 

@@ -24,7 +24,7 @@ import {
 } from './tailed-file.ts'
 import { unreadSince } from './unread.ts'
 
-const chunkBytes = 128 * 1024
+const chunkBytes = 64 * 1024
 const beatMs = 1000
 
 export class Tailer<State> {

@@ -16,8 +16,8 @@ export const maxRecodes: i32 = 4096
 export const maxAffix: i32 = 0x4000
 /** Columns of a batch, their values, and the bytes of these. */
 export const maxColumns: i32 = 16
-export const maxValues: i32 = 0x8000
-export const maxValueBytes: i32 = 0x80000
+export const maxValues: i32 = 0x4000
+export const maxValueBytes: i32 = 0x40000
 const room: i32 = 256
 
 // The data of lines: in each place an integer for each line.

@@ -39,7 +39,7 @@ export interface HubOptions {
   readonly startDelayMs?: number | undefined
 }
 
-const slabBytes = 128 * 1024
+const slabBytes = 64 * 1024
 /** Below this the kubelet begins to evict pods. */
 const minFree = 0.1
 

@@ -105,7 +105,7 @@ export const podLogOptions = {
   ),
   max_read_bytes: optional(
     bytes(
-      'Bytes read from one file before the next has its turn; a longer line is still read as a whole. If not given, the limit is 2048, and is looked at after each chunk of 128 KiB: small limits cost time for each turn.',
+      'Bytes read from one file before the next has its turn; a longer line is still read as a whole. If not given, the limit is 2048, and is looked at after each chunk of 64 KiB: small limits cost time for each turn.',
       { minimum: 1, limit: 'readBytes' },
     ),
   ),
