@@ -155,7 +155,7 @@ output.console: { pretty: false }
 
 let reader: Reader
 
-/** What only a cluster can run: documents.process.test.ts holds its commands, flags and files against the programs. */
+/** A block that only a cluster can run: documents.process.test.ts holds its commands, flags and files against the programs. */
 const needsCluster = ({ text }: { readonly text: string }) =>
   /\bkubectl\b|\bkind\b|\bhelm (?:install|upgrade|uninstall|test)\b/.test(text)
 

@@ -100,7 +100,7 @@ export class Reader implements AsyncDisposable {
   async paste(text: string): Promise<{ readonly code: number | null; readonly printed: string }> {
     const { FORCE_COLOR: _, ...environment } = process.env
     const env = { ...environment, PATH: `${this.#bin}:${process.env['PATH']}`, ...this.env }
-    // What a block leaves in the background, such as a forwarded port, ends with it.
+    // A process that a block leaves in the background, such as a forwarded port, ends with it.
     const script = `set -eo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${text}`
     const shell = spawn('bash', ['-c', script], { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
     let printed = ''

@@ -42,6 +42,8 @@ function overwrite(kernel: Kernel): void {
   // The names go back to the source that they belong to.
   new KeyTable().enter(kernel)
   memory.fill('"SCRATCH', kernel.at('starts'), kernel.at('shuffles'))
+  // The bits by which members are ordered are 0 between calls.
+  memory.fill(0, kernel.at('rankBits'), kernel.at('rankPlaces'))
   content.keys = undefined
   content.lines = undefined
   content.isRead = false

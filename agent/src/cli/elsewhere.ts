@@ -153,8 +153,8 @@ const plainWords: ReadonlySet<string> = new Set(
 )
 
 /**
- * What takes the place of the components with a name, or why there are none, for `explain`; undefined if no other agent is known to have
- * them. A word of the name will do: `s3` is one of `aws_s3`.
+ * The replacements of the components with a name, or the reason why there are none, for `explain`; undefined if no other agent is known to
+ * have them. A word of the name will do: `s3` is one of `aws_s3`.
  */
 export function elsewhereText(name: string): string | undefined {
   const wanted = name.toLowerCase().replaceAll('-', '_')

@@ -54,7 +54,7 @@ const flagsByTopic = {
     'authorize-cluster-pipelines': {
       type: 'boolean',
       help: [
-        'Whoever applies a ClusterPipeline needs the verb `collect` on penstock.dev/logs for as long as it runs.',
+        'The user who applies a ClusterPipeline needs the verb `collect` on penstock.dev/logs for as long as it runs.',
         'This needs the webhooks, which learn the identity.',
       ].join(' '),
     },

@@ -16,7 +16,7 @@ interface Node {
 export interface Branch {
   /** `├─ sink search (search_engine)`. */
   readonly line: string
-  /** What stands before further lines about the component. */
+  /** The text before further lines about the component. */
   readonly indent: string
   readonly name: string
 }
@@ -63,7 +63,7 @@ export function branchesOf(spec: Entries): readonly Branch[] {
     }
   }
   for (const node of nodes) if (node.inputs.length === 0) draw(node, '', '', '')
-  // What an operator has not accepted may read from nothing, or from itself.
+  // A Pipeline that no operator has accepted may read from nothing, or from itself.
   for (const node of nodes) draw(node, '', '', '')
   return branches
 }

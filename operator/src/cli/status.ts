@@ -114,7 +114,7 @@ export async function run(argv: string[]): Promise<number> {
 
 interface Look {
   readonly text: string
-  /** What is not there. */
+  /** The object that does not exist. */
   readonly absent?: string
   readonly code: number
 }

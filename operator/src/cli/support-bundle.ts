@@ -37,7 +37,7 @@ export const options = {
 
 export const usage = `Usage: penstock support-bundle [FLAGS]
 
-Collects resources with their status, workloads, events and logs in an archive, for the analysis of a fault. It contains no Secrets. What you may not read is left out, and the command names it; if that is everything, there is no archive.
+Collects resources with their status, workloads, events and logs in an archive, for the analysis of a fault. It contains no Secrets. It leaves out everything that you may not read, and names it; if that is everything, there is no archive.
 
 ${helpOf(options)}
 `

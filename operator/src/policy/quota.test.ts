@@ -62,7 +62,7 @@ test('a Pipeline that is over the quota and never ran takes nothing from younger
 test('the message counts what takes its part', () => {
   const peers = [claim(1, need(2)), claim(2, undefined), claim(3, need(3))]
   expect(namespaceQuotaProblem(peers[2] as Claim, peers, { pipelines: 1 })).toBe(
-    'The namespace may have 1 Pipelines, and this is number 2 by age',
+    'The namespace may have 1 Pipeline, and this is number 2 by age',
   )
   expect(namespaceQuotaProblem(peers[2] as Claim, peers, { components: 4 })).toBe(
     'The namespace may have 4 components, and with this Pipeline it has 5',

@@ -30,7 +30,7 @@ vi.mock('node:zlib', async (original) => {
   }
   return { ...zlib, default: zlib, zstdCompress, zstdCompressSync }
 })
-vi.mock('../../http/cpu-limit.ts', () => ({ cpuLimit: () => aside.cpus }))
+vi.mock('../../delivery/cpu-limit.ts', () => ({ cpuLimit: () => aside.cpus }))
 
 beforeEach(() => {
   aside.running.length = 0
