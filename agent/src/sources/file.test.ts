@@ -14,6 +14,7 @@ import {
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Batch } from '../event/batch.ts'
@@ -320,6 +321,26 @@ test.each([
   await source.received(groups.length)
   expect(messages(source)).toEqual(groups)
   expect((source.sent[0] as LogEvent).fields['offset']).toBe(0)
+})
+
+test('a group waits for lines that a full pipeline keeps from being read', async () => {
+  // The first chunk ends within the group, and the event before the group fills the pipeline.
+  const group = `start\n${` ${'x'.repeat(99)}\n`.repeat(2000)}`
+  writeFileSync(join(folder, 'a.log'), `before\n${group}start\n`)
+  const full = Promise.withResolvers<void>()
+  await using source = await startSource(
+    'file',
+    {
+      include: [join(folder, 'a.log')],
+      multiline: { mode: 'halt_before', start_pattern: '^start', condition_pattern: '^start', timeout_ms: 50 },
+    },
+    { consume: () => full.promise },
+  )
+  await source.received(1)
+  await pause(500)
+  full.resolve()
+  await source.received(3)
+  expect(messages(source).map((message) => String(message).length)).toEqual([6, group.length - 1, 5])
 })
 
 test('a file that cannot be read is reported once and does not hinder the others', async () => {

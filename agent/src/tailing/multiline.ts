@@ -119,9 +119,11 @@ export class MultilineAggregator<Context> {
     if (this.#bytes > maxGroupBytes) this.flush()
   }
 
-  /** Emits a group that has waited too long. */
-  expire(now: number): void {
-    if (this.#lines.length > 0 && now - this.#last >= this.#rule.timeoutMs) this.flush()
+  /** Emits a group that has waited too long, unless its next line may be there: it waits for this reader then. */
+  expire(now: number, isBehind: () => boolean): void {
+    if (this.#lines.length === 0 || now - this.#last < this.#rule.timeoutMs) return
+    if (isBehind()) this.#last = now
+    else this.flush()
   }
 
   flush(): void {

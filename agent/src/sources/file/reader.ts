@@ -12,7 +12,7 @@ import { LineBatch, Lines } from '../../tailing/lines.ts'
 import { MultilineAggregator, type MultilineRule } from '../../tailing/multiline.ts'
 import type { Slab } from '../../tailing/slab.ts'
 import { Tailer } from '../../tailing/tail.ts'
-import type { TailedFile, TailHooks, TailOptions } from '../../tailing/tailed-file.ts'
+import { hasUnread, type TailedFile, type TailHooks, type TailOptions } from '../../tailing/tailed-file.ts'
 import { FileShape, type Layout } from './shape.ts'
 
 export interface FileState {
@@ -62,7 +62,7 @@ export class FileReader implements Source, TailHooks<FileState> {
   #expireGroups(): void {
     const now = Date.now()
     for (const tailed of this.#waiting) {
-      tailed.state.groups?.expire(now)
+      tailed.state.groups?.expire(now, () => hasUnread(tailed))
       if (tailed.state.groups?.pendingFrom !== undefined) continue
       this.#waiting.delete(tailed)
       // A full buffer holds the next read, not this last group.

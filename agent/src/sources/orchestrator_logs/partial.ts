@@ -66,8 +66,12 @@ export class PartialLine {
     before.take()
   }
 
-  expired(now: number): boolean {
-    return this.timestamp !== undefined && now - this.#since >= expiryMs
+  /** Whether the next part has not come for too long, unless it may be there: it waits for this reader then. */
+  expired(now: number, isBehind: () => boolean): boolean {
+    if (this.timestamp === undefined || now - this.#since < expiryMs) return false
+    if (!isBehind()) return true
+    this.#since = now
+    return false
   }
 
   /** The joined text; starts a new line. */

@@ -9,6 +9,7 @@ import { Timestamp } from '../../event/timestamp.ts'
 import type { Value } from '../../event/value.ts'
 import type { Slab } from '../../tailing/slab.ts'
 import {
+  hasUnread,
   type LineTime,
   type LossReason,
   lossReasons,
@@ -209,9 +210,10 @@ export class PodLogReader implements TailHooks<PodFile> {
     const now = Date.now()
     for (const tailed of this.#holding) {
       const file = tailed.state
+      const isBehind = () => hasUnread(tailed)
       for (const stream of streams) {
-        if (file.partials[stream].expired(now)) this.#assembler.finishPartial(file, stream, false, now)
-        file.groups?.[stream].expire(now)
+        if (file.partials[stream].expired(now, isBehind)) this.#assembler.finishPartial(file, stream, false, now)
+        file.groups?.[stream].expire(now, isBehind)
       }
       if (safePosition(file, tailed.offset) === tailed.offset) this.#holding.delete(tailed)
       // A full buffer holds the next read, not what has waited long enough.
