@@ -3,6 +3,7 @@
 import { components, otherOptions } from '@penstock/agent/config'
 import { absentSinks, absentSources, absentTransforms } from '@penstock/agent/output'
 import { mappingTables } from '../page.ts'
+import { services } from './services.ts'
 import { settings } from './settings.ts'
 import { rewritings } from './transforms.ts'
 
@@ -31,7 +32,11 @@ export function vectorTables(): string {
   return [
     mappingTables('Sources', known('source'), absentSources),
     mappingTables('Transforms', [...known('transform'), ...rewritten], absentTransforms),
-    mappingTables('Sinks', known('sink'), absentSinks),
+    mappingTables(
+      'Sinks',
+      [...known('sink'), ...services.map(({ type, becomes }) => ({ name: type, becomes, options: {} }))],
+      absentSinks.filter(({ name }) => !services.some(({ type }) => type === name)),
+    ),
     ['## Options of other versions', '', '| Option | Of | What to write |', '|---|---|---|', ...options, ''].join('\n'),
     ['## Settings of the agent', '', '| Setting | In a cluster |', '|---|---|', ...rows, ''].join('\n'),
   ].join('\n')

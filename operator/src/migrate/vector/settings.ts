@@ -18,6 +18,8 @@ export const settings: Readonly<Record<string, Setting>> = {
   ),
   expire_metrics: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
   expire_metrics_per_metric_set: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
+  timezone: { becomes: 'The option `timezone` of each remap transform.', isReplaced: true },
+  secret: { becomes: 'Keys of the Secret that `spec.secrets` names.', isReplaced: true },
   schema: { becomes: 'Programs are typed without it.', isReplaced: true },
   provider: { becomes: 'The operator gives agents their configuration.', isReplaced: true },
   buffer_utilization_ewma_half_life_seconds: {
