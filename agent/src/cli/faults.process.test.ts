@@ -29,7 +29,10 @@ test.each(['top', 'tap'])('%s says that another server is no agent', async (comm
 
   const { code, err } = await agent(command, '--url', url)
 
-  expect([code, err]).toEqual([69, `${url} is no Penstock agent: it answered something that is not JSON.\n`])
+  expect([code, err]).toEqual([
+    69,
+    `${url} is no Penstock agent: it answered something that is not JSON. (PEN_UNAVAILABLE)\n`,
+  ])
 })
 
 test('the page of another server for an unknown path is not shown', async () => {
@@ -40,7 +43,10 @@ test('the page of another server for an unknown path is not shown', async () => 
 
   const { code, err } = await agent('top', '--url', url)
 
-  expect([code, err]).toEqual([69, `${url} is no Penstock agent: it answered /v1/components with 404.\n`])
+  expect([code, err]).toEqual([
+    69,
+    `${url} is no Penstock agent: it answered /v1/components with 404. (PEN_UNAVAILABLE)\n`,
+  ])
 })
 
 test('a stack is shown with --debug alone', async () => {
