@@ -157,10 +157,10 @@ describe.skipIf(missing !== undefined)(
   Accepted     True    Valid
   Programmed   False   NodesFailed: 1 of 2 agents failed.
   Ready        False   NodesFailed
-  source    app (orchestrator_logs)
-  transform parse (remap)
-            3 errors; the last: FunctionCallError: parse_json: expected value (n9, 2026-01-01T00:00:00Z)
-  sink      store (ClusterSink loki)
+  source app (orchestrator_logs)
+  └─ transform parse (remap)
+     │    3 errors; the last: FunctionCallError: parse_json: expected value (n9, 2026-01-01T00:00:00Z)
+     └─ sink store (ClusterSink loki)
   agent     penstock-system/node: 1/2 run revision 9f3c2a1b, 1 failed
             n9: BufferUnwritable: data dir is read-only
 `)
