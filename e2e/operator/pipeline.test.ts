@@ -286,7 +286,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await apply(pipeline('second', {}, 'small'))
     const over = await says('second', 'Accepted', 'False QuotaExceeded', 'small')
     expect(conditionOf(over, 'Accepted')?.message).toBe(
-      'The namespace may have 1 Pipelines, and this is number 2 by age (TenantPolicy "small"; the youngest gives way)',
+      'The namespace may have 1 Pipeline, and this is number 2 by age (TenantPolicy "small"; the youngest gives way)',
     )
     await says('first', 'Accepted', 'True Valid', 'small')
     await cluster.kubectl(['-n', 'small', 'delete', 'pl', 'first'])
