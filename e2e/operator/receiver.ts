@@ -4,6 +4,7 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { gunzipSync } from 'node:zlib'
 
 export class Receiver implements AsyncDisposable {
   readonly #server: Server
@@ -27,11 +28,11 @@ export class Receiver implements AsyncDisposable {
     this.#host = host
     this.#server = createServer((request, response) => {
       const path = request.url ?? ''
-      let text = ''
-      request.on('data', (part) => {
-        text += part
-      })
+      const parts: Buffer[] = []
+      request.on('data', (part: Buffer) => parts.push(part))
       request.on('end', () => {
+        const body = Buffer.concat(parts)
+        const text = (request.headers['content-encoding'] === 'gzip' ? gunzipSync(body) : body).toString()
         if (this.down.has(path)) {
           response.writeHead(503).end()
           return
