@@ -27,7 +27,9 @@ const conformance = ['remap', 'wire'] as const
  * Tests on nodes: one such cluster exists at a time, so they run one after the other. A test that is not named here waits for the
  * cluster beside the others, which takes longer but is correct.
  */
-const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts', 'e2e/operator/walk.test.ts'] as const
+const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts'] as const
+/** Ten minutes more, for which a run of all tests has no room: `npm run walk` starts it. */
+const byItself = 'e2e/operator/walk.test.ts'
 /** Other tests at once beside them: they wait for something nearly half of the time. */
 const besideNodes = Math.min(4, 1 + availableParallelism())
 
@@ -81,7 +83,7 @@ async function main(wanted: readonly string[]): Promise<number> {
     const alone = async () => {
       if (run('fuzz')) add(total, 'fuzz', await runFuzz())
       if (run('processes')) add(total, 'processes', await runVitest(folder, 'processes', ['--project', 'processes']))
-      const without = ['e2e/components/**', ...onNodes].flatMap((path) => ['--exclude', path])
+      const without = ['e2e/components/**', ...onNodes, byItself].flatMap((path) => ['--exclude', path])
       const some = ['--fileParallelism', '--maxWorkers', String(besideNodes), ...without]
       if (run('e2e')) await vitest('e2e-others', some)
     }

@@ -2,7 +2,7 @@
 // removed, installed again. Pods write numbered lines all the while: none is missing in the end, and none comes twice except after
 // a kill. Each step checks what users see, and prints times, which no assertion judges.
 //
-// In `npm test` the walk is a short one. `npm run walk` takes the defaults of the chart and longer faults.
+// `npm run walk` starts it, in ten minutes; `npm test` does not. PENSTOCK_TEST_WALK=long takes the defaults of the chart and longer faults.
 
 import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
