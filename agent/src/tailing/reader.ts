@@ -1,7 +1,7 @@
 // Reads the files of a tailer, chunk by chunk, in the order of each file. An incomplete line is not kept: it is read again when the
 // file has grown. One loop reads; nothing happens per line or per file without data, but for one read at a slow beat.
 
-import { fstatSync, readSync } from 'node:fs'
+import { readSync } from 'node:fs'
 import { Timestamp } from '../event/timestamp.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
 import { GzipQueue } from './gzip-queue.ts'
@@ -12,7 +12,7 @@ import type { TailReports } from './reports.ts'
 import type { SharedChunk } from './shared-reads.ts'
 import { type Slab, type SlabPool, searchedBytes } from './slab.ts'
 import type { StoppableWaits } from './stoppable-waits.ts'
-import type { TailedFile, TailHooks, TailOptions } from './tailed-file.ts'
+import { sizeOf, type TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
 
 const coalesceMs = 10
 /** How long a new file may be held back for what belongs to it. */
@@ -365,13 +365,8 @@ export class FileReader<State> {
 
   /** A file has no more for now: was it cut, or removed? */
   #atEnd(file: TailedFile<State>): void {
-    let size: number
-    try {
-      size = fstatSync(file.descriptor).size
-    } catch {
-      return // reported by the next read
-    }
-    if (size < file.offset) this.#registry.restart(file)
+    // Where the size cannot be determined, the next read reports it.
+    if (sizeOf(file) < file.offset) this.#registry.restart(file)
   }
 
   /**

@@ -166,7 +166,7 @@ export class TailedFile<State> {
 /** Whether the file has bytes that were not read, such as while a full buffer holds the reader. */
 export function hasUnread(file: TailedFile<unknown>): boolean {
   if (file.closed) return false
-  return file.gzip ? !file.finished : fstatSync(file.descriptor).size > file.readTo
+  return file.gzip ? !file.finished : sizeOf(file) > file.readTo
 }
 
 /** Device and inode as a key. */
