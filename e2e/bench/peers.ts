@@ -1,6 +1,6 @@
 // Penstock and other agents on the same lines, in turn: what one run gets of the machine, the next agent's gets, too. Each has the
-// configuration that its vendor ships, in `peers/`. The OpenTelemetry collector is built from Go modules; other agents take part
-// when the environment names their binaries.
+// configuration that its vendor ships, in `peers/`. The OpenTelemetry collector and vlagent are built from Go modules; other agents
+// take part when the environment names their binaries.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -29,18 +29,6 @@ const agent = (where: LoadPlace, command: string, args: readonly string[], env =
 
 /** Variables that name binaries, and how each agent is started with its configuration file. */
 const fromEnvironment: Readonly<Record<string, { variable: string; start: (binary: string) => AgentUnderLoad }>> = {
-  vlagent: {
-    variable: 'PENSTOCK_BENCH_VLAGENT',
-    start: (binary) => (where) => {
-      const flags = filled('vlagent.flags', where).split('\n')
-      return agent(
-        where,
-        binary,
-        flags.filter((line) => line.startsWith('-')),
-        { KUBECONFIG: where.kubeConfig },
-      )
-    },
-  },
   'fluent-bit': {
     variable: 'PENSTOCK_BENCH_FLUENT_BIT',
     start: (binary) => (where) => agent(where, binary, ['--config', written('fluent-bit.conf', where)]),
@@ -86,22 +74,36 @@ function written(name: string, where: LoadPlace): string {
   return path
 }
 
-/** Builds the collector into the user's cache, once for what its modules are. */
+/** Builds a program of the Go module in a folder of `peers/` into the user's cache, once for what the module is. Gives its path. */
+async function built(name: string, main: string): Promise<string> {
+  const module = join(folder, name)
+  const binary = join(cacheFolder, 'bench', `${name}-${fingerprint([module])}`)
+  if (existsSync(binary)) return binary
+  mkdirSync(dirname(binary), { recursive: true })
+  await ensureGo()
+  console.error(`Building ${name}.`)
+  await command('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', `${binary}.new`, main], {
+    cwd: module,
+    env: { GOFLAGS: '-mod=readonly' },
+    timeoutMs: 3_600_000,
+  })
+  renameSync(`${binary}.new`, binary)
+  return binary
+}
+
 async function collector(): Promise<AgentUnderLoad> {
-  const sources = ['go.mod', 'go.sum', 'main.go'].map((file) => `e2e/bench/peers/otelcol/${file}`)
-  const binary = join(cacheFolder, 'bench', `otelcol-${fingerprint(sources)}`)
-  if (!existsSync(binary)) {
-    mkdirSync(dirname(binary), { recursive: true })
-    await ensureGo()
-    console.error('Building the OpenTelemetry collector.')
-    await command('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', `${binary}.new`, '.'], {
-      cwd: join(folder, 'otelcol'),
-      env: { GOFLAGS: '-mod=readonly' },
-      timeoutMs: 3_600_000,
-    })
-    renameSync(`${binary}.new`, binary)
-  }
+  const binary = await built('otelcol', '.')
   return (where) => agent(where, binary, ['--config', written('otelcol.yaml', where)])
+}
+
+async function vlagent(): Promise<AgentUnderLoad> {
+  const given = process.env['PENSTOCK_BENCH_VLAGENT'] || undefined
+  const binary = given ?? (await built('vlagent', 'github.com/VictoriaMetrics/VictoriaLogs/app/vlagent'))
+  return (where) => {
+    const flags = filled('vlagent.flags', where).split('\n')
+    const args = flags.filter((line) => line.startsWith('-'))
+    return agent(where, binary, args, { KUBECONFIG: where.kubeConfig })
+  }
 }
 
 const loads: readonly (readonly [name: string, load: Partial<Load>])[] = [
@@ -115,6 +117,7 @@ export async function peers(runs: number, seconds = 20, count = defaultLoad.coun
   const agents = new Map<string, AgentUnderLoad>([
     ['penstock', penstock('json')],
     ['opentelemetry', await collector()],
+    ['vlagent', await vlagent()],
   ])
   for (const [name, { variable, start }] of Object.entries(fromEnvironment)) {
     const binary = process.env[variable]

@@ -110,6 +110,8 @@ function answerAsApi(url: URL, response: ServerResponse): void {
   response.writeHead(name === undefined || found.length > 0 ? 200 : 404, { 'content-type': 'application/json' })
   if (url.searchParams.has('watch')) {
     response.flushHeaders()
+    const ends = setTimeout(() => response.end(), Number(url.searchParams.get('timeoutSeconds') ?? 3600) * 1000)
+    response.on('close', () => clearTimeout(ends))
     if ((url.searchParams.get('resourceVersion') ?? '') !== '') return
     for (const object of found) response.write(`${JSON.stringify({ type: 'ADDED', object })}\n`)
   } else if (name !== undefined) response.end(JSON.stringify(found[0] ?? {}))
@@ -127,7 +129,7 @@ function eventsIn(path: string, body: Buffer): number {
   return path.endsWith('/_bulk') ? lines / 2 : lines
 }
 
-// A watch of the API stays open as long as the agent runs.
+// A watch of the API stays open as long as its client asks.
 server.requestTimeout = 0
 
 // A message of the parent requests the report, or sets the time from which lines that were there before are late.
