@@ -1,7 +1,7 @@
 // Many agents that only report: a pod and a token for each, and heartbeats that say what the manifest for their node says, as an agent that
 // loads at once would. A report that is not taken is sent again as agents do: after a second, then after twice as long each time.
 
-import { bucketOf, type Manifest } from '@penstock/agent/bundle'
+import { type BundleManifest, bucketOf } from '@penstock/agent/bundle'
 import { inGroups, until } from '../command.ts'
 import { type Api, makeNodes, nodeName, type ObjectLike, podToken, renewLeases } from './fleet.ts'
 
@@ -110,7 +110,7 @@ export class Crowd implements AsyncDisposable {
       const text = Buffer.from(secret?.data?.['manifest.json'] ?? '', 'base64').toString()
       const changed = text !== last && text !== ''
       last = text
-      const manifest = text === '' ? undefined : (JSON.parse(text) as Manifest)
+      const manifest = text === '' ? undefined : (JSON.parse(text) as BundleManifest)
       const started = performance.now()
       const isDue = ({ dueAt, failed }: Reporter) => dueAt <= started || (changed && failed === 0)
       await inGroups(this.reporters.filter(isDue), 50, (reporter) => this.#report(reporter, manifest))
@@ -119,7 +119,7 @@ export class Crowd implements AsyncDisposable {
     }
   }
 
-  async #report(reporter: Reporter, manifest: Manifest | undefined): Promise<void> {
+  async #report(reporter: Reporter, manifest: BundleManifest | undefined): Promise<void> {
     if (manifest !== undefined) {
       const { candidate, stable } = manifest
       const takes = candidate !== undefined && bucketOf(candidate.salt, reporter.node) < candidate.percent

@@ -1,6 +1,6 @@
 // Revisions that go wrong on real agents: tried on few, taken back, and tried again only when something has changed.
 
-import { type Manifest, takesCandidate } from '@penstock/agent/bundle'
+import { type BundleManifest, takesCandidate } from '@penstock/agent/bundle'
 import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
@@ -80,9 +80,9 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
         expect(found?.reason, `${name}: ${found?.message}`).toBe('Programmed')
       }
     }, 120_000)
-  const manifest = async (): Promise<Manifest> => {
+  const manifest = async (): Promise<BundleManifest> => {
     const secret = await api.get('/api/v1/namespaces/penstock-system/secrets/penstock-node-cfg-0')
-    return JSON.parse(Buffer.from(secret.data?.['manifest.json'] ?? '', 'base64').toString()) as Manifest
+    return JSON.parse(Buffer.from(secret.data?.['manifest.json'] ?? '', 'base64').toString()) as BundleManifest
   }
   const rolledOut = () =>
     eventually(async () => {

@@ -4,7 +4,7 @@
 import type { Logger } from '@penstock/agent/telemetry'
 import type { Registry } from 'prom-client'
 import type { ConditionType, Finding } from './api/conditions.ts'
-import type { Kind } from './api/kinds.ts'
+import type { ResourceKind } from './api/kinds.ts'
 import type { KubeObject } from './api/object.ts'
 import type { Artifact } from './compile/artifact.ts'
 import type { Caches } from './kube/cache.ts'
@@ -81,9 +81,9 @@ export interface StatusContribution {
  * reported yet keep their written state, so a restart writes nothing. A write that changes no condition waits up to 30 s.
  */
 export interface StatusWriter {
-  report(kind: Kind, object: KubeObject, part: StatusPart, contribution: StatusContribution): void
+  report(kind: ResourceKind, object: KubeObject, part: StatusPart, contribution: StatusContribution): void
   /** The part's last report, if there is one since the start. */
-  reported(kind: Kind, object: KubeObject, part: StatusPart): StatusContribution | undefined
+  reported(kind: ResourceKind, object: KubeObject, part: StatusPart): StatusContribution | undefined
 }
 
 /** The responsibilities: the condition types and status members of each part. */

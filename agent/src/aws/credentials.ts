@@ -5,10 +5,11 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { timeoutSignal } from '../clock.ts'
 import type { OptionProblem } from '../component.ts'
+import type { Environment } from '../environment.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import { readGivenTextLater } from '../given-file.ts'
 import type { HttpClient, HttpResponse } from '../http/client.ts'
-import { type Environment, type Identity, noIdentity } from '../http/identity.ts'
+import { type Identity, noIdentity } from '../http/identity.ts'
 import {
   cloudVariable,
   endpointOverride,

@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import type { Environment } from '../environment.ts'
 import { PenstockError } from '../errors.ts'
 import { readGivenTextLater } from '../given-file.ts'
-import type { Environment } from '../http/identity.ts'
 
 export type Profile = Readonly<Record<string, string>>
 

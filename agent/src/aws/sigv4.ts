@@ -18,7 +18,7 @@ export interface Signable {
   readonly body?: Buffer | undefined
 }
 
-export interface Scope {
+export interface SigningScope {
   readonly region: string
   /** `es`, `aoss`, `aps`, `sqs`, `sts`. */
   readonly service: string
@@ -28,7 +28,7 @@ export interface Scope {
 export function signRequest(
   request: Signable,
   credentials: Credentials,
-  { region, service }: Scope,
+  { region, service }: SigningScope,
   nowMs: number,
 ): Record<string, string> {
   const time = new Date(nowMs).toISOString().replace(/[-:]|\.\d{3}/g, '')

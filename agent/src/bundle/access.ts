@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { PenstockError } from '../errors.ts'
-import type { KubeClient } from '../kube/client.ts'
+import type { ApiServerClient } from '../kube/client.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { OperatorClient } from './operator-client.ts'
 
@@ -74,7 +74,7 @@ export class ReaderAccess {
 }
 
 /** The API server, by its reviews of tokens and of rights. */
-export function askServer(client: KubeClient): AskAccess {
+export function askServer(client: ApiServerClient): AskAccess {
   const post = async (path: string, body: object): Promise<Record<string, unknown> | undefined> => {
     const answer = await client.json(path, AbortSignal.timeout(timeoutMs), body)
     return (answer.body as { status?: Record<string, unknown> } | undefined)?.status

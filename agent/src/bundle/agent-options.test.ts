@@ -7,7 +7,7 @@ import { createLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { type Bundle, bundleSchema, checkedBundle } from './format.ts'
 import { BundleMode } from './mode.ts'
-import { loadPart, type Part, partsOf } from './part.ts'
+import { loadPart, type PipelinePart, partsOf } from './part.ts'
 
 afterEach(() => vi.unstubAllEnvs())
 
@@ -59,7 +59,7 @@ test('flags and variables that decide in place of an option are obeyed', async (
 })
 
 test('the proxies of the environment are those of each component', () => {
-  const [part] = [...partsOf(bundle).values()] as [Part]
+  const [part] = [...partsOf(bundle).values()] as [PipelinePart]
   const env = { HTTP_PROXY: 'http://proxy.example:3128', NO_PROXY: 'b.example' }
   const loaded = loadPart(part, { value: () => undefined, digest: () => undefined }, { dataDir: '/d', denied: [], env })
   expect(loaded.ok && [...loaded.config.sinks.values()].map(({ proxy }) => proxy)).toMatchObject([

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { errorText } from '../errors.ts'
 import {
   type Bundle,
+  type BundleManifest,
   bundleSchema,
-  type Manifest,
   openShard,
   type Revision,
   readBundle,
@@ -41,7 +41,7 @@ export interface Secrets {
   digest(key: string): string | undefined
 }
 
-export type Look =
+export type FolderState =
   | { readonly state: 'ready'; readonly loaded: Loaded }
   /** Something is missing or of another age. */
   | { readonly state: 'waiting'; readonly rev: string | undefined; readonly reason: string }
@@ -58,20 +58,20 @@ export function startSpreadIn(bundleDir: string): number {
   return typeof ms === 'number' && ms > 0 ? ms : 0
 }
 
-function manifestIn(bundleDir: string): Manifest | undefined {
+function manifestIn(bundleDir: string): BundleManifest | undefined {
   try {
-    return JSON.parse(readFileSync(join(bundleDir, 'manifest.json'), 'utf8')) as Manifest
+    return JSON.parse(readFileSync(join(bundleDir, 'manifest.json'), 'utf8')) as BundleManifest
   } catch {
     return undefined // reported when the bundle is read
   }
 }
 
 /** Looks what is there. Nothing is kept; reading the same twice costs the same. */
-export function look(bundleDir: string, secretsDir: string, node: string, agentVersion: string): Look {
-  const waiting = (reason: string, rev?: string): Look => ({ state: 'waiting', rev, reason })
-  let manifest: Manifest
+export function look(bundleDir: string, secretsDir: string, node: string, agentVersion: string): FolderState {
+  const waiting = (reason: string, rev?: string): FolderState => ({ state: 'waiting', rev, reason })
+  let manifest: BundleManifest
   try {
-    manifest = JSON.parse(readFileSync(join(bundleDir, 'manifest.json'), 'utf8')) as Manifest
+    manifest = JSON.parse(readFileSync(join(bundleDir, 'manifest.json'), 'utf8')) as BundleManifest
   } catch (error) {
     return waiting(`The manifest cannot be read: ${errorText(error)}`)
   }

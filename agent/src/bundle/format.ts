@@ -55,7 +55,7 @@ export interface Candidate extends Revision {
   readonly salt: string
 }
 
-export interface Manifest {
+export interface BundleManifest {
   readonly schema: number
   readonly stable?: Revision | undefined
   readonly candidate?: Candidate | undefined

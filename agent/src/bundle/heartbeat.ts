@@ -11,7 +11,7 @@ import { version } from '../version.ts'
 import { type HeartbeatAnswer, heartbeatPeriods, type Leftover, pipelineOf } from './format.ts'
 import type { Leftovers } from './leftovers.ts'
 import { type OperatorAddress, OperatorClient } from './operator-client.ts'
-import { type BundleRunner, type Failure, nameOf } from './runner.ts'
+import { type BundleRunner, type LoadFailure, nameOf } from './runner.ts'
 
 export interface HeartbeatOptions extends OperatorAddress {
   readonly node: string
@@ -77,7 +77,7 @@ export interface HeartbeatBody {
   readonly state: string
   readonly reason: string | undefined
   /** At most 20; `failed` names all. */
-  readonly failures: readonly Failure[]
+  readonly failures: readonly LoadFailure[]
   readonly failed: readonly string[]
   /** Those that did something since the last report. */
   readonly pipelines: Readonly<Record<string, PipelineReport>>

@@ -10,7 +10,7 @@ import { loadConfigObject } from '../config/load.ts'
 import { silentLogger } from '../telemetry/logger.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { Topology } from '../topology/run.ts'
-import { Inquiries, type Inquiry } from './inquiries.ts'
+import { type Inquiry, InquiryAnswers } from './inquiries.ts'
 
 const demo = (line: string) => ({ type: 'demo_logs', format: 'shuffle', lines: [line], interval: 0.01 })
 const config = {
@@ -58,7 +58,7 @@ async function lookedAt() {
   if (!loaded.ok) throw new Error(loaded.problems.map(({ message }) => message).join('\n'))
   const topology = await Topology.start(loaded.config, { logger: silentLogger, metrics: new Metrics() })
   stack.defer(() => topology.stop(0).then(() => {}))
-  const inquiries = new Inquiries({
+  const inquiries = new InquiryAnswers({
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     tokenFile: join(folder, 'token'),
     caFile: join(folder, 'none'),

@@ -89,7 +89,7 @@ const maxMs = 3_600_000
 const maxBytes = 256 * 1024
 const maxEventBytes = 64 * 1024
 
-export class Inquiries {
+export class InquiryAnswers {
   readonly #options: InquiryOptions
   readonly #client: OperatorClient
   readonly #ending = new AbortController()

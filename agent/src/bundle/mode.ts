@@ -6,7 +6,7 @@ import type { ApiOptions } from '../api/server.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfigObject } from '../config/load.ts'
 import { PenstockError } from '../errors.ts'
-import { KubeClient } from '../kube/client.ts'
+import { ApiServerClient } from '../kube/client.ts'
 import { inClusterTarget, type KubeTarget, kubeConfigTarget } from '../kube/config.ts'
 import { PodLogHub } from '../sources/orchestrator_logs/hub.ts'
 import { CountedEvents } from '../telemetry/component-events.ts'
@@ -20,7 +20,7 @@ import { unwritable } from './data-folder.ts'
 import { Election } from './election.ts'
 import { startSpreadIn } from './folder.ts'
 import { Heartbeat, useOf } from './heartbeat.ts'
-import { Inquiries } from './inquiries.ts'
+import { InquiryAnswers } from './inquiries.ts'
 import { Leftovers } from './leftovers.ts'
 import { type OperatorAddress, OperatorClient } from './operator-client.ts'
 import { BundleRunner } from './runner.ts'
@@ -66,11 +66,11 @@ export class BundleMode {
   readonly #node: string
   readonly #limit = new RepetitionLimit(10_000)
   #hub: PodLogHub | undefined
-  #reader: KubeClient | undefined
+  #reader: ApiServerClient | undefined
   /** Asked about readers where the API server may not be. */
   #readerOperator: OperatorClient | undefined
   #heartbeat: Heartbeat | undefined
-  #inquiries: Inquiries | undefined
+  #inquiries: InquiryAnswers | undefined
   #access: ReaderAccess | undefined
   readonly #sidecar: Sidecar | undefined
   readonly #election: Election | undefined
@@ -94,7 +94,7 @@ export class BundleMode {
       return mode
     }
     const target = await mode.#target().catch(() => undefined) // reported when a source needs it
-    if (target !== undefined) mode.#reader = new KubeClient(target, `Penstock/${version}`)
+    if (target !== undefined) mode.#reader = new ApiServerClient(target, `Penstock/${version}`)
     return mode
   }
 
@@ -185,7 +185,7 @@ export class BundleMode {
       )
       this.#heartbeat = heartbeat
       const figures = () => heartbeat.figures()
-      this.#inquiries = new Inquiries({ ...address, logger: this.#logger, topology, figures })
+      this.#inquiries = new InquiryAnswers({ ...address, logger: this.#logger, topology, figures })
     }
     await this.runner.start(topology)
   }
@@ -228,7 +228,7 @@ export class BundleMode {
       name: lease,
       // A container that was started again is another agent: the one before may have left something behind.
       identity: `${pod}_${randomBytes(4).toString('hex')}`,
-      open: async () => new KubeClient(await this.#target(), `Penstock/${version}`),
+      open: async () => new ApiServerClient(await this.#target(), `Penstock/${version}`),
       logger: this.#logger,
       metrics: this.#metrics,
     })

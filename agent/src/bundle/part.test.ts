@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { defaultBudget, type ProgramBudget } from '../remap/rules.ts'
-import { loadPart, type Part } from './part.ts'
+import { loadPart, type PipelinePart } from './part.ts'
 
 /** The part of a bundle with one program between a source and a sink. */
 function loaded(
@@ -8,7 +8,7 @@ function loaded(
   transform: Readonly<Record<string, unknown>>,
   programBudget?: Partial<ProgramBudget>,
 ) {
-  const part: Part = {
+  const part: PipelinePart = {
     id: 'shop/p',
     pipeline: {
       uid: 'u',

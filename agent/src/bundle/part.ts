@@ -20,7 +20,7 @@ import { secretKeys, withSecrets } from './secret-places.ts'
 type Table = Record<string, unknown>
 
 /** A bundle's data about one pipeline. */
-export interface Part {
+export interface PipelinePart {
   readonly id: string
   readonly pipeline: BundlePipeline
   readonly subscriptions: readonly BundleSubscription[]
@@ -30,8 +30,8 @@ export interface Part {
 }
 
 /** The pipelines of a bundle. */
-export function partsOf(bundle: Bundle): Map<string, Part> {
-  const parts = new Map<string, Part & { subscriptions: BundleSubscription[] }>()
+export function partsOf(bundle: Bundle): Map<string, PipelinePart> {
+  const parts = new Map<string, PipelinePart & { subscriptions: BundleSubscription[] }>()
   for (const [id, pipeline] of Object.entries(bundle.pipelines)) {
     parts.set(id, { id, pipeline, subscriptions: [], sources: {}, transforms: {}, sinks: {} })
   }
@@ -48,12 +48,12 @@ export function partsOf(bundle: Bundle): Map<string, Part> {
 }
 
 /** The keys that the places of a pipeline name, whether it lists them or not. */
-export function keysOf({ subscriptions, sources, transforms, sinks }: Part): Set<string> {
+export function keysOf({ subscriptions, sources, transforms, sinks }: PipelinePart): Set<string> {
   return secretKeys([subscriptions, sources, transforms, sinks])
 }
 
 /** The secrets that a pipeline may read: those that the operator lists for it. Every other key is unknown to it. */
-export function secretsOf({ pipeline }: Pick<Part, 'pipeline'>, all: Secrets): Secrets {
+export function secretsOf({ pipeline }: Pick<PipelinePart, 'pipeline'>, all: Secrets): Secrets {
   const listed = new Set((pipeline.secrets ?? []).map(({ key }) => key))
   return {
     value: (key) => (listed.has(key) ? all.value(key) : undefined),
@@ -62,7 +62,7 @@ export function secretsOf({ pipeline }: Pick<Part, 'pipeline'>, all: Secrets): S
 }
 
 /** Equal while nothing about a pipeline has changed, the values of its secrets included. */
-export function markOf(part: Part, secrets: Secrets): string {
+export function markOf(part: PipelinePart, secrets: Secrets): string {
   const hash = createHash('sha256').update(JSON.stringify([part.pipeline, part.subscriptions]))
   hash.update(JSON.stringify([part.sources, part.transforms, part.sinks]))
   for (const key of [...keysOf(part)].sort()) {
@@ -80,7 +80,7 @@ export type LoadedPart =
  * @param denied addresses that no component of a restricted pipeline may connect to, besides those that the bundle names
  */
 export function loadPart(
-  part: Part,
+  part: PipelinePart,
   secrets: Secrets,
   settings: {
     readonly dataDir: string
@@ -152,7 +152,7 @@ function mapped<V>(map: ReadonlyMap<string, V>, change: (value: V) => V): Map<st
 }
 
 /** A problem of an option that is a secret, or that holds one, without the text that was found there. */
-function unquoted(problem: Problem, part: Part, sources: Table): Problem {
+function unquoted(problem: Problem, part: PipelinePart, sources: Table): Problem {
   const at = stepsOf(problem.path)
   if (at.length < 3) return problem // of the component as a whole
   let isSecret = false

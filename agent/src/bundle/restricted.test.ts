@@ -3,11 +3,11 @@
 import { expect, test } from 'vitest'
 import { registry } from '../registry.ts'
 import type { Secrets } from './folder.ts'
-import type { Part } from './part.ts'
+import type { PipelinePart } from './part.ts'
 import { forbiddenSecrets } from './restricted.ts'
 
 const place = { $secret: 'key' }
-const problems = (sinks: Part['sinks'], value: string, more: Partial<Part> = {}) =>
+const problems = (sinks: PipelinePart['sinks'], value: string, more: Partial<PipelinePart> = {}) =>
   forbiddenSecrets(
     {
       id: 'shop/p',

@@ -5,13 +5,13 @@ import type { Registry } from '../component.ts'
 import { optionsOf } from '../config/component-options.ts'
 import { meaningOf, namesFile } from '../schema/meaning.ts'
 import type { Problem } from '../schema/problems.ts'
-import { isTable, type Place, walkOptions } from '../schema/walk.ts'
+import { isTable, type WalkedValue, walkOptions } from '../schema/walk.ts'
 import type { Secrets } from './folder.ts'
-import type { Part } from './part.ts'
+import type { PipelinePart } from './part.ts'
 import { isSecretPlace } from './secret-places.ts'
 
 /** Problems that name places, never values. */
-export function forbiddenSecrets(part: Part, secrets: Secrets, registry: Registry): Problem[] {
+export function forbiddenSecrets(part: PipelinePart, secrets: Secrets, registry: Registry): Problem[] {
   const problems: Problem[] = []
   const sources = Object.fromEntries(
     part.subscriptions.map(({ out, options }) => [out, { ...options, type: 'orchestrator_logs' }]),
@@ -25,9 +25,9 @@ export function forbiddenSecrets(part: Part, secrets: Secrets, registry: Registr
       if (!isTable(options) || part.pipeline.platform?.includes(id) === true) continue
       const declaration = registry.find(kind, String(options['type']))
       if (declaration === undefined) continue // the check of options reports it
-      const report = (path: Place['path'], message: string, help: string) =>
+      const report = (path: WalkedValue['path'], message: string, help: string) =>
         problems.push({ severity: 'error', path: [list, id, ...path].join('.'), message, help })
-      const visit = ({ path, value, schemas }: Place): undefined => {
+      const visit = ({ path, value, schemas }: WalkedValue): undefined => {
         if (!isSecretPlace(value)) return
         const meanings = schemas.map(meaningOf)
         const text = secrets.value(value.$secret)?.toString('utf8') ?? ''

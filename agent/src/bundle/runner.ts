@@ -18,9 +18,9 @@ import { reloadPart } from '../topology/reload.ts'
 import type { Topology } from '../topology/run.ts'
 import type { Leadership } from '../topology/singleton.ts'
 import { version } from '../version.ts'
-import { deliveryIn, type Loaded, type Look, look, type Secrets, valuesIn, watchFolders } from './folder.ts'
+import { deliveryIn, type FolderState, type Loaded, look, type Secrets, valuesIn, watchFolders } from './folder.ts'
 import { type Bundle, pipelineOf } from './format.ts'
-import { keysOf, loadPart, markOf, type Part, partsOf, secretsOf } from './part.ts'
+import { keysOf, loadPart, markOf, type PipelinePart, partsOf, secretsOf } from './part.ts'
 import { redactorOf } from './redaction.ts'
 import type { Sidecar } from './sidecar.ts'
 import type { BundleStream } from './stream.ts'
@@ -51,7 +51,7 @@ export interface RunnerOptions {
 }
 
 /** Why a pipeline does not run its newest version. */
-export interface Failure {
+export interface LoadFailure {
   readonly pipeline: string
   readonly component: string | undefined
   readonly reason: string
@@ -67,11 +67,11 @@ export interface RunnerState {
   /** `Loaded`: all of the bundle runs, but for `failures`. */
   readonly state: 'Loaded' | 'Waiting' | 'Loading' | 'Stuck'
   readonly reason: string | undefined
-  readonly failures: readonly Failure[]
+  readonly failures: readonly LoadFailure[]
 }
 
 interface Running {
-  readonly part: Part
+  readonly part: PipelinePart
   readonly mark: string
   readonly components: readonly string[]
 }
@@ -95,9 +95,9 @@ export interface ProgramLine {
 export class BundleRunner {
   readonly #options: RunnerOptions
   readonly #running = new Map<string, Running>()
-  readonly #failures = new Map<string, Failure>()
+  readonly #failures = new Map<string, LoadFailure>()
   /** Sources that failed while they ran, by pipeline; gone with the next version. */
-  readonly #broken = new Map<string, Failure>()
+  readonly #broken = new Map<string, LoadFailure>()
   readonly #restricted = new Set<string>()
   readonly #lines = new Map<string, ProgramLine[]>()
   readonly #shares = new FairShare()
@@ -175,7 +175,7 @@ export class BundleRunner {
   }
 
   /** The pipelines that run, with the version of each. */
-  *pipelines(): Iterable<{ readonly id: string; readonly part: Part }> {
+  *pipelines(): Iterable<{ readonly id: string; readonly part: PipelinePart }> {
     for (const [id, { part }] of this.#running) yield { id, part }
   }
 
@@ -297,7 +297,7 @@ export class BundleRunner {
   }
 
   /** The bundle from the operator, or the mounted one if the operator gives none or is away. */
-  async #look(): Promise<Look> {
+  async #look(): Promise<FolderState> {
     const { bundleDir, secretsDir, node, stream } = this.#options
     if (stream !== undefined) {
       const delivery = deliveryIn(bundleDir)
@@ -384,7 +384,7 @@ export class BundleRunner {
     metrics.gauge('config_last_reload_success').set(result === 'succeeded' ? 1 : 0)
   }
 
-  async #put(part: Part, all: Secrets): Promise<void> {
+  async #put(part: PipelinePart, all: Secrets): Promise<void> {
     const { id } = part
     const secrets = secretsOf(part, all)
     const mark = markOf(part, secrets)
@@ -407,11 +407,16 @@ export class BundleRunner {
     }
   }
 
-  async #build(part: Part, secrets: Secrets, mark: string, running: Running | undefined): Promise<Failure | undefined> {
+  async #build(
+    part: PipelinePart,
+    secrets: Secrets,
+    mark: string,
+    running: Running | undefined,
+  ): Promise<LoadFailure | undefined> {
     const { id } = part
     const topology = this.#topology as Topology
     const { dataDir, denied } = this.#options
-    const failed = (component: string | undefined, reason: string, message: string): Failure => ({
+    const failed = (component: string | undefined, reason: string, message: string): LoadFailure => ({
       pipeline: id,
       component,
       reason,
@@ -574,7 +579,7 @@ export function nameOf(component: string): string {
 }
 
 /** Text for a heartbeat: without secrets, and only then not too long. */
-function withoutSecrets(text: string, part: Part, secrets: Secrets): string {
+function withoutSecrets(text: string, part: PipelinePart, secrets: Secrets): string {
   const redact = redactorOf([...keysOf(part)].flatMap((key) => secrets.value(key) ?? []))
   return redact(text).slice(0, 1024)
 }

@@ -14,7 +14,7 @@ import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { Topology } from '../topology/run.ts'
 import type { Secrets } from './folder.ts'
-import { loadPart, type Part } from './part.ts'
+import { loadPart, type PipelinePart } from './part.ts'
 import { BundleRunner } from './runner.ts'
 
 const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 20 })
@@ -236,7 +236,7 @@ test('no problem of any option that a secret fills shows a piece of the value', 
       for (const text of secretTexts) {
         const id = 'evil/p/it'
         const options = { ...optionsWith(path, { $secret: 'own' }), type: component.type }
-        const part: Part = {
+        const part: PipelinePart = {
           ...{ id: 'evil/p', subscriptions: [], sources: {}, transforms: {}, sinks: {} },
           [kinds[component.kind]]: {
             [id]: component.kind === 'source' ? options : { ...options, inputs: ['evil/p/in'] },

@@ -5,7 +5,7 @@ import { normalize } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { PenstockError } from '../errors.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import type { Part } from './part.ts'
+import type { PipelinePart } from './part.ts'
 
 export interface SidecarFlags {
   /** Where the pod's volume with the log files is. */
@@ -40,7 +40,7 @@ export class Sidecar {
   }
 
   /** A pipeline as it runs here. Throws when one of its sources reads outside of the volume. */
-  adapt(part: Part): Part {
+  adapt(part: PipelinePart): PipelinePart {
     const sources = Object.fromEntries(
       Object.entries(part.sources).map(([id, options]) => {
         const source = options as Readonly<Record<string, unknown>>

@@ -12,7 +12,7 @@ import { loadConfigObject } from '../config/load.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { bundleFiles, project, type TestBundle } from '../testing/bundle.ts'
 import { Topology } from '../topology/run.ts'
-import { type Manifest, type StreamBody, type StreamHead, sha256 } from './format.ts'
+import { type BundleManifest, type StreamBody, type StreamHead, sha256 } from './format.ts'
 import { BundleRunner } from './runner.ts'
 import { BundleStream } from './stream.ts'
 
@@ -135,7 +135,7 @@ class Rig implements AsyncDisposable {
 
   mount(bundle: TestBundle, delivery: 'Stream' | 'Mounted' = 'Stream'): void {
     const { files } = bundleFiles(bundle)
-    const manifest = JSON.parse(String(files['manifest.json'])) as Manifest
+    const manifest = JSON.parse(String(files['manifest.json'])) as BundleManifest
     const text = JSON.stringify({ ...manifest, ...(delivery === 'Mounted' ? {} : { delivery }) })
     project(join(this.folder, 'bundle'), { ...files, 'manifest.json': text })
   }

@@ -7,7 +7,7 @@ import type { Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
 import type { Plan } from './plan.ts'
 
-export interface Parts {
+export interface BatchParts {
   readonly lines: ByteLines
   readonly form: Form
   readonly items: Int32Array | undefined
@@ -23,7 +23,7 @@ export interface Parts {
 export function measure(
   kernel: Kernel,
   plan: Plan,
-  { lines, items, first, count, objects, columns }: Omit<Parts, 'sizes'>,
+  { lines, items, first, count, objects, columns }: Omit<BatchParts, 'sizes'>,
 ): Int32Array | number {
   plan.enter(kernel, columns)
   if (items === undefined) return kernel.call.measure(first, first + count, plan.count, plan.mode)

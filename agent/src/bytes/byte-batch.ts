@@ -9,7 +9,7 @@ import type { Finalizer } from '../event/finalizer.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import { copyObject, setField, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson, writeJsonTo } from '../formats/json.ts'
-import { measure, type Parts, sumOf } from './batch-parts.ts'
+import { type BatchParts, measure, sumOf } from './batch-parts.ts'
 import type { ByteLines, LineLikeness, LineTimes } from './byte-lines.ts'
 import type { ByteTarget, EntryRun } from './byte-target.ts'
 import { type Chosen, chosenOf } from './chosen.ts'
@@ -41,7 +41,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   #groups: { fields: readonly string[]; second: string | undefined; groups: Int32Array | undefined } | undefined
   #isDone = false
 
-  private constructor(parts: Parts, finalizer: Finalizer) {
+  private constructor(parts: BatchParts, finalizer: Finalizer) {
     this.lines = parts.lines
     this.form = parts.form
     this.#items = parts.items
@@ -228,7 +228,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return part
   }
 
-  get #parts(): Parts {
+  get #parts(): BatchParts {
     return {
       lines: this.lines,
       form: this.form,

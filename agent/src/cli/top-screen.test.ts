@@ -1,7 +1,7 @@
 import type { Key } from 'node:readline'
 import { expect, test } from 'vitest'
 import type { ComponentView } from '../api/components.ts'
-import { TopScreen } from './top-screen.ts'
+import { AgentTopScreen } from './top-screen.ts'
 import { rowsOf } from './top-table.ts'
 
 const component = (component_id: string, kind: string, received: number, more: Partial<ComponentView> = {}) => ({
@@ -32,13 +32,13 @@ const look = (received: number) => ({
   ],
 })
 
-function screenWith(...keys: string[]): TopScreen {
-  const screen = new TopScreen(false)
+function screenWith(...keys: string[]): AgentTopScreen {
+  const screen = new AgentTopScreen(false)
   screen.look(look(200), rowsOf(look(200), { look: look(100), seconds: 2 }))
   for (const key of keys) screen.press(key.length === 1 ? key : undefined, { name: key } as Key)
   return screen
 }
-const ids = (screen: TopScreen) =>
+const ids = (screen: AgentTopScreen) =>
   screen
     .text(size)
     .split('\n')

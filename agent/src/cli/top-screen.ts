@@ -5,19 +5,28 @@ import type { Drawing, ScreenSize } from '../command-line/live-screen.ts'
 import { RowKeys, tableHelp } from '../command-line/row-keys.ts'
 import { counted } from '../counted.ts'
 import { styled } from '../formats/pretty.ts'
-import { type Column, colored, columns, type Look, lostOf, type Row, tableLines, titleOf } from './top-table.ts'
+import {
+  colored,
+  columns,
+  lostOf,
+  type Row,
+  type TopColumn,
+  type TopSnapshot,
+  tableLines,
+  titleOf,
+} from './top-table.ts'
 
 const detailsHelp = 'Esc: back  p: pause  q: quit'
 
 /** Words from A to Z, figures from the greatest on. */
-const orderBy = (column: Column) => (a: Row, b: Row) =>
+const orderBy = (column: TopColumn) => (a: Row, b: Row) =>
   column.value === undefined
     ? column.text(a, String).localeCompare(column.text(b, String))
     : column.value(b) - column.value(a)
 
-export class TopScreen implements Drawing {
+export class AgentTopScreen implements Drawing {
   readonly #isHuman: boolean
-  #look: Look | undefined
+  #look: TopSnapshot | undefined
   #note = ''
   readonly #keys = new RowKeys<Row>({
     keyOf: (row) => row.component_id,
@@ -31,7 +40,7 @@ export class TopScreen implements Drawing {
   }
 
   /** Takes the newest figures; a paused screen keeps those that it shows. */
-  look(look: Look, rows: readonly Row[]): void {
+  look(look: TopSnapshot, rows: readonly Row[]): void {
     this.#note = ''
     if (!this.#keys.isPaused) this.#look = look
     this.#keys.look(rows)
@@ -53,7 +62,7 @@ export class TopScreen implements Drawing {
     return this.#note === '' ? text : `${text}\n${this.#note.slice(0, size.columns)}`
   }
 
-  #table(size: ScreenSize, look: Look): string {
+  #table(size: ScreenSize, look: TopSnapshot): string {
     const rows = this.#keys.shown
     const chosen = this.#keys.chosenIndex
     const markOf = (index: number) => (chosen < 0 ? '' : index === chosen ? '> ' : '  ')

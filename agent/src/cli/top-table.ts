@@ -4,7 +4,7 @@ import type { ComponentView } from '../api/components.ts'
 import { styled } from '../formats/pretty.ts'
 import type { Sheet } from '../terminal.ts'
 
-export interface Look {
+export interface TopSnapshot {
   readonly version: string
   readonly hostname: string
   readonly uptime_seconds: number
@@ -18,7 +18,10 @@ export interface Row extends ComponentView {
 }
 
 /** The rows of a look, with the rates since an earlier one. */
-export function rowsOf(look: Look, before: { readonly look: Look; readonly seconds: number } | undefined): Row[] {
+export function rowsOf(
+  look: TopSnapshot,
+  before: { readonly look: TopSnapshot; readonly seconds: number } | undefined,
+): Row[] {
   const old = new Map(before?.look.components.map((component) => [component.component_id, component]))
   return look.components.map((component) => {
     const then = old.get(component.component_id)
@@ -33,14 +36,14 @@ export function rowsOf(look: Look, before: { readonly look: Look; readonly secon
   })
 }
 
-export interface Column {
+export interface TopColumn {
   readonly title: string
   text(row: Row, number: (value: number) => string): string
   /** For the order of rows; a column of words has none. */
   value?(row: Row): number
 }
 
-const counted = (title: string, value: (row: Row) => number | undefined): Column => ({
+const counted = (title: string, value: (row: Row) => number | undefined): TopColumn => ({
   title,
   value: (row) => value(row) ?? -1,
   text: (row, number) => {
@@ -59,7 +62,7 @@ const bytesOf = (row: Row) =>
 
 export const lostOf = (row: Row) => row.discarded_events_total - row.filtered_events_total
 
-export const columns: readonly Column[] = [
+export const columns: readonly TopColumn[] = [
   { title: 'ID', text: (row) => row.component_id },
   { title: 'KIND', text: (row) => row.component_kind },
   { title: 'TYPE', text: (row) => row.component_type },
@@ -86,18 +89,18 @@ export const columns: readonly Column[] = [
 /** Those that a narrow terminal leaves out, the first one first. */
 const expendable = ['TYPE', 'BYTES', 'BUSY', 'KIND', 'FILTERED', 'BUFFER']
 
-export interface TableOptions {
+export interface TopTableOptions {
   readonly isHuman: boolean
   readonly sheet: Sheet
   /** The column by which rows are sorted. */
-  readonly sorted?: Column | undefined
+  readonly sorted?: TopColumn | undefined
   readonly mark?: string
 }
 
 /** The heading and a line for each row, none wider than a terminal, where each Pipeline that all share is named once. */
 export function tableLines(
   rows: readonly Row[],
-  { isHuman, sheet, sorted, mark = '' }: TableOptions,
+  { isHuman, sheet, sorted, mark = '' }: TopTableOptions,
 ): { readonly heading: string; readonly lines: readonly string[] } {
   const number = isHuman ? short : whole
   const common = sheet.columns === undefined ? '' : commonPrefix(rows.map((row) => row.component_id))
@@ -119,7 +122,7 @@ export function tableLines(
   return { heading: line(titles), lines: cells.map(line) }
 }
 
-export function titleOf(look: Look, rows: readonly Row[], sheet: Sheet): string {
+export function titleOf(look: TopSnapshot, rows: readonly Row[], sheet: Sheet): string {
   const common = sheet.columns === undefined ? '' : commonPrefix(rows.map((row) => row.component_id))
   const of = common === '' ? '' : `, ${common.slice(0, -1)}`
   const title = `penstock-agent ${look.version} on ${look.hostname}${of}, up ${Math.round(look.uptime_seconds)} s`
@@ -145,7 +148,7 @@ function commonPrefix([first = '', ...others]: readonly string[]): string {
 function fitting(
   widths: readonly number[],
   room = Number.POSITIVE_INFINITY,
-  sorted: Column | undefined,
+  sorted: TopColumn | undefined,
 ): readonly number[] {
   let kept = columns.map((_, index) => index)
   for (const name of expendable) {

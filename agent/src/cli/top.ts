@@ -12,8 +12,8 @@ import { styled } from '../formats/pretty.ts'
 import { isRedrawn, sheetOf } from '../terminal.ts'
 import { interrupted } from '../timing/wait.ts'
 import { agentUrl, clientFlags, getJson } from './agent-client.ts'
-import { TopScreen } from './top-screen.ts'
-import { colored, type Look, type Row, rowsOf, tableLines, titleOf } from './top-table.ts'
+import { AgentTopScreen } from './top-screen.ts'
+import { colored, type Row, rowsOf, type TopSnapshot, tableLines, titleOf } from './top-table.ts'
 
 export const flagTable = {
   interval: {
@@ -58,14 +58,14 @@ export async function run(argv: readonly string[]): Promise<number> {
   const patterns = flags.components.flatMap((list) => list.split(',')).map(globTest)
   const shown = ({ component_id: id }: Row) => patterns.length === 0 || patterns.some((matches) => matches(id))
   const isLive = isRedrawn(process.stdout) && !flags.once && flags.output !== 'json'
-  const drawing = new TopScreen(flags['human-metrics'])
+  const drawing = new AgentTopScreen(flags['human-metrics'])
   using screen = isLive ? new LiveScreen(drawing) : undefined
   const signal = screen === undefined ? interrupted() : AbortSignal.any([interrupted(), screen.quit])
-  let before: { readonly look: Look; readonly at: number } | undefined
+  let before: { readonly look: TopSnapshot; readonly at: number } | undefined
 
   for (;;) {
     try {
-      const look = (await getJson(url, '/v1/components', signal)) as Look
+      const look = (await getJson(url, '/v1/components', signal)) as TopSnapshot
       const at = performance.now()
       const rows = rowsOf(look, before && { look: before.look, seconds: (at - before.at) / 1000 }).filter(shown)
       if (screen !== undefined) {
@@ -94,9 +94,10 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
 }
 
-const jsonOf = ({ components: _, ...look }: Look, rows: readonly Row[]) => JSON.stringify({ ...look, components: rows })
+const jsonOf = ({ components: _, ...look }: TopSnapshot, rows: readonly Row[]) =>
+  JSON.stringify({ ...look, components: rows })
 
-function printed(look: Look, rows: readonly Row[], isHuman: boolean): string {
+function printed(look: TopSnapshot, rows: readonly Row[], isHuman: boolean): string {
   const sheet = sheetOf(process.stdout)
   const { heading, lines } = tableLines(rows, { isHuman, sheet })
   const table = [

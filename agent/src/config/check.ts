@@ -10,6 +10,7 @@ import type {
   TransformDeclaration,
 } from '../component.ts'
 import type { Tables } from '../enrichment/tables.ts'
+import type { Environment } from '../environment.ts'
 import type { EventType } from '../event/batch.ts'
 import { parsePath } from '../event/path.ts'
 import { mergeProxy, proxyProblems } from '../net/proxy.ts'
@@ -32,10 +33,9 @@ import type {
 import { tableSinks } from './enrichment.ts'
 import { type GlobalOptions, globalOptions, globalsOf, isTimezone } from './globals.ts'
 import { type GraphNode, type Inputs, ownerOf, resolveGraph } from './graph.ts'
-import type { Environment } from './interpolate.ts'
 import type { Raw } from './merge.ts'
 import { otherOption, valueAt } from './other-options.ts'
-import { type Finding, type Located, problemAt } from './place.ts'
+import { type Located, type ProblemFacts, problemAt } from './place.ts'
 import type { Segments } from './syntax.ts'
 import { parseTests } from './unit-test-shape.ts'
 import { checkValues } from './values.ts'
@@ -85,7 +85,7 @@ function graphOptions(globals: ConfigGlobals, settings: GlobalOptions, options: 
 function checkGlobals(raw: Raw, problems: Problem[]): GlobalOptions {
   const given = Object.fromEntries([...raw.globals].map(([name, located]) => [name, located.value]))
   const broken = new Set<string>()
-  const add = (segments: Segments, finding: Finding) => {
+  const add = (segments: Segments, finding: ProblemFacts) => {
     const [name, ...below] = segments
     const located = raw.globals.get(String(name))
     if ((finding.severity ?? 'error') === 'error') broken.add(String(name))
@@ -111,8 +111,8 @@ function withoutBroken(given: Readonly<Record<string, unknown>>, broken: Readonl
 }
 
 /** Problems of the settings that the schema cannot express. */
-function globalFindings(settings: GlobalOptions): (Finding & { readonly segments: Segments })[] {
-  const findings: (Finding & { segments: Segments })[] = []
+function globalFindings(settings: GlobalOptions): (ProblemFacts & { readonly segments: Segments })[] {
+  const findings: (ProblemFacts & { segments: Segments })[] = []
   for (const { path, message } of proxyProblems(settings.proxy)) {
     const segments = path.split('.')
     findings.push({ segments, message: `\`${segments.at(-1)}\` ${message}` })

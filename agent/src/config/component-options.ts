@@ -17,7 +17,7 @@ import { parseOptions } from '../schema/validate.ts'
 import { isTable } from '../schema/walk.ts'
 import type { ConfigGlobals } from './config.ts'
 import { otherOption, valueAt } from './other-options.ts'
-import { type Finding, type Located, problemAt } from './place.ts'
+import { type Located, type ProblemFacts, problemAt } from './place.ts'
 import type { Segments } from './syntax.ts'
 import { checkValues } from './values.ts'
 
@@ -161,7 +161,7 @@ function checkType(
 export function aliasFinding(
   declaration: Pick<AnyDeclaration, 'type' | 'aliasNotes'>,
   alias: string,
-): Finding & { readonly message: string } {
+): ProblemFacts & { readonly message: string } {
   const read = `\`${alias}\` is read as \`${declaration.type}\``
   const note = declaration.aliasNotes?.[alias]
   if (note === undefined) return { severity: 'warning', informational: true, message: read }
@@ -210,7 +210,7 @@ function checkOptions(
   return found.some(isError) ? undefined : checked.value
 }
 
-function findingOf({ message, help, severity, position, rendered, diagnostic }: OptionProblem): Finding {
+function findingOf({ message, help, severity, position, rendered, diagnostic }: OptionProblem): ProblemFacts {
   return { message, help, severity, position, rendered, diagnostic }
 }
 
@@ -238,11 +238,11 @@ function segmentsOf(path: string, given: unknown): Segments {
 }
 
 /** The limits of the kinds of buffers: `max_events` is for memory, `max_size` for disk. */
-function bufferFindings(buffer: unknown, sizeOptional: boolean): (Finding & { segments: Segments })[] {
+function bufferFindings(buffer: unknown, sizeOptional: boolean): (ProblemFacts & { segments: Segments })[] {
   if (!isTable(buffer)) return []
   const disk = buffer['type'] === 'disk'
   if (!disk && buffer['type'] !== undefined && buffer['type'] !== 'memory') return []
-  const findings: (Finding & { segments: Segments })[] = []
+  const findings: (ProblemFacts & { segments: Segments })[] = []
   const foreign = disk ? 'max_events' : 'max_size'
   const own = disk ? 'max_size' : 'max_events'
   if (buffer[foreign] !== undefined) {

@@ -3,12 +3,12 @@
 import { erased } from '../component.ts'
 import { enrichmentOption, type TableOptions } from '../enrichment/options.ts'
 import { Tables } from '../enrichment/tables.ts'
+import type { Environment } from '../environment.ts'
 import type { Problem } from '../schema/problems.ts'
 import { parseOptions } from '../schema/validate.ts'
 import { memoryTable } from '../sinks/memory_table.ts'
 import { type Component, optionsOf } from './component-options.ts'
 import { localTimezone } from './globals.ts'
-import type { Environment } from './interpolate.ts'
 import type { Raw } from './merge.ts'
 import { type Located, member, problemAt } from './place.ts'
 

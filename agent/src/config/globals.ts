@@ -2,6 +2,7 @@
 
 import { enrichmentOption } from '../enrichment/options.ts'
 import type { Tables } from '../enrichment/tables.ts'
+import type { Environment } from '../environment.ts'
 import { parsePath } from '../event/path.ts'
 import { environmentProxy, mergeProxy } from '../net/proxy.ts'
 import type { ProgramRules } from '../remap/rules.ts'
@@ -9,7 +10,6 @@ import { proxy } from '../schema/groups.ts'
 import { bool, either, fieldPath, group, oneOf, optional, type Parsed, path, seconds, text } from '../schema/options.ts'
 import { secretOption } from '../secrets/backends.ts'
 import type { ConfigGlobals } from './config.ts'
-import type { Environment } from './interpolate.ts'
 
 export const defaultDataDir = '/var/lib/penstock/'
 

@@ -3,8 +3,7 @@
 // options.
 
 import { hostname } from 'node:os'
-
-export type Environment = Readonly<Record<string, string | undefined>>
+import type { Environment } from '../environment.ts'
 
 export interface Interpolated {
   readonly text: string

@@ -1,13 +1,13 @@
 // The way in: files, or an object that a program already has, to a `Config` or to the list of everything that is wrong.
 
 import type { Registry } from '../component.ts'
+import type { Environment } from '../environment.ts'
 import { registry } from '../registry.ts'
 import type { ProgramRules } from '../remap/rules.ts'
 import type { Problem } from '../schema/problems.ts'
 import { check, locatedObject } from './check.ts'
 import type { LoadResult } from './config.ts'
 import { readTables } from './enrichment.ts'
-import type { Environment } from './interpolate.ts'
 import { machineProblems } from './machine.ts'
 import { merge } from './merge.ts'
 import type { Located } from './place.ts'

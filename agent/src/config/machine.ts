@@ -7,7 +7,7 @@ import { isTable } from '../schema/walk.ts'
 import { minDiskBuffer } from './component-options.ts'
 import { defaultDataDir } from './globals.ts'
 import type { Raw } from './merge.ts'
-import { type Finding, problemAt } from './place.ts'
+import { type ProblemFacts, problemAt } from './place.ts'
 
 /** Problems with the data directory, where the configuration names it or needs it. */
 export async function machineProblems(raw: Raw): Promise<Problem[]> {
@@ -16,7 +16,7 @@ export async function machineProblems(raw: Raw): Promise<Problem[]> {
   if (typeof dataDir !== 'string') return []
   const disk = diskBuffers(raw)
   if (located === undefined && disk.length === 0) return []
-  const report = (finding: Finding): Problem[] =>
+  const report = (finding: ProblemFacts): Problem[] =>
     located !== undefined
       ? [problemAt(located, [], finding)]
       : [{ severity: 'error', path: 'data_dir', message: finding.message, help: finding.help }]

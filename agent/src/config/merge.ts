@@ -20,14 +20,14 @@ export interface Raw {
 }
 
 /** Content of a text: a whole configuration, or one component or test in a separate file. */
-export interface Part {
+export interface ConfigPart {
   readonly located: Located
   readonly holds: 'all' | { readonly kind: 'sources' | 'transforms' | 'sinks' | 'tests'; readonly id: string }
 }
 
 const topLevelTables = ['sources', 'transforms', 'sinks'] as const
 
-export function merge(parts: readonly Part[], problems: Problem[]): Raw {
+export function merge(parts: readonly ConfigPart[], problems: Problem[]): Raw {
   const raw: Raw = { globals: new Map(), sources: new Map(), transforms: new Map(), sinks: new Map(), tests: [] }
   for (const { located, holds } of parts) {
     if (holds !== 'all') {

@@ -20,22 +20,22 @@ export interface Located {
   readonly value: unknown
   /** Path from the root of the configuration. */
   readonly path: Segments
-  readonly origins: readonly Origin[]
+  readonly origins: readonly ValueOrigin[]
 }
 
-export interface Origin {
+export interface ValueOrigin {
   readonly text: SourceText
   /** Path inside the document; the value there, for choosing among several origins. */
   readonly path: Segments
   readonly value: unknown
 }
 
-export interface Position {
+export interface TextPosition {
   readonly line: number
   readonly column: number
 }
 
-export function positionAt(source: string, offset: number): Position {
+export function positionAt(source: string, offset: number): TextPosition {
   const before = source.slice(0, offset)
   const start = before.lastIndexOf('\n') + 1
   let line = 1
@@ -64,7 +64,7 @@ function memberValue(value: unknown, segment: string | number): unknown {
 }
 
 /** Facts about a problem besides its place. */
-export interface Finding {
+export interface ProblemFacts {
   readonly message: string
   readonly help?: string | undefined
   readonly severity?: 'error' | 'warning' | undefined
@@ -72,14 +72,14 @@ export interface Finding {
   /** Points at the key rather than at the value. */
   readonly atKey?: boolean | undefined
   /** Place inside a text value, from 1. */
-  readonly position?: Position | undefined
+  readonly position?: TextPosition | undefined
   readonly rendered?: string | undefined
   readonly diagnostic?: Problem['diagnostic']
   readonly code?: Problem['code']
 }
 
 /** The problem of a finding at a path below a located value. */
-export function problemAt(located: Located, below: Segments, finding: Finding): Problem {
+export function problemAt(located: Located, below: Segments, finding: ProblemFacts): Problem {
   const place = placeOf(located, below, finding.atKey === true, finding.position)
   return {
     severity: finding.severity ?? 'error',
@@ -98,7 +98,7 @@ function placeOf(
   located: Located,
   below: Segments,
   atKey: boolean,
-  inside: Position | undefined,
+  inside: TextPosition | undefined,
 ): { file?: string; line?: number; column?: number } {
   const origin = nearestOrigin(located, below)
   if (origin === undefined) return {}
@@ -116,7 +116,7 @@ function insideOffset(
   text: string,
   value: number,
   block: { readonly offset: number; readonly indent: number } | undefined,
-  inside: Position,
+  inside: TextPosition,
 ): number {
   if (block === undefined) {
     const quoted = text[value] === '"' || text[value] === "'"
@@ -132,8 +132,8 @@ function insideOffset(
 }
 
 /** The origin in which the path leads furthest. */
-function nearestOrigin(located: Located, below: Segments): Origin | undefined {
-  let best: Origin | undefined
+function nearestOrigin(located: Located, below: Segments): ValueOrigin | undefined {
+  let best: ValueOrigin | undefined
   let bestDepth = -1
   for (const origin of located.origins) {
     const depth = depthOf(origin.value, below)

@@ -3,10 +3,11 @@
 
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, parse, resolve } from 'node:path'
+import type { Environment } from '../environment.ts'
 import type { Problem } from '../schema/problems.ts'
 import { isPattern } from './graph.ts'
-import { type Environment, interpolate } from './interpolate.ts'
-import type { Part } from './merge.ts'
+import { interpolate } from './interpolate.ts'
+import type { ConfigPart } from './merge.ts'
 import { type Located, positionAt, type SourceText } from './place.ts'
 import { type Document, type Format, formatOf, knownFormat, parseText } from './syntax.ts'
 
@@ -29,7 +30,7 @@ export interface ReadOptions {
 }
 
 export interface ReadResult {
-  readonly parts: readonly Part[]
+  readonly parts: readonly ConfigPart[]
   readonly problems: Problem[]
   /** The files that were read, and directories whose files count, for watching. */
   readonly files: readonly string[]
@@ -50,7 +51,7 @@ export function readParts(options: ReadOptions): ReadResult {
 }
 
 class Reader implements ReadResult {
-  readonly parts: Part[] = []
+  readonly parts: ConfigPart[] = []
   readonly problems: Problem[] = []
   readonly files: string[] = []
   readonly #environment: Environment
@@ -146,7 +147,7 @@ class Reader implements ReadResult {
   }
 }
 
-type Holds = Part['holds'] | { readonly kind: 'enrichment_tables'; readonly id: string }
+type Holds = ConfigPart['holds'] | { readonly kind: 'enrichment_tables'; readonly id: string }
 
 /** A table in its own file, as if the file had it below `enrichment_tables`. */
 function underTables(text: SourceText, id: string): Located {

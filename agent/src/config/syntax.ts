@@ -11,7 +11,7 @@ export type Format = 'toml' | 'yaml' | 'json'
 export type Segments = readonly (string | number)[]
 
 /** Where something is in a text. */
-export interface Span {
+export interface ValueSpan {
   /** Offset of the key, or of the item of a list. */
   readonly key: number
   /** Offset of the value. */
@@ -20,7 +20,7 @@ export interface Span {
   readonly block?: { readonly offset: number; readonly indent: number } | undefined
 }
 
-export interface SyntaxProblem {
+export interface TextProblem {
   readonly offset: number
   readonly message: string
 }
@@ -29,12 +29,12 @@ export interface Document {
   /** The value; undefined for an empty file. */
   readonly value: unknown
   /** Place of the value at a path, or of its nearest parent. */
-  locate(path: Segments): Span
+  locate(path: Segments): ValueSpan
 }
 
 export type ParseResult =
   | { readonly ok: true; readonly document: Document }
-  | { readonly ok: false; readonly problems: readonly SyntaxProblem[] }
+  | { readonly ok: false; readonly problems: readonly TextProblem[] }
 
 /** The format of a file's extension; `toml` for unknown ones. */
 export function formatOf(file: string): Format {
@@ -94,7 +94,7 @@ function parseYaml(text: string): ParseResult {
 
 type Resolve = (node: unknown) => unknown
 
-function locateNode(root: Node | null, path: Segments, text: string, resolve: Resolve): Span {
+function locateNode(root: Node | null, path: Segments, text: string, resolve: Resolve): ValueSpan {
   let node: unknown = root
   let key = root?.range?.[0] ?? 0
   for (const segment of path) {
@@ -131,7 +131,7 @@ function findPair(table: YAMLMap, key: string, resolve: Resolve): Pair | undefin
   return merged
 }
 
-function blockOf(node: unknown, text: string): Span['block'] {
+function blockOf(node: unknown, text: string): ValueSpan['block'] {
   if (!isScalar(node) || (node.type !== Scalar.BLOCK_LITERAL && node.type !== Scalar.BLOCK_FOLDED)) return undefined
   const start = node.range?.[0] ?? 0
   const end = node.range?.[1] ?? start
@@ -145,7 +145,7 @@ function blockOf(node: unknown, text: string): Span['block'] {
 }
 
 /** Where a text stops being JSON. `JSON.parse` decides whether it is; it just does not always say where. */
-function jsonProblem(text: string): SyntaxProblem {
+function jsonProblem(text: string): TextProblem {
   let at = 0
   const skip = (pattern: RegExp): boolean => {
     pattern.lastIndex = at

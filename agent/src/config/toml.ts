@@ -2,7 +2,7 @@
 // text, which is valid by then, finds where each key and value begins.
 
 import { parse, TomlDate, TomlError } from 'smol-toml'
-import type { ParseResult, Segments, Span } from './syntax.ts'
+import type { ParseResult, Segments, ValueSpan } from './syntax.ts'
 
 export function parseToml(text: string): ParseResult {
   let value: unknown
@@ -55,13 +55,13 @@ function offsetAt(text: string, line: number, column: number): number {
 interface Place {
   key: number
   value: number
-  block?: Span['block']
+  block?: ValueSpan['block']
   readonly members: Map<string, Place>
   /** Number of items, if it is a list of tables. */
   items: number
 }
 
-function locate(root: Place, path: Segments): Span {
+function locate(root: Place, path: Segments): ValueSpan {
   let place = root
   for (const segment of path) {
     const next = place.members.get(String(segment))

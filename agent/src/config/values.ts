@@ -9,10 +9,10 @@ import { malformedEncoding } from '../schema/messages.ts'
 import { aliasesOf, chosenVariant, isTable, membersOf, type Schema, variantsOf } from '../schema/walk.ts'
 import { placeholdersOf, secretStandIn } from '../secrets/placeholders.ts'
 import { templateProblem } from '../template.ts'
-import type { Finding } from './place.ts'
+import type { ProblemFacts } from './place.ts'
 import type { Segments } from './syntax.ts'
 
-export interface ValueFinding extends Finding {
+export interface ValueFinding extends ProblemFacts {
   readonly segments: Segments
 }
 
@@ -77,7 +77,7 @@ function walk(schema: Schema, value: unknown, given: unknown, segments: Segments
   }
 }
 
-function textFinding(schema: Schema, text: string): Finding | undefined {
+function textFinding(schema: Schema, text: string): ProblemFacts | undefined {
   if (schema['format'] === 'template') {
     const problem = templateProblem(text)
     return problem === undefined ? undefined : { message: problem }
@@ -92,7 +92,7 @@ function textFinding(schema: Schema, text: string): Finding | undefined {
 }
 
 /** The text may be a secret, so a message never shows it. */
-function relativePathFinding(schema: Schema, text: string): Finding | undefined {
+function relativePathFinding(schema: Schema, text: string): ProblemFacts | undefined {
   const file = (schema['x-means'] as Meaning | undefined)?.file
   if (file?.absolute !== true || isAbsolute(text) || isInline(file.inline, text)) return undefined
   if (text === secretStandIn || placeholdersOf(text).length > 0) return undefined

@@ -7,7 +7,7 @@ import { type ConcurrencyLimit, fixedConcurrency } from './concurrency.ts'
 import { type Attempt, type Call, Delivery, withTimeout } from './delivery.ts'
 import { Endpoints } from './endpoints.ts'
 import { RateLimit } from './rate-limit.ts'
-import { Backoff, type RetryOptions } from './retry.ts'
+import { RetryBackoff, type RetryOptions } from './retry.ts'
 
 const failure = { type: 'request_failed' } as const
 const retry: RetryOptions = { attempts: 10, initialMs: 1000, maxMs: 60_000, jitter: 'none' }
@@ -48,13 +48,13 @@ test.each([
   { initialMs: 2000, maxMs: 60_000, waits: [2, 2, 4, 6, 10, 16] },
   { initialMs: 5000, maxMs: 3000, waits: [3, 3, 3] },
 ])('waits follow the Fibonacci sequence from $initialMs', ({ initialMs, maxMs, waits }) => {
-  const backoff = new Backoff({ attempts: 100, initialMs, maxMs, jitter: 'none' })
+  const backoff = new RetryBackoff({ attempts: 100, initialMs, maxMs, jitter: 'none' })
   expect(waits.map(() => (backoff.next() ?? 0) / 1000)).toEqual(waits)
 })
 
 test('jitter adds up to half of the wait, never beyond the longest, and never goes below what the destination asks for', () => {
   const draw = (random: number, atLeast?: number) =>
-    new Backoff({ ...retry, jitter: 'full' }, () => random).next(atLeast)
+    new RetryBackoff({ ...retry, jitter: 'full' }, () => random).next(atLeast)
   expect(draw(0)).toBe(1000)
   expect(draw(0.5)).toBe(1250)
   expect(draw(1)).toBe(1500)
@@ -63,12 +63,12 @@ test('jitter adds up to half of the wait, never beyond the longest, and never go
 })
 
 test('the longest wait bounds jitter', () => {
-  const backoff = new Backoff({ ...retry, maxMs: 1200, jitter: 'full' }, () => 1)
+  const backoff = new RetryBackoff({ ...retry, maxMs: 1200, jitter: 'full' }, () => 1)
   expect([backoff.next(), backoff.next(), backoff.next()]).toEqual([1200, 1200, 1200])
 })
 
 test('no attempt is left after the last', () => {
-  const backoff = new Backoff({ ...retry, attempts: 1 })
+  const backoff = new RetryBackoff({ ...retry, attempts: 1 })
   expect(backoff.next()).toBe(1000)
   expect(backoff.next()).toBeUndefined()
 })

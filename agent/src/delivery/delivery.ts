@@ -8,7 +8,7 @@ import type { ComponentEvents, ErrorType } from '../telemetry/component-events.t
 import type { AttemptResult, ConcurrencyLimit } from './concurrency.ts'
 import type { RateLimit } from './rate-limit.ts'
 import type { Request } from './request.ts'
-import { Backoff, type RetryOptions } from './retry.ts'
+import { RetryBackoff, type RetryOptions } from './retry.ts'
 
 export interface Failure {
   readonly type: ErrorType
@@ -155,7 +155,7 @@ export class Delivery {
   }
 
   async #run(first: Request): Promise<void> {
-    const backoff = new Backoff(this.#options.retry)
+    const backoff = new RetryBackoff(this.#options.retry)
     let request = first
     for (;;) {
       // A request has its slot while it is compressed, so that none behind it goes before it.
@@ -239,7 +239,7 @@ export class Delivery {
   /** Waits for the next attempt; false if there is none, and then the request has ended. */
   async #wait(
     request: Request,
-    backoff: Backoff,
+    backoff: RetryBackoff,
     failure: Failure,
     retryAfterMs: number | undefined,
     maxMs = Number.POSITIVE_INFINITY,

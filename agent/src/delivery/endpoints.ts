@@ -6,7 +6,7 @@ import type { ConcurrencyLimit } from './concurrency.ts'
 import type { Attempt, Call } from './delivery.ts'
 
 /** An attempt's judgement of the endpoint: its own fault or not. */
-export type Health = 'healthy' | 'unhealthy' | 'unknown'
+export type EndpointHealth = 'healthy' | 'unhealthy' | 'unknown'
 
 export interface EndpointOptions {
   readonly initialMs: number
@@ -29,7 +29,7 @@ const failuresToClose = 5
 export class Endpoints implements ConcurrencyLimit {
   readonly #endpoints: Endpoint[]
   readonly #options: EndpointOptions
-  readonly #health: (attempt: Attempt) => Health
+  readonly #health: (attempt: Attempt) => EndpointHealth
   readonly #clock: Clock
   readonly #random: () => number
   readonly #active: (count: number) => void
@@ -42,7 +42,7 @@ export class Endpoints implements ConcurrencyLimit {
   constructor(
     endpoints: readonly { readonly call: Call; readonly concurrency: ConcurrencyLimit }[],
     options: EndpointOptions,
-    health: (attempt: Attempt) => Health,
+    health: (attempt: Attempt) => EndpointHealth,
     active: (count: number) => void,
     clock: Clock,
     random: () => number = Math.random,
@@ -122,7 +122,7 @@ export class Endpoints implements ConcurrencyLimit {
     signal.removeEventListener('abort', stop)
   }
 
-  #judge(endpoint: Endpoint, health: Health): void {
+  #judge(endpoint: Endpoint, health: EndpointHealth): void {
     const wasOpen = endpoint.closedUntil === 0
     const probe = endpoint.probing
     endpoint.probing = false

@@ -9,7 +9,7 @@ export interface RetryOptions {
   readonly jitter: 'full' | 'none'
 }
 
-export class Backoff {
+export class RetryBackoff {
   readonly #options: RetryOptions
   readonly #random: () => number
   #previous = 0

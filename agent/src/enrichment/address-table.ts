@@ -5,12 +5,12 @@ import { createRequire } from 'node:module'
 import type * as mmdb from 'mmdb-lib'
 import { float, integer, setField, stringFromBytes, type Value, type ValueObject } from '../event/value.ts'
 import { parseIp } from '../formats/ip.ts'
-import type { Table } from './table.ts'
+import type { LoadedTable } from './table.ts'
 
 const require = createRequire(import.meta.url)
 
 /** The table of a database; throws if the data are none. */
-export function addressTable(data: Buffer, geoip: { readonly locale: string } | undefined): Table {
+export function addressTable(data: Buffer, geoip: { readonly locale: string } | undefined): LoadedTable {
   const { Reader } = require('mmdb-lib') as typeof mmdb
   const reader = new Reader<mmdb.Response>(data)
   const kind = reader.metadata.databaseType

@@ -7,12 +7,12 @@ import { parseCsv } from '../formats/csv.ts'
 import { compileStrftime, parseTimestamp } from '../formats/datetime.ts'
 import { zoneOrUtc } from '../formats/timezone.ts'
 import type { TableOptionsOf } from './options.ts'
-import type { Table } from './table.ts'
+import type { LoadedTable } from './table.ts'
 
 type Convert = (text: string) => Value | undefined
 
 /** The table of a text; a sentence if the text or the schema is not valid. */
-export function csvTable(text: string, options: TableOptionsOf<'file'>, timezone: string): Table | string {
+export function csvTable(text: string, options: TableOptionsOf<'file'>, timezone: string): LoadedTable | string {
   const { delimiter, include_headers: headed } = options.file.encoding
   const records = parseCsv(text.replace(/^\ufeff/, ''), delimiter)
   const names = headed ? (records.shift() ?? []) : (records[0] ?? []).map((_, index) => String(index))
@@ -83,7 +83,7 @@ function converterOf(type: string, timezone: string): Convert | undefined {
   }
 }
 
-class CsvTable implements Table {
+class CsvTable implements LoadedTable {
   readonly #names: readonly string[]
   readonly #rows: readonly ValueObject[]
   /**

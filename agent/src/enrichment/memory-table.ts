@@ -4,7 +4,7 @@
 import { fieldNames, type Value, type ValueObject } from '../event/value.ts'
 import { writeJson } from '../formats/json.ts'
 import type { TableOptionsOf } from './options.ts'
-import type { Table } from './table.ts'
+import type { LoadedTable } from './table.ts'
 
 /** Bytes of an entry beside its key and its value. */
 const entryBytes = 150
@@ -16,7 +16,7 @@ interface Entry {
   readonly until: number
 }
 
-export class MemoryTable implements Table {
+export class MemoryTable implements LoadedTable {
   readonly #options: TableOptionsOf<'memory'>
   readonly #now: () => number
   /** The one that ends first is the first. */

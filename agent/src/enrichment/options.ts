@@ -1,6 +1,18 @@
 // The top-level setting `enrichment_tables`: tables by name, in which programs look values up.
 
-import { bool, group, list, map, oneOf, optional, path, tagged, text, uint, type ValueOf } from '../schema/options.ts'
+import {
+  bool,
+  group,
+  list,
+  map,
+  type OptionValue,
+  oneOf,
+  optional,
+  path,
+  tagged,
+  text,
+  uint,
+} from '../schema/options.ts'
 
 export const enrichmentOption = optional(
   map(
@@ -58,5 +70,5 @@ export const enrichmentOption = optional(
   ),
 )
 
-export type TableOptions = NonNullable<ValueOf<typeof enrichmentOption>>[string]
+export type TableOptions = NonNullable<OptionValue<typeof enrichmentOption>>[string]
 export type TableOptionsOf<Type extends TableOptions['type']> = Extract<TableOptions, { readonly type: Type }>

@@ -2,7 +2,7 @@
 
 import type { Value } from '../event/value.ts'
 
-export interface Table {
+export interface LoadedTable {
   /**
    * The records that meet a condition; a sentence if the table does not support the condition.
    * @param condition fields and the values that they must have

@@ -5,7 +5,7 @@ import { addressTable } from './address-table.ts'
 import { csvTable } from './csv-table.ts'
 import { MemoryTable } from './memory-table.ts'
 import type { TableOptions } from './options.ts'
-import type { Table } from './table.ts'
+import type { LoadedTable } from './table.ts'
 
 export interface TableProblem {
   readonly table: string
@@ -13,12 +13,12 @@ export interface TableProblem {
 }
 
 export class Tables {
-  readonly #tables: Map<string, Table>
+  readonly #tables: Map<string, LoadedTable>
   readonly problems: readonly TableProblem[]
   /** Files that tables were read from, to be watched. */
   readonly files: readonly string[]
 
-  private constructor(tables: Map<string, Table>, problems: readonly TableProblem[], files: readonly string[]) {
+  private constructor(tables: Map<string, LoadedTable>, problems: readonly TableProblem[], files: readonly string[]) {
     this.#tables = tables
     this.problems = problems
     this.files = files
@@ -26,7 +26,7 @@ export class Tables {
 
   /** Reads all tables. One that cannot be read is a problem and is not there. */
   static open(options: Readonly<Record<string, TableOptions>>, timezone: string): Tables {
-    const tables = new Map<string, Table>()
+    const tables = new Map<string, LoadedTable>()
     const problems: TableProblem[] = []
     const files: string[] = []
     for (const [name, table] of Object.entries(options)) {
@@ -39,7 +39,7 @@ export class Tables {
     return new Tables(tables, problems, files)
   }
 
-  find(name: string): Table | undefined {
+  find(name: string): LoadedTable | undefined {
     return this.#tables.get(name)
   }
 
@@ -58,7 +58,7 @@ export class Tables {
 const maxBytes = 1024 * 1024 * 1024
 
 /** A sentence if it cannot be read. */
-function open(options: TableOptions, timezone: string): Table | string {
+function open(options: TableOptions, timezone: string): LoadedTable | string {
   if (options.type === 'memory') return new MemoryTable(options)
   const path = options.type === 'file' ? options.file.path : options.path
   let data: Buffer

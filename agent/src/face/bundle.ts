@@ -4,6 +4,7 @@ export type { ComponentView } from '../api/components.ts'
 export { type ReadersAnswer, type ReadersBody, readersPath } from '../bundle/access.ts'
 export {
   type Bundle,
+  type BundleManifest,
   type BundlePipeline,
   type BundleSubscription,
   bucketOf,
@@ -14,7 +15,6 @@ export {
   holdMs,
   type Leftover,
   leftoverKey,
-  type Manifest,
   maxBusy,
   pipelineOf,
   type Revision,
@@ -35,6 +35,6 @@ export type {
   Inquiry,
   TapInquiry,
 } from '../bundle/inquiries.ts'
-export type { Failure } from '../bundle/runner.ts'
+export type { LoadFailure } from '../bundle/runner.ts'
 export { isSecretPlace, secretKeys, secretMarker, withSecrets } from '../bundle/secret-places.ts'
 export { canonicalJson } from '../config/canonical.ts'

@@ -33,11 +33,11 @@ export {
   matchesPath,
   memberNamed,
   membersOf,
-  type Place,
   pathOf,
   type Schema,
   schemaBelow,
   variantsFor,
   variantsOf,
+  type WalkedValue,
   walkOptions,
 } from '../schema/walk.ts'

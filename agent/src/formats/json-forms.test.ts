@@ -3,11 +3,11 @@ import { expect, test } from 'vitest'
 import { isDictionary, type ValueObject } from '../event/value.ts'
 import { Random } from '../testing/random.ts'
 import { isFailedJson, parseJson, writeJson } from './json.ts'
-import { describe as describeForm, JsonReader } from './json-forms.ts'
+import { describe as describeForm, JsonFormReader } from './json-forms.ts'
 
 /** Reads the text often enough for its form to be known, then once more. */
 function readOften(text: string) {
-  const reader = new JsonReader()
+  const reader = new JsonFormReader()
   for (let round = 0; round < 4; round++) reader.read(text)
   return reader
 }
@@ -81,7 +81,7 @@ test('what nearly has a form that is known is read as the general reader reads i
 test('a text of many values has no form, and forms that never come again are given up', () => {
   const members = Array.from({ length: 65 }, (_, index) => `"k${index}":${index}`)
   expect(describeForm(`{${members.join(',')}}`)).toBeUndefined()
-  const reader = new JsonReader()
+  const reader = new JsonFormReader()
   for (let index = 0; index < 5000; index++) {
     const text = `{"key_${index}":${index}}`
     expect(reader.read(text)).toEqual({ [`key_${index}`]: index })
@@ -107,7 +107,7 @@ test.each([
   },
   { what: 'one sequence of keys', keysOf: () => ['a', 'b'], dictionaries: false },
 ])('$what: objects are dictionaries: $dictionaries', ({ keysOf, dictionaries }) => {
-  const reader = new JsonReader()
+  const reader = new JsonFormReader()
   const lineOf = (line: number) => {
     const members = keysOf(line).map((key) =>
       key.startsWith('in.') ? `"in":{"${key}":[${line}]}` : `"${key}":"\\n${line}"`,

@@ -43,7 +43,7 @@ const conversions: Readonly<Record<ValueKind, (n: number) => string>> = {
 }
 
 /** Reads JSON texts that come from one place and so are likely to have few forms. */
-export class JsonReader {
+export class JsonFormReader {
   /** Those used last come first. */
   readonly #forms: Form[] = []
   /** Forms seen once, by their pattern: what never comes again is not worth generating code for. */

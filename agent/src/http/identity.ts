@@ -1,13 +1,12 @@
 // The identity of the agent and its machine: its environment, its files, and the services on the node that give credentials out. This is
 // the only place from which components get it, and a component of a tenant gets none.
 
+import type { Environment } from '../environment.ts'
 import type { EgressOptions } from '../net/egress.ts'
 import { compileProxy } from '../net/proxy.ts'
 import { compileTls, defaultTls } from '../net/tls.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import { HttpClient } from './client.ts'
-
-export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface Identity {
   readonly env: Environment

@@ -27,7 +27,7 @@ export interface Reading {
 }
 
 /** The result of a request: the text of an answer with status 200, an answer with another status, or none. */
-export type Outcome = { readonly text: string } | 'refused' | 'unreachable'
+export type ScrapeOutcome = { readonly text: string } | 'refused' | 'unreachable'
 
 export interface ScrapeOptions {
   readonly endpoints: readonly string[]
@@ -35,7 +35,7 @@ export interface ScrapeOptions {
   readonly timeoutSecs: number
   readonly headers?: Readonly<Record<string, string>>
   /** Returns the metrics of an address; `endpoint` is the address without its credentials. */
-  read(outcome: Outcome, endpoint: string, time: Timestamp): Reading
+  read(outcome: ScrapeOutcome, endpoint: string, time: Timestamp): Reading
 }
 
 /** Scrapes every address until the source must stop. */
@@ -66,7 +66,7 @@ async function scrapeOne(
   const fail = (report: Pick<ErrorReport, 'code' | 'type' | 'stage' | 'message' | 'fields' | 'count'>) =>
     events.error({ ...report, tags, fields: { endpoint, ...report.fields } })
 
-  const ask = async (): Promise<Outcome | undefined> => {
+  const ask = async (): Promise<ScrapeOutcome | undefined> => {
     const limit = timeoutSignal(options.timeoutSecs * 1000)
     try {
       const answer = await client.send(request, AbortSignal.any([stopping, limit]), longestAnswer)

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Certificates, type Issued, makeCertificates } from '../testing/certificates.ts'
-import { KubeClient } from './client.ts'
+import { ApiServerClient } from './client.ts'
 import { inClusterTarget, kubeConfigTarget } from './config.ts'
 
 let certificates: Certificates
@@ -74,7 +74,7 @@ function kubeConfig(port: number, cluster: object, account: object): string {
 test('all requests share one HTTP/2 connection, which is opened again when it was lost', async () => {
   await using api = await listen(secureServer())
   const config = kubeConfig(api.port, { 'certificate-authority-data': base64(certificates.ca.crt) }, { token: 't1' })
-  const client = new KubeClient(await kubeConfigTarget(config), 'Penstock/test')
+  const client = new ApiServerClient(await kubeConfigTarget(config), 'Penstock/test')
   try {
     const answers = await Promise.all(['/a', '/b?x=1', '/c'].map((path) => client.json(path, signal)))
     expect(answers.map(({ body }) => body)).toEqual([
@@ -106,7 +106,7 @@ test.each(['2.0', '1.1'])('an object is written by PUT over HTTP/%s', async (htt
   await using api = await listen(
     httpVersion === '2.0' ? createSecureServer(identity, echo) : createHttpsServer(identity, echo),
   )
-  const client = new KubeClient(
+  const client = new ApiServerClient(
     await kubeConfigTarget(kubeConfig(api.port, { 'insecure-skip-tls-verify': true }, {})),
     'Penstock/test',
   )
@@ -130,7 +130,7 @@ test('a client certificate is shown, from files beside the kubeconfig too', asyn
     { 'certificate-authority': certificates.ca.crt },
     { 'client-certificate': 'user.crt', 'client-key-data': base64(user.key) },
   )
-  const client = new KubeClient(await kubeConfigTarget(config), 'Penstock/test')
+  const client = new ApiServerClient(await kubeConfigTarget(config), 'Penstock/test')
   try {
     expect((await client.json('/a', signal)).status).toBe(200)
   } finally {
@@ -144,7 +144,7 @@ test('a server of HTTP/1.1 is spoken to in that', async () => {
   )
   await using api = await listen(plain)
   const config = kubeConfig(api.port, { 'insecure-skip-tls-verify': true }, {})
-  const client = new KubeClient(await kubeConfigTarget(config), 'Penstock/test')
+  const client = new ApiServerClient(await kubeConfigTarget(config), 'Penstock/test')
   try {
     expect((await client.json('/a', signal)).body).toEqual({ version: '1.1' })
     expect((await client.json('/b', signal)).body).toEqual({ version: '1.1' })
@@ -155,7 +155,7 @@ test('a server of HTTP/1.1 is spoken to in that', async () => {
 
 test('a server of another authority is refused', async () => {
   await using api = await listen(secureServer())
-  const client = new KubeClient(await kubeConfigTarget(kubeConfig(api.port, {}, {})), 'Penstock/test')
+  const client = new ApiServerClient(await kubeConfigTarget(kubeConfig(api.port, {}, {})), 'Penstock/test')
   try {
     await expect(client.json('/a', signal)).rejects.toMatchObject({
       code: 'PEN_KUBERNETES',
@@ -171,7 +171,7 @@ test('in a pod, the service account is used and its token read for every request
   writeFileSync(join(folder, 'token'), 'one\n')
   writeFileSync(join(folder, 'ca.crt'), text(certificates.ca.crt))
   const environment = { KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: String(api.port) }
-  const client = new KubeClient(await inClusterTarget(environment, folder), 'Penstock/test')
+  const client = new ApiServerClient(await inClusterTarget(environment, folder), 'Penstock/test')
   try {
     expect((await client.json('/a', signal)).body).toMatchObject({ authorization: 'Bearer one' })
     writeFileSync(join(folder, 'token'), 'two\n')

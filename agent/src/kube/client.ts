@@ -29,7 +29,7 @@ const answerTimeoutMs = 60_000
 const pingEveryMs = 30_000
 const pingTimeoutMs = 10_000
 
-export class KubeClient {
+export class ApiServerClient {
   readonly #target: KubeTarget
   readonly #userAgent: string
   readonly #address: Omit<Access, 'headers'>

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Logger } from '../telemetry/logger.ts'
 import { KubeApi } from '../testing/kube-api.ts'
-import { KubeClient } from './client.ts'
+import { ApiServerClient } from './client.ts'
 import { kubeConfigTarget } from './config.ts'
 import { parseServerVersion, reportServerVersion } from './server-version.ts'
 
@@ -39,7 +39,7 @@ async function reported(prepare: (api: KubeApi) => void): Promise<readonly (read
   const lines: (readonly [string, object, string])[] = []
   const line = (level: string) => (facts: object, message: string) => void lines.push([level, facts, message])
   const logger = { debug: line('debug'), info: line('info'), warn: line('warn') } as unknown as Logger
-  const client = new KubeClient(await kubeConfigTarget(config), 'Penstock/test')
+  const client = new ApiServerClient(await kubeConfigTarget(config), 'Penstock/test')
   try {
     await reportServerVersion(client, logger, new AbortController().signal)
   } finally {

@@ -3,7 +3,7 @@
 
 import { pause } from '../clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { KubeClient } from './client.ts'
+import type { ApiServerClient } from './client.ts'
 
 /** The oldest version of Kubernetes 1 that the agent supports: it serves `events.k8s.io/v1`. */
 export const minServerMinor = 19
@@ -26,7 +26,7 @@ export function parseServerVersion(answer: unknown): ServerVersion | undefined {
 const retryMs = 10_000
 
 /** Resolves when the server has answered, or the signal aborts. A server that does not say its version is not asked again. */
-export async function reportServerVersion(client: KubeClient, logger: Logger, signal: AbortSignal): Promise<void> {
+export async function reportServerVersion(client: ApiServerClient, logger: Logger, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
       const { status, body } = await client.json('/version', signal)

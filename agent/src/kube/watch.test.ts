@@ -5,9 +5,9 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterEach, expect, test, vi } from 'vitest'
 import { KubeApi } from '../testing/kube-api.ts'
-import { KubeClient } from './client.ts'
+import { ApiServerClient } from './client.ts'
 import { kubeConfigTarget } from './config.ts'
-import { follow, type KubeObject } from './watch.ts'
+import { follow, type WatchedObject } from './watch.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -16,7 +16,7 @@ afterEach(() => {
 test('a caller that stops at a failure waits no more', async () => {
   vi.useFakeTimers() // none ends by itself
   const ending = new AbortController()
-  const client = { json: () => Promise.reject(new Error('not today')) } as unknown as KubeClient
+  const client = { json: () => Promise.reject(new Error('not today')) } as unknown as ApiServerClient
   const failed = vi.fn(() => ending.abort())
   const hooks = { failed, listed() {}, replaced() {}, changed() {}, removed() {} }
   await follow(client, { name: 'pods', path: '/api/v1/pods' }, hooks, { fromCache: false, signal: ending.signal })
@@ -31,10 +31,10 @@ test('while it watches, the objects of the list belong to the caller that took t
   await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-watch-'))
   const config = join(folder.path, 'kubeconfig')
   await writeFile(config, api.kubeConfig())
-  const client = new KubeClient(await kubeConfigTarget(config), 'Penstock/test')
+  const client = new ApiServerClient(await kubeConfigTarget(config), 'Penstock/test')
   const ending = new AbortController()
-  let listed: WeakRef<KubeObject> | undefined
-  const replaced = ([first]: readonly KubeObject[]) => {
+  let listed: WeakRef<WatchedObject> | undefined
+  const replaced = ([first]: readonly WatchedObject[]) => {
     listed = first === undefined ? undefined : new WeakRef(first)
   }
   const failed = vi.fn()

@@ -7,10 +7,10 @@ import { pause } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
 import { doubledMs, jittered } from '../timing/backoff.ts'
-import type { KubeClient } from './client.ts'
+import type { ApiServerClient } from './client.ts'
 import { BrokenStreamError, watchLines } from './transport.ts'
 
-export interface KubeObject {
+export interface WatchedObject {
   readonly metadata: {
     readonly name: string
     readonly namespace?: string
@@ -33,7 +33,7 @@ export interface Followed {
   readonly fieldSelector?: string | undefined
 }
 
-export interface FollowHooks<T extends KubeObject> {
+export interface FollowHooks<T extends WatchedObject> {
   /** The whole list. Called once at first, and whenever the list was read again. */
   replaced(objects: readonly T[]): void
   /** Takes a list page by page, so that it is never held as a whole; `replaced` then gets none. May get a page again. */
@@ -53,7 +53,7 @@ export interface FollowHooks<T extends KubeObject> {
 export function followReports(
   events: ComponentEvents,
   resource: string,
-): Pick<FollowHooks<KubeObject>, 'failed' | 'listed'> {
+): Pick<FollowHooks<WatchedObject>, 'failed' | 'listed'> {
   return {
     failed: (error) =>
       events.error({
@@ -76,8 +76,8 @@ const initialBackoffMs = 250
 const maxBackoffMs = 30_000
 
 /** Resolves when the signal aborts. */
-export async function follow<T extends KubeObject>(
-  client: KubeClient,
+export async function follow<T extends WatchedObject>(
+  client: ApiServerClient,
   followed: Followed,
   hooks: FollowHooks<T>,
   options: {
@@ -112,8 +112,8 @@ export async function follow<T extends KubeObject>(
  * Passes the list on, and returns its version. A separate function, because an async function keeps its values while it waits: `follow`
  * would keep all objects of the list until the watch ends.
  */
-async function takeList<T extends KubeObject>(
-  client: KubeClient,
+async function takeList<T extends WatchedObject>(
+  client: ApiServerClient,
   followed: Followed,
   hooks: FollowHooks<T>,
   options: { readonly fromCache: boolean; readonly signal: AbortSignal },
@@ -142,7 +142,7 @@ function query(followed: Followed, more: Record<string, string>): string {
 }
 
 async function readList<T>(
-  client: KubeClient,
+  client: ApiServerClient,
   followed: Followed,
   fromCache: boolean,
   signal: AbortSignal,
@@ -161,7 +161,7 @@ async function readList<T>(
       continue
     }
     if (status !== 200) throw refused(followed, status, body)
-    const answer = (followed.single === true ? listOf(body as KubeObject) : body) as ListAnswer<T>
+    const answer = (followed.single === true ? listOf(body as WatchedObject) : body) as ListAnswer<T>
     if (hooks.page === undefined) for (const item of answer.items ?? []) items.push(item)
     else await hooks.page(answer.items ?? [])
     signal.throwIfAborted()
@@ -170,7 +170,7 @@ async function readList<T>(
   }
 }
 
-const listOf = (object: KubeObject) => ({
+const listOf = (object: WatchedObject) => ({
   items: [object],
   metadata: { resourceVersion: object.metadata.resourceVersion },
 })
@@ -212,8 +212,8 @@ interface WatchEvent<T> {
   readonly object: T & { readonly code?: number; readonly message?: string }
 }
 
-async function watch<T extends KubeObject>(
-  client: KubeClient,
+async function watch<T extends WatchedObject>(
+  client: ApiServerClient,
   followed: Followed,
   from: string,
   hooks: FollowHooks<T>,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { MetricEvent, MetricKind, MetricValue } from '../event/metric.ts'
 import { at, metric } from '../testing/events.ts'
 import { aggregate } from './aggregate.ts'
-import { maxValueBytes, type Normalised, Normalizer, type Target } from './normalizer.ts'
+import { maxValueBytes, type Normalised, Normalizer, type TargetForm } from './normalizer.ts'
 import { bucketsOf, statisticsOf } from './statistics.ts'
 
 const counter = (value: number): MetricValue => ({ type: 'counter', value })
@@ -23,7 +23,7 @@ const summary: MetricValue = { type: 'summary', quantiles: [], count: 1, sum: 1 
 
 const shown = (result: Normalised) => (typeof result === 'string' ? result : [result.kind, result.value])
 
-function run(target: Target, events: readonly (readonly [MetricKind, MetricValue])[]) {
+function run(target: TargetForm, events: readonly (readonly [MetricKind, MetricValue])[]) {
   const normalizer = new Normalizer(() => target)
   return events.map(([kind, value]) => shown(normalizer.normalize(metric('m', value, { kind, tags: { a: 'b' } }))))
 }
@@ -223,7 +223,7 @@ describe('statistics', () => {
 })
 
 describe('with series without number', () => {
-  const start = (target: Target, maxBytes?: number) => {
+  const start = (target: TargetForm, maxBytes?: number) => {
     const time = { now: 0 }
     const normalizer = new Normalizer(
       () => target,

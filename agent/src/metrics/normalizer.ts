@@ -8,7 +8,7 @@ import { seriesKey } from './series.ts'
 import { addValues, subtractValues } from './values.ts'
 
 /** The form of a metric that a destination takes: running totals, increments, either, or none at all. */
-export type Target = 'absolute' | 'incremental' | 'as_is' | 'none'
+export type TargetForm = 'absolute' | 'incremental' | 'as_is' | 'none'
 
 /**
  * The event to send; `kept`: the value only is what later ones are compared with; `refused`: no such value can be sent; `full`: too
@@ -38,7 +38,7 @@ const sweepForRoomMs = 10_000
 const seriesBytes = 200
 
 export class Normalizer {
-  readonly #target: (metric: MetricEvent) => Target
+  readonly #target: (metric: MetricEvent) => TargetForm
   readonly #expireMs: number
   readonly #now: () => number
   readonly #known = new Map<string, Known>()
@@ -53,7 +53,7 @@ export class Normalizer {
    * @param expireMs a series that was silent for this long is forgotten; never if omitted
    */
   constructor(
-    target: (metric: MetricEvent) => Target,
+    target: (metric: MetricEvent) => TargetForm,
     expireMs = Number.POSITIVE_INFINITY,
     now: () => number = () => performance.now(),
     maxBytes = maxKnownBytes,

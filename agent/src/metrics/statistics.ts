@@ -1,6 +1,6 @@
 // Samples for destinations without distributions: statistics, or counts in buckets.
 
-export interface Sample {
+export interface RatedSample {
   readonly value: number
   readonly rate: number
 }
@@ -20,7 +20,7 @@ export interface Statistics {
 export const quantilesProblem = 'Quantiles must be in range [0.0,1.0]'
 
 /** Statistics of samples; undefined if there are none with a rate. */
-export function statisticsOf(samples: readonly Sample[], quantiles: readonly number[]): Statistics | undefined {
+export function statisticsOf(samples: readonly RatedSample[], quantiles: readonly number[]): Statistics | undefined {
   const sorted = samples.filter(({ rate }) => rate > 0).sort((left, right) => left.value - right.value)
   const first = sorted[0]
   const last = sorted.at(-1)
@@ -51,7 +51,7 @@ export function statisticsOf(samples: readonly Sample[], quantiles: readonly num
 
 /** How many samples are in each bucket and in none below it; samples above the last limit count in `count` and `sum` only. */
 export function bucketsOf(
-  samples: readonly Sample[],
+  samples: readonly RatedSample[],
   limits: readonly number[],
 ): { buckets: { upperLimit: number; count: number }[]; count: number; sum: number } {
   const buckets = limits.map((upperLimit) => ({ upperLimit, count: 0 }))

@@ -7,7 +7,7 @@ import type { Egress } from './egress.ts'
 import type { ProxyAddress } from './proxy.ts'
 import type { TlsSettings } from './tls.ts'
 
-export interface Target {
+export interface ConnectTarget {
   readonly host: string
   readonly port: number
   readonly secure: boolean
@@ -15,7 +15,7 @@ export interface Target {
 
 /** Opens a connection to the target; rejects with the reason, also when the signal aborts. */
 export async function openConnection(
-  target: Target,
+  target: ConnectTarget,
   proxy: ProxyAddress | undefined,
   tls: TlsSettings,
   signal: AbortSignal,
@@ -63,7 +63,7 @@ function openSocket(host: string, port: number, signal: AbortSignal, egress?: Eg
 
 const longestAnswer = 16_384
 
-function openTunnel(socket: Socket, target: Target, proxy: ProxyAddress, signal: AbortSignal): Promise<void> {
+function openTunnel(socket: Socket, target: ConnectTarget, proxy: ProxyAddress, signal: AbortSignal): Promise<void> {
   const host = target.host.includes(':') ? `[${target.host}]` : target.host
   const authority = `${host}:${target.port}`
   return new Promise((resolve, reject) => {

@@ -7,7 +7,7 @@ export type Span = readonly [start: number, end: number]
 
 export type BinaryOperator = '*' | '/' | '+' | '-' | '|' | '<' | '<=' | '>' | '>=' | '==' | '!=' | '&&' | '||' | '??'
 
-export interface Segment {
+export interface WrittenSegment {
   readonly value: PathSegment
   readonly span: Span
 }
@@ -34,7 +34,7 @@ export interface Query {
   readonly node: 'query'
   readonly span: Span
   readonly root: 'event' | 'metadata' | Expression
-  readonly segments: readonly Segment[]
+  readonly segments: readonly WrittenSegment[]
 }
 
 export interface Block {
@@ -63,8 +63,13 @@ export interface Binary {
 
 export type Target =
   | { readonly target: 'none'; readonly span: Span }
-  | { readonly target: 'variable'; readonly span: Span; readonly name: string; readonly segments: readonly Segment[] }
-  | { readonly target: 'event' | 'metadata'; readonly span: Span; readonly segments: readonly Segment[] }
+  | {
+      readonly target: 'variable'
+      readonly span: Span
+      readonly name: string
+      readonly segments: readonly WrittenSegment[]
+    }
+  | { readonly target: 'event' | 'metadata'; readonly span: Span; readonly segments: readonly WrittenSegment[] }
   | { readonly target: 'invalid'; readonly span: Span }
 
 export interface Assignment {

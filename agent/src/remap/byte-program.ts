@@ -7,7 +7,7 @@ import type { Value } from '../event/value.ts'
 import { isPlainKey } from '../formats/json-splice.ts'
 import { fieldOf, onlyName, unfold } from './parsed-message.ts'
 import type { Program } from './program.ts'
-import { type Effects, effectsOf, isObstacle, type Obstacle } from './statement-effects.ts'
+import { effectsOf, isObstacle, type Obstacle, type StatementEffects } from './statement-effects.ts'
 import type { Slot, Typed } from './typed.ts'
 
 /** Fields that a program may change. */
@@ -67,7 +67,7 @@ interface Item {
   /** Its place among the statements. */
   readonly index: number
   readonly statement: Typed
-  readonly effects: Effects
+  readonly effects: StatementEffects
 }
 
 /** Statements that depend on each other, in their order. */

@@ -19,7 +19,7 @@ export type ConditionOption =
   | { readonly type: 'is_metric' }
   | { readonly type: 'is_trace' }
 
-export interface Condition {
+export interface EventCondition {
   /** Whether it holds; undefined if the program failed or was aborted, which counts as false. */
   holds(event: LogEvent | MetricEvent): boolean | undefined
   /** Why the last event gave undefined. */
@@ -29,11 +29,11 @@ export interface Condition {
   /** Rendered warnings of the compiler. */
   readonly warnings: readonly string[]
   /** Source of a program that needs the network: it runs elsewhere (`remote.ts`), and `by` judges by runs made there. */
-  readonly network?: { readonly source: string; by(runs: Runs): Pick<Condition, 'holds' | 'failure'> }
+  readonly network?: { readonly source: string; by(runs: Runs): Pick<EventCondition, 'holds' | 'failure'> }
 }
 
 export type CompiledCondition =
-  | { readonly ok: true; readonly condition: Condition }
+  | { readonly ok: true; readonly condition: EventCondition }
   | {
       readonly ok: false
       readonly message: string
@@ -95,7 +95,7 @@ const none = fact('')
 const nothing: Reads = { ok: true, fields: [] }
 const noBoolean = fact('The condition gave no boolean.')
 
-function judge(runs: Runs): Pick<Condition, 'holds' | 'failure'> {
+function judge(runs: Runs): Pick<EventCondition, 'holds' | 'failure'> {
   let failed: RemapError | undefined
   return {
     get failure() {

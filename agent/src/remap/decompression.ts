@@ -27,7 +27,7 @@ export function failedAfter(bytes: number, maxBytes: number, problem: string): R
 }
 
 /** A format that a reader of Node reads. */
-export interface Compression {
+export interface CompressedFormat {
   /** Data without this beginning fail at once. */
   readonly begins: (data: Buffer) => boolean
   /** Bytes that a byte of the data may stand for. */
@@ -35,16 +35,16 @@ export interface Compression {
 }
 
 const deflateRatio = 1032
-export const gzip: Compression = {
+export const gzip: CompressedFormat = {
   begins: (data) => data.length > 2 && data[0] === 0x1f && data[1] === 0x8b,
   maxRatio: deflateRatio,
 }
-export const zlib: Compression = {
+export const zlib: CompressedFormat = {
   begins: (data) => data.length > 2 && ((data[0] as number) & 0x0f) === 8 && data.readUInt16BE() % 31 === 0,
   maxRatio: deflateRatio,
 }
 /** A block of four bytes stands for 128 KiB. */
-export const zstd: Compression = {
+export const zstd: CompressedFormat = {
   begins: (data) => data.length > 4 && data.readUInt32LE() === 0xfd2fb528,
   maxRatio: 32_768,
 }
@@ -53,7 +53,7 @@ export const zstd: Compression = {
 export function unreadable(
   error: unknown,
   data: Buffer,
-  { begins, maxRatio }: Compression,
+  { begins, maxRatio }: CompressedFormat,
   maxBytes: number,
   problem: string,
 ): RemapError {

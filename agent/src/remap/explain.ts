@@ -5,7 +5,7 @@ import { positionOf } from './diagnostics.ts'
 import type { Kind } from './kind.ts'
 import type { Typed } from './typed.ts'
 
-export interface Explained {
+export interface ExplainedProgram {
   readonly statements: readonly Typed[]
   readonly kind: Kind
   readonly eventKind: Kind
@@ -15,7 +15,7 @@ export interface Explained {
 /** Longest text of a statement that is shown as a whole. */
 const maxShown = 72
 
-export function explainProgram(source: string, program: Explained): string {
+export function explainProgram(source: string, program: ExplainedProgram): string {
   const lines: string[] = []
   const ends = new Set<string>()
   for (const statement of program.statements) {

@@ -15,7 +15,7 @@ import type { PathSegment } from '../event/path.ts'
 import type { Float, Value } from '../event/value.ts'
 import { Fact } from '../telemetry/facts.ts'
 import type { Kind } from './kind.ts'
-import type { Reach } from './rules.ts'
+import type { ProgramReach } from './rules.ts'
 
 /** Sorts of errors, and the text that replaces the message of each. */
 const errorSorts = {
@@ -97,7 +97,7 @@ export type Closure = ((...parameters: Value[]) => Result) & {
 
 /** The compiled form of one call. */
 // biome-ignore lint/suspicious/noExplicitAny: arguments have the kinds that the declaration names; each function types its own
-export type Call = (...values: any[]) => Result
+export type FunctionCall = (...values: any[]) => Result
 
 export interface Parameter {
   readonly name: string
@@ -170,7 +170,7 @@ export interface Runtime {
   /** TZ database name for dates without a zone. */
   readonly timezone: string
   /** How far calls reach beyond the event; the checker sees to it. */
-  readonly reach: Reach
+  readonly reach: ProgramReach
   /** No result may be longer, in bytes or items; `tooMuch` of meter.ts is the result then. */
   readonly maxBytes: number
   /** Whether functions may use the network. */
@@ -241,7 +241,7 @@ export interface FunctionDeclaration {
    * Checks constant arguments, refuses calls that can never succeed, and returns the function that runs. The checker also calls it to
    * find refusals, so `compile` must have no side effects.
    */
-  compile(call: CallSite): Call
+  compile(call: CallSite): FunctionCall
   /** True if an object that it gives is new, held by nothing else: an event that becomes it needs no copy. */
   readonly fresh?: boolean
   /** Forms that the compiler generates itself, because they work on paths. */

@@ -12,10 +12,10 @@ import type {
   If,
   Query,
   Root,
-  Segment,
   Span,
   SyntaxProblem,
   Target,
+  WrittenSegment,
 } from './ast.ts'
 import { LexicalError, type StringPart, stringParts, type Token, tokenize } from './lexer.ts'
 
@@ -278,7 +278,7 @@ class Parser {
         if (token.text === '.' || token.text === '%') {
           this.#at++
           const root = token.text === '.' ? 'event' : 'metadata'
-          const segments: Segment[] = []
+          const segments: WrittenSegment[] = []
           const field = this.#field()
           if (field !== undefined) segments.push(field)
           return this.#segments({ node: 'query', span, root, segments })
@@ -293,7 +293,7 @@ class Parser {
   }
 
   /** A field name directly at the end of the last token. */
-  #field(): Segment | undefined {
+  #field(): WrittenSegment | undefined {
     const token = this.#token
     if (token.start !== this.#tokens[this.#at - 1]?.end) return undefined
     const span: Span = [token.start, token.end]

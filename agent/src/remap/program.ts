@@ -4,7 +4,7 @@ import { errorText } from '../errors.ts'
 import type { EventMetadata } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import type { Value, ValueObject } from '../event/value.ts'
-import { type Checked, checkProgram, type ProgramFacts } from './check/checker.ts'
+import { type CheckedProgram, checkProgram, type ProgramFacts } from './check/checker.ts'
 import { type Frame, type GeneratedProgram, generate } from './compile.ts'
 import { ByteOffsets, type Diagnostic, renderDiagnostics } from './diagnostics.ts'
 import { type EnrichmentTable, type ErrorPlace, isFailure, RemapError, type Result, type Runtime } from './function.ts'
@@ -171,7 +171,7 @@ export class Program implements Runs {
   /** Static kind of the metadata after the program. */
   readonly metadataKind: Kind
   readonly #source: string
-  readonly #body: Checked['body']
+  readonly #body: CheckedProgram['body']
   readonly #runtime: ProgramRuntime
   readonly #keepResult: boolean
   readonly #meter: Meter | undefined
@@ -179,11 +179,11 @@ export class Program implements Runs {
   #forMetrics: GeneratedProgram | undefined
   /** The state after the last run: the event's root, metadata, and whether nothing else holds the root. */
   readonly frame: Frame
-  readonly #kept: Checked['variables'] | undefined
+  readonly #kept: CheckedProgram['variables'] | undefined
   /** A program of some of the root expressions: they must need nothing of the others. */
-  readonly part: (body: Checked['body']) => Program
+  readonly part: (body: CheckedProgram['body']) => Program
 
-  constructor(source: string, checked: Checked, runtime: ProgramRuntime, options: CompileOptions) {
+  constructor(source: string, checked: CheckedProgram, runtime: ProgramRuntime, options: CompileOptions) {
     this.part = (body) => new Program(source, { ...checked, body }, runtime, options)
     this.facts = checked.facts
     this.kind = checked.kind
@@ -202,7 +202,7 @@ export class Program implements Runs {
   }
 
   /** The root expressions, as the checker sees them. */
-  get statements(): Checked['body'] {
+  get statements(): CheckedProgram['body'] {
     return this.#body
   }
 

@@ -8,10 +8,10 @@ import { type EnrichmentTable, isFailure, type Result } from './function.ts'
 import { compileProgram, type Program } from './program.ts'
 import {
   type FromWorker,
-  type Outcome,
   type PackedEvent,
   packLog,
   packMetric,
+  type RemoteOutcome,
   type RemoteSetup,
   type ToWorker,
   unpackMetadata,
@@ -78,7 +78,7 @@ function table(name: string): EnrichmentTable {
   }
 }
 
-function outcomeOf(event: PackedEvent | null): Outcome {
+function outcomeOf(event: PackedEvent | null): RemoteOutcome {
   if (event === null) return failed('the event is nested too deep')
   try {
     return event.metric === undefined ? logOutcome(event) : metricOutcome(event)
@@ -87,17 +87,17 @@ function outcomeOf(event: PackedEvent | null): Outcome {
   }
 }
 
-function failed(message: string): Outcome {
+function failed(message: string): RemoteOutcome {
   return { failure: { message: `the program could not go on: ${message}`, outcome: 'fatal', given: null } }
 }
 
-function logOutcome(event: PackedEvent): Outcome {
+function logOutcome(event: PackedEvent): RemoteOutcome {
   const before = unpackMetadata(event)
   const result = program.run(fromTagged(event.fields as Tagged) as ValueObject, before, true)
   return judged(result) ?? (program.writes ? packLog(program.frame.root, program.metadataAfter(before)) : {})
 }
 
-function metricOutcome(event: PackedEvent): Outcome {
+function metricOutcome(event: PackedEvent): RemoteOutcome {
   const packed = event.metric as NonNullable<PackedEvent['metric']>
   const metric = new MetricEvent({
     name: packed.name,
@@ -114,7 +114,7 @@ function metricOutcome(event: PackedEvent): Outcome {
 }
 
 /** The outcome of a failure or a condition; undefined for a program that may have changed its event. */
-function judged(result: Result): Outcome | undefined {
+function judged(result: Result): RemoteOutcome | undefined {
   if (isFailure(result)) return { failure: { message: result.message, outcome: result.outcome, given: result.given } }
   if (setup.readOnly) return typeof result === 'boolean' ? { holds: result } : {}
   return undefined

@@ -44,7 +44,7 @@ export interface PackedMetric {
 }
 
 /** The result of an event; absent members are unchanged. */
-export interface Outcome extends PackedEvent {
+export interface RemoteOutcome extends PackedEvent {
   readonly failure?: Pick<RemapError, 'message' | 'outcome' | 'given'>
   /** Of conditions. */
   readonly holds?: boolean
@@ -123,7 +123,7 @@ export class RemoteProgram {
     port1.unref()
     worker.on('message', (message: FromWorker) => {
       if ('level' in message) this.#options.log?.(message.level, message.text)
-      else this.#finish(message.id, JSON.parse(message.outcomes) as Outcome[])
+      else this.#finish(message.id, JSON.parse(message.outcomes) as RemoteOutcome[])
       if (this.#waiting.size === 0) worker.unref()
     })
     let reason = 'it ended'
@@ -135,12 +135,12 @@ export class RemoteProgram {
       if (this.#worker !== worker) return
       this.#worker = undefined // The next batch starts another one.
       const failure = { message: `the worker of the program failed: ${reason}`, outcome: 'fatal', given: null } as const
-      for (const [id, { count }] of this.#waiting) this.#finish(id, new Array<Outcome>(count).fill({ failure }))
+      for (const [id, { count }] of this.#waiting) this.#finish(id, new Array<RemoteOutcome>(count).fill({ failure }))
     })
     return worker
   }
 
-  #finish(id: number, outcomes: readonly Outcome[]): void {
+  #finish(id: number, outcomes: readonly RemoteOutcome[]): void {
     const waiting = this.#waiting.get(id)
     this.#waiting.delete(id)
     waiting?.done(new RecordedRuns(outcomes, this.#writes))
@@ -212,10 +212,10 @@ export function unpackTimestamp(packed: PackedMetric): Timestamp | undefined {
 class RecordedRuns implements Runs {
   readonly frame: { root: Value } = { root: null }
   readonly writes: boolean
-  readonly #outcomes: readonly Outcome[]
+  readonly #outcomes: readonly RemoteOutcome[]
   #index = 0
 
-  constructor(outcomes: readonly Outcome[], writes: boolean) {
+  constructor(outcomes: readonly RemoteOutcome[], writes: boolean) {
     this.#outcomes = outcomes
     this.writes = writes
   }
@@ -228,7 +228,7 @@ class RecordedRuns implements Runs {
   }
 
   metadataAfter(before: EventMetadata): EventMetadata {
-    const outcome = this.#outcomes[this.#index - 1] as Outcome
+    const outcome = this.#outcomes[this.#index - 1] as RemoteOutcome
     return this.writes ? unpackMetadata(outcome) : before
   }
 
@@ -248,7 +248,7 @@ class RecordedRuns implements Runs {
     return holds ?? null
   }
 
-  #next(): Outcome {
-    return this.#outcomes[this.#index++] as Outcome
+  #next(): RemoteOutcome {
+    return this.#outcomes[this.#index++] as RemoteOutcome
   }
 }

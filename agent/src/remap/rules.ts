@@ -8,7 +8,7 @@
  *    platform so: their files are on the agent, and a file of the same name in the operator's own pod is another one.
  *  - `nothing`: calls that reach beyond the event do not compile (E710), whatever their arguments are.
  */
-export type Reach = 'everything' | 'unopened' | 'nothing'
+export type ProgramReach = 'everything' | 'unopened' | 'nothing'
 
 /** The limits of one run of a program. */
 export interface ProgramBudget {
@@ -19,7 +19,7 @@ export interface ProgramBudget {
 }
 
 export interface ProgramRules {
-  readonly reach: Reach
+  readonly reach: ProgramReach
   /** Without limits if not given. */
   readonly budget?: ProgramBudget
 }

@@ -11,7 +11,7 @@ export interface Obstacle {
 }
 
 /** Fields are those of the root. */
-export interface Effects {
+export interface StatementEffects {
   readonly reads: ReadonlySet<string>
   readonly writes: ReadonlySet<string>
   /** Variables that it reads or writes. */
@@ -21,7 +21,7 @@ export interface Effects {
 }
 
 /** The effects of a statement, if they depend only on event fields that it names; otherwise the obstacle. */
-export function effectsOf(statement: Typed): Effects | Obstacle {
+export function effectsOf(statement: Typed): StatementEffects | Obstacle {
   return new Look(statement).result()
 }
 
@@ -41,7 +41,7 @@ class Look {
     this.#statement = statement
   }
 
-  result(): Effects | Obstacle {
+  result(): StatementEffects | Obstacle {
     const statement = this.#statement
     if (statement.op === 'del' && statement.compact === undefined && this.#isField(statement.at)) {
       // Its value is of no use here.

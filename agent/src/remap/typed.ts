@@ -4,7 +4,7 @@
 import type { PathSegment } from '../event/path.ts'
 import type { Value } from '../event/value.ts'
 import type { BinaryOperator, Span } from './ast.ts'
-import type { Call, FunctionDeclaration } from './function.ts'
+import type { FunctionCall, FunctionDeclaration } from './function.ts'
 import type { Kind } from './kind.ts'
 
 /** A variable: one for each block that introduces the name. */
@@ -21,13 +21,13 @@ interface Common {
   readonly span: Span
 }
 
-export type Root =
+export type PlaceRoot =
   | { readonly root: 'event' }
   | { readonly root: 'metadata' }
   | { readonly root: 'variable'; readonly slot: Slot }
 
 export type Place =
-  | (Root & { readonly segments: readonly PathSegment[] })
+  | (PlaceRoot & { readonly segments: readonly PathSegment[] })
   | { readonly root: 'none'; readonly segments: readonly PathSegment[] }
 
 export type Typed = Common &
@@ -35,7 +35,7 @@ export type Typed = Common &
     | { readonly op: 'constant'; readonly value: Value }
     | {
         readonly op: 'read'
-        readonly place: Root & { readonly segments: readonly PathSegment[] }
+        readonly place: PlaceRoot & { readonly segments: readonly PathSegment[] }
         readonly rootKind: Kind
       }
     | { readonly op: 'below'; readonly base: Typed; readonly segments: readonly PathSegment[] }
@@ -62,7 +62,7 @@ export type Typed = Common &
     | {
         readonly op: 'call'
         readonly declaration: FunctionDeclaration
-        readonly run: Call
+        readonly run: FunctionCall
         /** In the order of the parameters; undefined where none was given. */
         readonly args: readonly (Typed | undefined)[]
         /** In the order in which they are written, which is the order of evaluation. */

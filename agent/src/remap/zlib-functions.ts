@@ -3,7 +3,7 @@
 import type { ZlibOptions } from 'node:zlib'
 import type { Bytes } from '../event/value.ts'
 import { bytesOf, textOf } from './byte-text.ts'
-import { type Compression, decompressedLimit, unreadable } from './decompression.ts'
+import { type CompressedFormat, decompressedLimit, unreadable } from './decompression.ts'
 import type { CallSite, FunctionDeclaration, Result } from './function.ts'
 import { kinds } from './kind.ts'
 
@@ -26,7 +26,7 @@ export function compressing(run: (data: Buffer, options: ZlibOptions) => Buffer)
 /** The rest of the declaration of a function that decompresses by `run`; `name` is that of the format in the reference. */
 export function decompressing(
   name: 'gzip' | 'zlib',
-  format: Compression,
+  format: CompressedFormat,
   run: (data: Buffer, options: ZlibOptions) => Buffer,
 ) {
   const problem = `unable to decode value with ${name[0]?.toUpperCase()}${name.slice(1)} decoder`

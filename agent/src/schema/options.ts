@@ -24,7 +24,7 @@ export interface Extras<T> {
 }
 
 /** Value type of an option. */
-export type ValueOf<O> = O extends Option<infer T> ? T : never
+export type OptionValue<O> = O extends Option<infer T> ? T : never
 
 /** Marks an option that may be absent and has no default. */
 export interface Optional<T> extends Option<T | undefined> {
@@ -34,7 +34,7 @@ export interface Optional<T> extends Option<T | undefined> {
 export type Options = Readonly<Record<string, Option<unknown>>>
 
 /** The typed, complete options that `build` gets. */
-export type Parsed<O extends Options> = { readonly [K in keyof O]: ValueOf<O[K]> }
+export type Parsed<O extends Options> = { readonly [K in keyof O]: OptionValue<O[K]> }
 
 function option<T>(
   schema: Record<string, unknown>,

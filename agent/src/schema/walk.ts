@@ -88,7 +88,7 @@ function resemblance(variant: Schema, value: unknown): number {
 // --- One way through options, for all that judge them ---
 
 /** A value on the way: its place as the author wrote it, its place by the names of the declaration, and its possible types. */
-export interface Place {
+export interface WalkedValue {
   readonly path: readonly (string | number)[]
   readonly canonical: readonly (string | number)[]
   readonly value: unknown
@@ -103,10 +103,10 @@ export interface Place {
 export function walkOptions(
   schema: Schema,
   options: unknown,
-  visit: (place: Place) => boolean | undefined,
+  visit: (place: WalkedValue) => boolean | undefined,
   isOpaque: (value: unknown) => boolean = () => false,
 ): void {
-  const step = (place: Place): void => {
+  const step = (place: WalkedValue): void => {
     if (visit(place) === false) return
     const { path, canonical, value, schemas } = place
     const go = (key: string | number, name: string | number, below: readonly Schema[], inner: unknown) => {

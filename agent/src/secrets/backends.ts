@@ -6,7 +6,7 @@ import { join, normalize } from 'node:path'
 import { timerMs } from '../clock.ts'
 import { counted } from '../counted.ts'
 import { GivenFileError, readGivenTextLater } from '../given-file.ts'
-import { bool, list, map, oneOf, optional, path, seconds, tagged, text, type ValueOf } from '../schema/options.ts'
+import { bool, list, map, type OptionValue, oneOf, optional, path, seconds, tagged, text } from '../schema/options.ts'
 
 /** The top-level setting `secret`: backends by name. */
 export const secretOption = optional(
@@ -36,7 +36,7 @@ export const secretOption = optional(
   ),
 )
 
-export type Backend = NonNullable<ValueOf<typeof secretOption>>[string]
+export type Backend = NonNullable<OptionValue<typeof secretOption>>[string]
 
 /** A secret for each available key, a reason for each other key. */
 export interface Answers {

@@ -16,7 +16,7 @@ import { zoneOrUtc } from '../formats/timezone.ts'
 import { compression, encoding, outgoingFraming } from '../schema/groups.ts'
 import { bool, type Parsed, seconds, template } from '../schema/options.ts'
 import { compileTemplate, type Template } from '../template.ts'
-import { type Part, Parts } from './file/parts.ts'
+import { type FilePart, FileParts } from './file/parts.ts'
 
 const protocol = { protocol: 'file' }
 const initialRetryMs = 1000
@@ -71,7 +71,7 @@ type FileOptions = Parsed<typeof fileOptions>
 class FileSink implements Sink {
   readonly #context: SinkContext
   readonly #path: Template
-  readonly #parts: Parts
+  readonly #parts: FileParts
   readonly takesBytes: boolean
   readonly #compression: Compression
   readonly #truncate: boolean
@@ -92,7 +92,7 @@ class FileSink implements Sink {
       zoneOrUtc(context.globals.timezone),
     )
     const encoder = compileStreamEncoder(options.encoding, options.framing, context.globals.logSchema.messageKey)
-    this.#parts = new Parts(this.#path, encoder, context)
+    this.#parts = new FileParts(this.#path, encoder, context)
     this.takesBytes = this.#parts.takesBytes
     this.#compression = compileCompression(options.compression)
     this.#truncate = options.truncate
@@ -108,7 +108,7 @@ class FileSink implements Sink {
     return this.#writing
   }
 
-  async #writeParts(parts: readonly Part[], finalizer: Finalizer): Promise<void> {
+  async #writeParts(parts: readonly FilePart[], finalizer: Finalizer): Promise<void> {
     this.#active++
     for (const part of parts) {
       const payload = this.#compression.compress(part.body.view())

@@ -28,7 +28,12 @@ import {
   url,
 } from '../schema/options.ts'
 import { compileTemplate, type Template } from '../template.ts'
-import { type Credentials, credentialsUrlProblem, fixedCredentials, Oauth2Credentials } from './message_broker/auth.ts'
+import {
+  type BrokerCredentials,
+  credentialsUrlProblem,
+  fixedCredentials,
+  Oauth2Credentials,
+} from './message_broker/auth.ts'
 import { Cluster } from './message_broker/cluster.ts'
 import { brokerCodec, brokerCompressions } from './message_broker/compression.ts'
 import { failureOf } from './message_broker/failure.ts'
@@ -171,7 +176,7 @@ export const messageBroker = defineSink({
       events: context.events,
     })
     const { name, token, oauth2 } = options.auth
-    const credentials: Credentials =
+    const credentials: BrokerCredentials =
       oauth2 === undefined ? fixedCredentials(name, token) : new Oauth2Credentials(oauth2, client)
     const retries = options.connection_retry_options
     const connect = () =>

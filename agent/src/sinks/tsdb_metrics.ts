@@ -11,7 +11,7 @@ import { Normalizer } from '../metrics/normalizer.ts'
 import { quantilesProblem, statisticsOf } from '../metrics/statistics.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
 import { float, list, map, oneOf, optional, secret, text, url } from '../schema/options.ts'
-import { type Fields, floatField, lineOf, tagsOf } from './metric/line-protocol.ts'
+import { floatField, type LineFields, lineOf, tagsOf } from './metric/line-protocol.ts'
 import { normalised } from './metric/normalised.ts'
 import { metricRequests } from './metric/requests.ts'
 
@@ -170,7 +170,7 @@ interface Forms {
   readonly quantiles: readonly number[]
 }
 
-function fieldsOf(value: MetricValue, forms: Forms): Fields {
+function fieldsOf(value: MetricValue, forms: Forms): LineFields {
   const fields = new Map<string, string>()
   const float = (name: string, number: number) => fields.set(name, floatField(number))
   const whole = (name: string, number: number) => fields.set(name, `${floatField(number)}${forms.unsigned}`)

@@ -24,7 +24,7 @@ import { compileGlob, type Glob, maxAlternatives } from '../tailing/glob.ts'
 import { compileMultiline, multiline, multilineProblems } from '../tailing/multiline.ts'
 import { compileDelimiter } from '../tailing/slab.ts'
 import { defaultReadBytes, type TailOptions } from '../tailing/tailed-file.ts'
-import { FileReader } from './file/reader.ts'
+import { FileSourceReader } from './file/reader.ts'
 import type { Layout } from './file/shape.ts'
 
 export const file = defineSource({
@@ -176,7 +176,7 @@ export const file = defineSource({
     }
     const keys = { host: pathOf(options.host_key ?? logSchema.hostKey), file: pathOf(options.file_key) }
     const rule = options.multiline === undefined ? undefined : compileMultiline(options.multiline)
-    return new FileReader({ tail, layout, keys, rule }, context)
+    return new FileSourceReader({ tail, layout, keys, rule }, context)
   },
 })
 

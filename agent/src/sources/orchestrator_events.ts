@@ -4,7 +4,7 @@
 
 import { defineSource, type OptionProblem } from '../component.ts'
 import { componentDirectory } from '../data-dir.ts'
-import { KubeClient } from '../kube/client.ts'
+import { ApiServerClient } from '../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
 import { reportServerVersion } from '../kube/server-version.ts'
 import { list, oneOf, optional, path, seconds, text } from '../schema/options.ts'
@@ -74,7 +74,7 @@ export const orchestratorEvents = defineSource({
     const directory = componentDirectory(options.data_dir ?? dataDir, context.id)
     const target =
       options.kube_config_file === undefined ? inClusterTarget() : kubeConfigTarget(options.kube_config_file)
-    const client = new KubeClient(await target, `Penstock/${version}`)
+    const client = new ApiServerClient(await target, `Penstock/${version}`)
     const follower = new EventFollower(client, options, context)
     let cursors: Cursors | undefined
 

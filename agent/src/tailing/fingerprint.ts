@@ -49,7 +49,7 @@ function hex(word: number): string {
 
 const firstRead = 4096
 
-export interface Identity {
+export interface FileIdentity {
   readonly fingerprint: Fingerprint
   /** The file is compressed: positions count decompressed bytes. */
   readonly gzip: boolean
@@ -69,7 +69,7 @@ export class Fingerprinter {
    * The fingerprint of an open file; undefined while it holds fewer lines than are needed.
    * @param complete the file will not grow: its bytes are hashed even without a newline at the end
    */
-  identify(descriptor: number, complete = false): Identity | undefined {
+  identify(descriptor: number, complete = false): FileIdentity | undefined {
     // Most first lines are short: a small read does for nearly all files.
     let length = readFrom(descriptor, this.#buffer, 0, Math.min(firstRead, this.#buffer.length))
     if (length === firstRead && !this.#hasEnough(length)) {

@@ -20,7 +20,7 @@ interface Pending {
   answered: boolean
 }
 
-export class Progress {
+export class FileProgress {
   readonly fingerprint: Fingerprint
   #checkpoints: Checkpoints
   #state: ProgressState
@@ -113,16 +113,16 @@ export class Progress {
 }
 
 /** How far the files of tailers that have ended were passed on, for those that take their place. */
-const left = new Map<string, ReadonlyMap<Fingerprint, Progress>>()
+const left = new Map<string, ReadonlyMap<Fingerprint, FileProgress>>()
 
 const keyOf = (dataDir: string, componentId: string) => `${dataDir}\u0000${componentId}`
 
-export function leaveProgress(dataDir: string, componentId: string, files: Iterable<Progress>): void {
+export function leaveProgress(dataDir: string, componentId: string, files: Iterable<FileProgress>): void {
   left.set(keyOf(dataDir, componentId), new Map(Array.from(files, (progress) => [progress.fingerprint, progress])))
 }
 
 /** The rest; returns it once. */
-export function takeProgress(dataDir: string, componentId: string): ReadonlyMap<Fingerprint, Progress> | undefined {
+export function takeProgress(dataDir: string, componentId: string): ReadonlyMap<Fingerprint, FileProgress> | undefined {
   const key = keyOf(dataDir, componentId)
   const found = left.get(key)
   left.delete(key)

@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Checkpoints } from './checkpoint.ts'
 import type { FoundFile } from './discovery.ts'
 import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
-import { Progress, type ProgressState } from './progress.ts'
+import { FileProgress, type ProgressState } from './progress.ts'
 import type { TailReports } from './reports.ts'
 import type { SharedReads } from './shared-reads.ts'
 import { directoryOf, inodeOf, TailedFile, type TailOptions } from './tailed-file.ts'
@@ -53,7 +53,7 @@ export class FileRegistry<State> {
   readonly #doubles = new Map<string, { path: string; stamp: string; fingerprint: Fingerprint }>()
   #started = false
   /** Files of the tailer that this one replaces. */
-  #inherited: ReadonlyMap<Fingerprint, Progress> | undefined
+  #inherited: ReadonlyMap<Fingerprint, FileProgress> | undefined
 
   constructor(options: TailOptions, hooks: RegistryHooks<State>, context: Context) {
     this.#options = options
@@ -82,7 +82,7 @@ export class FileRegistry<State> {
   }
 
   /** Continues with the positions of the tailer whose place this one takes. */
-  inherit(files: ReadonlyMap<Fingerprint, Progress> | undefined): void {
+  inherit(files: ReadonlyMap<Fingerprint, FileProgress> | undefined): void {
     this.#inherited = files
   }
 
@@ -321,7 +321,7 @@ export class FileRegistry<State> {
       return false
     }
     if (goesOn) inherited.passTo(this.#checkpoints, this.#progressState)
-    const progress = goesOn ? inherited : new Progress(fingerprint, offset, this.#checkpoints, this.#progressState)
+    const progress = goesOn ? inherited : new FileProgress(fingerprint, offset, this.#checkpoints, this.#progressState)
     const file = new TailedFile<State>({ path, descriptor, stats, gzip, offset, progress, unwatched })
     this.#share(file)
     this.#events.count(known === undefined ? 'files_added_total' : 'files_resumed_total', 1, this.#reports.tags(file))

@@ -6,7 +6,7 @@ import type { Confined } from './confinement.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from './discovery.ts'
 import type { FingerprintOptions } from './fingerprint.ts'
 import { maxPollMs } from './polling.ts'
-import type { Progress } from './progress.ts'
+import type { FileProgress } from './progress.ts'
 import type { FileShare, SharedReads } from './shared-reads.ts'
 import type { Delimiter, Slab, SlabPool } from './slab.ts'
 
@@ -104,7 +104,7 @@ export class TailedFile<State> {
   unread: { readonly offset: number; readonly since: number } | undefined
   /** Up to where writes have been reported to the hooks. */
   writtenTo: number
-  progress: Progress
+  progress: FileProgress
   state: State
   /** The parts that other tailers read, too. */
   share: FileShare | undefined
@@ -142,7 +142,7 @@ export class TailedFile<State> {
     stats: Stats
     gzip: boolean
     offset: number
-    progress: Progress
+    progress: FileProgress
     unwatched: boolean
   }) {
     this.path = opened.path

@@ -50,6 +50,7 @@ const seenByAll = [
   'bounded-map',
   'counted',
   'data-dir',
+  'environment',
   'given-file',
   'printable',
   'terminal',

@@ -3,7 +3,7 @@
 import { mkdirSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { type Bundle, type Candidate, type Manifest, type Revision, sha256 } from '../bundle/format.ts'
+import { type Bundle, type BundleManifest, type Candidate, type Revision, sha256 } from '../bundle/format.ts'
 
 let states = 0
 
@@ -71,7 +71,7 @@ export function bundleFiles(
   const epoch = sha256(digests).slice(0, 12)
   const stableParts = stable === undefined ? undefined : revisionOf(stable)
   const candidateParts = candidate === undefined ? undefined : revisionOf(candidate)
-  const manifest: Manifest = {
+  const manifest: BundleManifest = {
     schema: 1,
     ...(stableParts === undefined ? {} : { stable: stableParts.revision }),
     ...(candidate === undefined || candidateParts === undefined

@@ -1,6 +1,6 @@
 // Parts of the agent for tests and the fuzzer of the operator only, besides its entry points (`face/`).
 
-export { keysOf, loadPart, type Part, partsOf, secretsOf } from '../bundle/part.ts'
+export { keysOf, loadPart, type PipelinePart, partsOf, secretsOf } from '../bundle/part.ts'
 export { functions } from '../remap/functions.ts'
 export { kinds } from '../remap/kind.ts'
 export { skeleton } from '../schema/skeleton.ts'

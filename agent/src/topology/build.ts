@@ -30,7 +30,7 @@ import type { CpuAccount, FairShare } from './fair-share.ts'
 import { type Consumer, Outlet, Pressure } from './fanout.ts'
 import { type Leadership, singletonSource } from './singleton.ts'
 import { SinkDriver } from './sink-driver.ts'
-import { Meter, Stopwatch } from './utilization.ts'
+import { Stopwatch, UtilizationMeter } from './utilization.ts'
 
 /** Default for the maximum number of events in a memory buffer. */
 const defaultMaxEvents = 500
@@ -127,7 +127,7 @@ export interface SourceNode {
   readonly limit: RepetitionLimit
   readonly stopping: AbortController
   /** Busy while it passes on events, and while the next components do not accept them. */
-  readonly meter: Meter
+  readonly meter: UtilizationMeter
 }
 
 /** @param replaces whether a source of this id has just ended */
@@ -141,7 +141,7 @@ export async function buildSource(
   const outlet = new Outlet(id)
   const stopping = new AbortController()
   const { pressure, stopwatch } = around
-  const meter = new Meter(around.bundle?.account?.(id))
+  const meter = new UtilizationMeter(around.bundle?.account?.(id))
   let held = 0
   const released = () => {
     held--
@@ -214,7 +214,7 @@ export function showSource({ config, source, meter }: SourceNode, metrics: Metri
 }
 
 /** Turns of a source on the thread that it shares with other pipelines. */
-function turnsOf(meter: Meter, { bundle, stopwatch }: TopologyContext): Turns | undefined {
+function turnsOf(meter: UtilizationMeter, { bundle, stopwatch }: TopologyContext): Turns | undefined {
   const { account } = meter
   const shares = bundle?.shares
   if (account === undefined || shares === undefined) return undefined
@@ -240,7 +240,7 @@ export class TransformNode implements Consumer {
   readonly kind = 'transform'
   config: TransformConfig
   readonly outlets = new Map<string, Outlet>()
-  readonly meter: Meter
+  readonly meter: UtilizationMeter
   readonly events: CountedEvents
   readonly logger: Logger
   readonly limit: RepetitionLimit
@@ -263,7 +263,7 @@ export class TransformNode implements Consumer {
     this.limit = own.limit
     this.#labels = own.labels
     this.#transform = transform
-    this.meter = new Meter(around.bundle?.account?.(config.id))
+    this.meter = new UtilizationMeter(around.bundle?.account?.(config.id))
     this.#stopwatch = around.stopwatch
     this.#pressure = around.pressure
     this.#main = new Outlet(config.id)
@@ -370,7 +370,7 @@ export class SinkNode implements Consumer {
   readonly sink: Sink
   readonly buffer: SinkBuffer
   readonly driver: SinkDriver
-  readonly meter: Meter
+  readonly meter: UtilizationMeter
   readonly events: CountedEvents
   readonly logger: Logger
   readonly limit: RepetitionLimit
@@ -398,7 +398,7 @@ export class SinkNode implements Consumer {
     this.limit = own.limit
     this.#labels = own.labels
     this.#pressure = around.pressure
-    this.meter = new Meter(around.bundle?.account?.(config.id))
+    this.meter = new UtilizationMeter(around.bundle?.account?.(config.id))
     this.driver = new SinkDriver(sink, buffer, own.events, this.meter, around.stopwatch)
   }
 

@@ -5,13 +5,13 @@ import type { SinkBuffer } from '../buffers/buffer.ts'
 import type { Sink } from '../component.ts'
 import { type Batch, finalizeBatch } from '../event/batch.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
-import type { Meter, Stopwatch } from './utilization.ts'
+import type { Stopwatch, UtilizationMeter } from './utilization.ts'
 
 export class SinkDriver {
   readonly #sink: Sink
   readonly #buffer: SinkBuffer
   readonly #events: ComponentEvents
-  readonly #meter: Meter
+  readonly #meter: UtilizationMeter
   readonly #stopwatch: Stopwatch
   #pumping = false
   #released = false
@@ -21,7 +21,7 @@ export class SinkDriver {
   #wait: Promise<void> | undefined
   #drained: (() => void) | undefined
 
-  constructor(sink: Sink, buffer: SinkBuffer, events: ComponentEvents, meter: Meter, stopwatch: Stopwatch) {
+  constructor(sink: Sink, buffer: SinkBuffer, events: ComponentEvents, meter: UtilizationMeter, stopwatch: Stopwatch) {
     this.#sink = sink
     this.#buffer = buffer
     this.#events = events

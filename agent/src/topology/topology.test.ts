@@ -33,7 +33,7 @@ import type { SourceNode } from './build.ts'
 import { reload } from './reload.ts'
 import { Topology, type TopologyOptions } from './run.ts'
 import type { Leadership } from './singleton.ts'
-import { Meter, Stopwatch } from './utilization.ts'
+import { Stopwatch, UtilizationMeter } from './utilization.ts'
 import { watchFiles } from './watch.ts'
 
 /** A source that sends what the test gives it. */
@@ -600,7 +600,7 @@ test('a stop says every five seconds whom it waits for', async () => {
 test('utilization is the busy part of each component, the time below it not counted', () => {
   vi.useFakeTimers({ toFake: ['performance'] })
   try {
-    const [outer, inner] = [new Meter(), new Meter()]
+    const [outer, inner] = [new UtilizationMeter(), new UtilizationMeter()]
     const watch = new Stopwatch()
     const before = watch.enter(outer)
     vi.advanceTimersByTime(1000)

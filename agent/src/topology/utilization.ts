@@ -5,7 +5,7 @@ import type { CpuAccount } from './fair-share.ts'
 
 const weight = 0.9
 
-export class Meter {
+export class UtilizationMeter {
   busyMs = 0
   /** Account of the pipeline, if several share the thread. */
   readonly account: CpuAccount | undefined
@@ -36,20 +36,20 @@ export class Meter {
 const longMs = 250
 
 export class Stopwatch {
-  #current: Meter | undefined
+  #current: UtilizationMeter | undefined
   #since = 0
-  #longest: Meter | undefined
+  #longest: UtilizationMeter | undefined
   #maxMs = longMs
 
   /** The component with the longest uninterrupted time since the last call, if it was long. */
-  takeLongest(): Meter | undefined {
+  takeLongest(): UtilizationMeter | undefined {
     const longest = this.#longest
     this.#longest = undefined
     this.#maxMs = longMs
     return longest
   }
 
-  #spent(meter: Meter, ms: number): void {
+  #spent(meter: UtilizationMeter, ms: number): void {
     meter.busyMs += ms
     meter.account?.charge(ms)
     if (ms <= this.#maxMs) return
@@ -58,7 +58,7 @@ export class Stopwatch {
   }
 
   /** Time is this meter's from now on; returns the one whose it was, for `leave`. */
-  enter(meter: Meter): Meter | undefined {
+  enter(meter: UtilizationMeter): UtilizationMeter | undefined {
     const now = performance.now()
     const outer = this.#current
     if (outer !== undefined) this.#spent(outer, now - this.#since)
@@ -67,7 +67,7 @@ export class Stopwatch {
     return outer
   }
 
-  leave(outer: Meter | undefined): void {
+  leave(outer: UtilizationMeter | undefined): void {
     const now = performance.now()
     if (this.#current !== undefined) this.#spent(this.#current, now - this.#since)
     this.#current = outer

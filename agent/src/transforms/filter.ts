@@ -7,7 +7,7 @@ import { PenstockError } from '../errors.ts'
 import { type Batch, type LogBatch, logBatch, type MetricBatch, metricBatch } from '../event/batch.ts'
 import { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
-import { type Condition, compileCondition } from '../remap/condition.ts'
+import { compileCondition, type EventCondition } from '../remap/condition.ts'
 import { positionOf } from '../remap/diagnostics.ts'
 import { metricReader } from '../remap/own-metrics.ts'
 import type { CompileOptions } from '../remap/program.ts'
@@ -103,7 +103,7 @@ export const filter = defineTransform({
 function pass(
   batch: Batch,
   output: TransformOutput,
-  condition: Pick<Condition, 'holds' | 'failure'>,
+  condition: Pick<EventCondition, 'holds' | 'failure'>,
   context: TransformContext,
 ): Promise<void> | undefined {
   const events: readonly (LogEvent | MetricEvent)[] = batch.events
@@ -134,7 +134,7 @@ function passLines(
   batch: ByteBatch,
   fields: readonly string[],
   output: TransformOutput,
-  condition: Pick<Condition, 'holds' | 'failure'>,
+  condition: Pick<EventCondition, 'holds' | 'failure'>,
   context: TransformContext,
 ): Promise<void> | undefined {
   const { count } = batch
@@ -174,7 +174,7 @@ function verdictOn(
   batch: ByteBatch,
   index: number,
   fields: readonly string[],
-  condition: Pick<Condition, 'holds' | 'failure'>,
+  condition: Pick<EventCondition, 'holds' | 'failure'>,
 ): Verdict {
   const { metadata } = batch.eventAt(index)
   const holds = condition.holds(new LogEvent(batch.fieldsOf(index, fields), metadata))

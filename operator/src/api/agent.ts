@@ -1,7 +1,7 @@
 // Agent: a workload that runs Pipelines: on every node, as an aggregator, or beside the containers of a pod.
 
 import { conditionOf, conditions } from './conditions.ts'
-import type { Resource } from './object.ts'
+import type { CustomResource } from './object.ts'
 import {
   bool,
   byDefault,
@@ -379,7 +379,7 @@ export const agentStatus = object(
 
 export type AgentSpec = ValueOf<typeof agentSpec>
 export type AgentStatus = ValueOf<typeof agentStatus>
-export type Agent = Resource<AgentSpec, AgentStatus>
+export type Agent = CustomResource<AgentSpec, AgentStatus>
 export type AgentMode = AgentSpec['mode']
 
 /** The namespaces of the platform: the operator's own, and those of `--agent-namespaces`. */

@@ -1,6 +1,6 @@
 // The kinds as CustomResourceDefinitions. They are written to crds/ and into the charts by `npm run generate`; nobody edits them.
 
-import { type Kind, kinds } from './kinds.ts'
+import { kinds, type ResourceKind } from './kinds.ts'
 import { group, version, versions } from './object.ts'
 
 /** Names of ours that a schema may not hold. */
@@ -26,7 +26,7 @@ export function customResourceDefinitions(
   return kinds.map((kind) => definitionOf(kind, metadata))
 }
 
-function definitionOf(kind: Kind, metadata: object): CustomResourceDefinition {
+function definitionOf(kind: ResourceKind, metadata: object): CustomResourceDefinition {
   const { plural, singular, shortName } = kind
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
@@ -57,7 +57,7 @@ function definitionOf(kind: Kind, metadata: object): CustomResourceDefinition {
 }
 
 /** The schema of whole objects of a kind, as the API server takes it. */
-export function rootSchema(kind: Kind): Record<string, unknown> {
+export function rootSchema(kind: ResourceKind): Record<string, unknown> {
   return {
     type: 'object',
     description: kind.about,

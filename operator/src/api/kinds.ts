@@ -4,12 +4,12 @@
 import { agentSpec, agentStatus } from './agent.ts'
 import { group, type ResourceType, version } from './object.ts'
 import { nameRule, pipelineSpec, pipelineStatus } from './pipeline.ts'
-import type { Rule, Schema } from './schema.ts'
+import type { FieldSchema, ValidationRule } from './schema.ts'
 import { sinkSpec } from './sink.ts'
 import { sharedStatus, sourceSpec } from './source.ts'
 import { tenantPolicySpec, tenantPolicyStatus } from './tenant-policy.ts'
 
-export interface Column {
+export interface PrinterColumn {
   readonly name: string
   readonly type: 'string' | 'integer' | 'date'
   readonly jsonPath: string
@@ -17,15 +17,15 @@ export interface Column {
   readonly priority?: number
 }
 
-export interface Kind extends ResourceType {
+export interface ResourceKind extends ResourceType {
   readonly singular: string
   readonly shortName: string
   readonly about: string
-  readonly spec: Schema<unknown>
-  readonly status: Schema<unknown>
-  readonly columns: readonly Column[]
+  readonly spec: FieldSchema<unknown>
+  readonly status: FieldSchema<unknown>
+  readonly columns: readonly PrinterColumn[]
   /** Rules on the whole object. */
-  readonly rules?: readonly Rule[]
+  readonly rules?: readonly ValidationRule[]
   readonly scale?: {
     readonly specReplicasPath: string
     readonly statusReplicasPath: string
@@ -33,13 +33,18 @@ export interface Kind extends ResourceType {
   }
 }
 
-const condition = (name: string, type: string, member = 'status', priority = 0): Column => ({
+const condition = (name: string, type: string, member = 'status', priority = 0): PrinterColumn => ({
   name,
   type: 'string',
   jsonPath: `.status.conditions[?(@.type=="${type}")].${member}`,
   ...(priority === 0 ? {} : { priority }),
 })
-const column = (name: string, jsonPath: string, priority = 0, type: Column['type'] = 'string'): Column => ({
+const column = (
+  name: string,
+  jsonPath: string,
+  priority = 0,
+  type: PrinterColumn['type'] = 'string',
+): PrinterColumn => ({
   name,
   type,
   jsonPath,
@@ -53,8 +58,8 @@ const define = (
   kind: string,
   shortName: string,
   namespaced: boolean,
-  rest: Omit<Kind, keyof ResourceType | 'singular' | 'shortName'>,
-): Kind => {
+  rest: Omit<ResourceKind, keyof ResourceType | 'singular' | 'shortName'>,
+): ResourceKind => {
   const singular = kind.toLowerCase()
   const plural = singular.endsWith('y') ? `${singular.slice(0, -1)}ies` : `${singular}s`
   return { group, version, kind, plural, singular, namespaced, shortName, ...rest }
@@ -151,7 +156,7 @@ export const tenantPolicyKind = define('TenantPolicy', 'pltp', false, {
   columns: [ready, column('Namespaces', '.status.namespaces.effective', 0, 'integer'), age, reason],
 })
 
-export const kinds: readonly Kind[] = [
+export const kinds: readonly ResourceKind[] = [
   pipelineKind,
   sourceKind,
   sinkKind,
@@ -162,4 +167,4 @@ export const kinds: readonly Kind[] = [
   tenantPolicyKind,
 ]
 
-export const kindOf = (name: string): Kind | undefined => kinds.find((kind) => kind.kind === name)
+export const kindOf = (name: string): ResourceKind | undefined => kinds.find((kind) => kind.kind === name)

@@ -4,12 +4,12 @@
 import { Model, type ModelConstructor, setValidateFunc, type TypeMeta } from '@kubernetes-models/base'
 import { PenstockError } from '@penstock/agent/errors'
 import type { Agent } from './agent.ts'
-import { agentKind, clusterPipelineKind, type Kind, pipelineKind } from './kinds.ts'
+import { agentKind, clusterPipelineKind, pipelineKind, type ResourceKind } from './kinds.ts'
 import { apiVersion } from './object.ts'
 import type { Pipeline } from './pipeline.ts'
 import { shapeProblems } from './shape.ts'
 
-function modelOf<T extends TypeMeta>(kind: Kind): ModelConstructor<T> {
+function modelOf<T extends TypeMeta>(kind: ResourceKind): ModelConstructor<T> {
   class KindModel extends Model<T> {
     readonly apiVersion = apiVersion
     readonly kind = kind.kind

@@ -31,7 +31,7 @@ export interface KubeObject {
 }
 
 /** An object of a kind of ours. */
-export interface Resource<Spec, Status> extends KubeObject {
+export interface CustomResource<Spec, Status> extends KubeObject {
   readonly spec: Spec
   readonly status?: Status
 }

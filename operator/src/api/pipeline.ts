@@ -1,7 +1,7 @@
 // Pipeline and ClusterPipeline: sources, transforms and sinks of one namespace, or of the platform.
 
 import { conditions } from './conditions.ts'
-import type { Resource } from './object.ts'
+import type { CustomResource } from './object.ts'
 import {
   bool,
   byDefault,
@@ -13,11 +13,11 @@ import {
   oneOf,
   open,
   quantity,
-  type Rule,
   required,
   specQuantity,
   text,
   time,
+  type ValidationRule,
   type ValueOf,
 } from './schema.ts'
 import { labelSelector } from './selector.ts'
@@ -27,7 +27,7 @@ export const namePattern = '^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$'
 const name = (description: string) => required(text(description, { pattern: namePattern, maxLength: 63 }))
 const objectName = (description: string) => required(text(description, { minLength: 1, maxLength: 253 }))
 
-export const nameRule: Rule = {
+export const nameRule: ValidationRule = {
   rule: `self.metadata.name.matches('${namePattern}')`,
   message: `metadata.name must match ${namePattern}: a dot would end a component id`,
 }
@@ -80,7 +80,7 @@ const inputs = list(
   },
 )
 
-const typeOrRef: readonly Rule[] = [
+const typeOrRef: readonly ValidationRule[] = [
   { rule: 'has(self.type) != has(self.ref)', message: 'give either type (with config) or ref' },
   { rule: '!has(self.ref) || !has(self.config)', message: 'config and ref cannot both be given' },
 ]
@@ -326,7 +326,7 @@ export const pipelineStatus = object(
 
 export type PipelineSpec = ValueOf<ReturnType<typeof pipelineSpec>>
 export type PipelineStatus = ValueOf<typeof pipelineStatus>
-export type Pipeline = Resource<PipelineSpec, PipelineStatus>
+export type Pipeline = CustomResource<PipelineSpec, PipelineStatus>
 export type ClusterPipeline = Pipeline
 export type PipelineMode = NonNullable<PipelineSpec['mode']>
 export type SourceEntry = PipelineSpec['sources'][number]

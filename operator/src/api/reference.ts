@@ -4,25 +4,25 @@
 import { stringify } from 'yaml'
 import { ownKeywords, rootSchema } from './crds.ts'
 import { exampleOf, examples } from './examples.ts'
-import { type Kind, kinds } from './kinds.ts'
+import { kinds, type ResourceKind } from './kinds.ts'
 import { apiVersion, apiVersions } from './object.ts'
 
 type Node = Readonly<Record<string, unknown>>
 
 /** A kind by any name that `kubectl` takes for it. */
-export function kindNamed(word: string): Kind | undefined {
+export function kindNamed(word: string): ResourceKind | undefined {
   const wanted = word.toLowerCase()
   return kinds.find(({ kind, plural, shortName }) => [kind.toLowerCase(), plural, shortName].includes(wanted))
 }
 
 /** Whole objects of a kind with what the declarations say beyond the schema of the API server, such as defaults. */
-function declared(kind: Kind): Node {
+function declared(kind: ResourceKind): Node {
   const root: Node = rootSchema(kind)
   return { ...root, properties: { ...membersOf(root), spec: kind.spec, status: kind.status } }
 }
 
 /** The page of a kind: every field with type, default and meaning. */
-export function kindPage(kind: Kind): string {
+export function kindPage(kind: ResourceKind): string {
   const { spec, status } = membersOf(declared(kind))
   const scope = kind.namespaced ? 'Namespaced.' : 'Of the whole cluster.'
   const section = (name: string, node: Node | undefined) =>
@@ -38,7 +38,7 @@ export function kindPage(kind: Kind): string {
 }
 
 /** The examples of a kind as whole resources, which together have every field of its spec. */
-export function resourcesOf({ kind, namespaced }: Kind): readonly object[] {
+export function resourcesOf({ kind, namespaced }: ResourceKind): readonly object[] {
   return (examples[kind] ?? []).map(({ name, spec }) => {
     return { apiVersion, kind, metadata: { name, ...(namespaced ? { namespace: 'shop' } : {}) }, spec }
   })
@@ -46,7 +46,7 @@ export function resourcesOf({ kind, namespaced }: Kind): readonly object[] {
 
 /** The documentation of a field such as `spec.sources[0].multiline`, or suggestions if there is no such field. */
 export function fieldText(
-  kind: Kind,
+  kind: ResourceKind,
   path: string,
 ): { readonly ok: true; readonly text: string } | { readonly ok: false; readonly known: readonly string[] } {
   const words = path.split('.').flatMap((word) => word.replace(/\[\w*\]/g, '') || [])
@@ -119,7 +119,7 @@ function plain(value: unknown): unknown {
 }
 
 /** A node with the example of every value below it, under the name that JSON Schema has for them. */
-function withExamples(kind: Kind, words: readonly string[], node: Node): Node {
+function withExamples(kind: ResourceKind, words: readonly string[], node: Node): Node {
   const example = leafExample(kind, words, node)
   if (example !== undefined) return { ...node, examples: [example] }
   if (node['type'] === 'array') return { ...node, items: withExamples(kind, words, node['items'] as Node) }
@@ -134,18 +134,18 @@ function withExamples(kind: Kind, words: readonly string[], node: Node): Node {
 }
 
 /** The example of a field that has no fields of its own. */
-function leafExample({ kind }: Kind, words: readonly string[], node: Node): unknown {
+function leafExample({ kind }: ResourceKind, words: readonly string[], node: Node): unknown {
   return Object.keys(membersOf(itemOf(node))).length === 0 ? exampleOf(kind, words) : undefined
 }
 
 /** The purpose of a field, and a value. */
-function meaningOf(kind: Kind, words: readonly string[], node: Node): string {
+function meaningOf(kind: ResourceKind, words: readonly string[], node: Node): string {
   const description = String(node['description'] ?? '')
   const example = leafExample(kind, words, node)
   return example === undefined ? description : `${description} Example: \`${JSON.stringify(example)}\`.`.trimStart()
 }
 
-function lines(kind: Kind, node: Node, path: string): string[] {
+function lines(kind: ResourceKind, node: Node, path: string): string[] {
   const below = itemOf(node)
   const inner = below === node ? path : `${path}[]`
   const required = (below['required'] ?? []) as string[]

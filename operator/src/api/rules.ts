@@ -3,12 +3,12 @@
 
 import type { Reason } from './conditions.ts'
 
-export interface Explained {
+export interface ExplainedRule {
   readonly meaning: string
   readonly fix: string
 }
 
-export const tenantRules: Readonly<Record<string, Explained>> = {
+export const tenantRules: Readonly<Record<string, ExplainedRule>> = {
   T1: {
     meaning:
       'Ids of components begin with the namespace and the name of their Pipeline, so no two Pipelines share one.',
@@ -71,7 +71,7 @@ export const tenantRules: Readonly<Record<string, Explained>> = {
 }
 
 /** Reasons that call for something; the others say that all is well, or that the operator works on it. */
-export const reasonTexts: Partial<Readonly<Record<Reason, Explained>>> = {
+export const reasonTexts: Partial<Readonly<Record<Reason, ExplainedRule>>> = {
   InvalidConfig: {
     meaning: 'An option is invalid; the message names the component.',
     fix: '`penstock explain TYPE` lists its options.',
@@ -179,7 +179,7 @@ export const reasonTexts: Partial<Readonly<Record<Reason, Explained>>> = {
 /** The text of a rule or a reason, in any case of letters; undefined for other words. */
 export function ruleText(word: string): string | undefined {
   const wanted = word.toLowerCase()
-  const all: Readonly<Record<string, Explained | undefined>> = { ...tenantRules, ...reasonTexts }
+  const all: Readonly<Record<string, ExplainedRule | undefined>> = { ...tenantRules, ...reasonTexts }
   const name = Object.keys(all).find((each) => each.toLowerCase() === wanted)
   const found = name === undefined ? undefined : all[name]
   if (found === undefined) return undefined
@@ -189,7 +189,7 @@ export function ruleText(word: string): string | undefined {
 
 /** The page of all rules and reasons. */
 export function rulesPage(): string {
-  const rows = (table: Readonly<Record<string, Explained | undefined>>) =>
+  const rows = (table: Readonly<Record<string, ExplainedRule | undefined>>) =>
     Object.entries(table).flatMap(([name, text]) =>
       text === undefined ? [] : [`- \`${name}\`: ${text.meaning} ${text.fix}`],
     )

@@ -3,20 +3,20 @@
 
 import { quantityPattern } from './quantity.ts'
 
-export interface Schema<T> {
+export interface FieldSchema<T> {
   readonly [keyword: string]: unknown
   readonly '~type'?: T
 }
 
 /** A member that must be given. */
-export interface RequiredSchema<T> extends Schema<T> {
+export interface RequiredSchema<T> extends FieldSchema<T> {
   readonly 'x-required': true
 }
 
-type Members = Readonly<Record<string, Schema<unknown>>>
+type Members = Readonly<Record<string, FieldSchema<unknown>>>
 
 /** The type of the values that a schema allows. */
-export type ValueOf<S> = S extends Schema<infer T> ? T : never
+export type ValueOf<S> = S extends FieldSchema<infer T> ? T : never
 
 type RequiredNames<M extends Members> = { [K in keyof M]: M[K] extends RequiredSchema<unknown> ? K : never }[keyof M]
 
@@ -25,18 +25,18 @@ type ObjectOf<M extends Members> = { readonly [K in RequiredNames<M>]: ValueOf<M
 }
 
 /** A rule in the Common Expression Language, checked by the API server. */
-export interface Rule {
+export interface ValidationRule {
   readonly rule: string
   readonly message: string
   readonly fieldPath?: string
 }
 
 interface Extras {
-  readonly rules?: readonly Rule[]
+  readonly rules?: readonly ValidationRule[]
   readonly [keyword: string]: unknown
 }
 
-function schema<T>(keywords: Record<string, unknown>, description: string, extras: Extras = {}): Schema<T> {
+function schema<T>(keywords: Record<string, unknown>, description: string, extras: Extras = {}): FieldSchema<T> {
   const { rules, ...rest } = extras
   return {
     ...keywords,
@@ -47,10 +47,13 @@ function schema<T>(keywords: Record<string, unknown>, description: string, extra
 }
 
 /** Marks a member that must be given. */
-export const required = <T>(inner: Schema<T>): RequiredSchema<T> => ({ ...inner, 'x-required': true })
+export const required = <T>(inner: FieldSchema<T>): RequiredSchema<T> => ({ ...inner, 'x-required': true })
 
 /** States the value that holds where a member is left out. The operator applies it; the API server stores nothing. */
-export const byDefault = <T>(value: unknown, inner: Schema<T>): Schema<T> => ({ ...inner, 'x-default': value })
+export const byDefault = <T>(value: unknown, inner: FieldSchema<T>): FieldSchema<T> => ({
+  ...inner,
+  'x-default': value,
+})
 
 export const text = (description: string, extras?: Extras) => schema<string>({ type: 'string' }, description, extras)
 
@@ -116,14 +119,14 @@ export const object = <M extends Members>(members: M, description: string, extra
   )
 }
 
-export const list = <T>(items: Schema<T>, description: string, extras?: Extras) =>
+export const list = <T>(items: FieldSchema<T>, description: string, extras?: Extras) =>
   schema<readonly T[]>({ type: 'array', items }, description, { 'x-kubernetes-list-type': 'atomic', ...extras })
 
 /** A list whose entries are identified by one member; the API server keeps it unique. */
-export const keyedList = <T>(key: string, items: Schema<T>, description: string, extras?: Extras) =>
+export const keyedList = <T>(key: string, items: FieldSchema<T>, description: string, extras?: Extras) =>
   list(items, description, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key], ...extras })
 
-export const map = <T>(values: Schema<T>, description: string, extras?: Extras) =>
+export const map = <T>(values: FieldSchema<T>, description: string, extras?: Extras) =>
   schema<Readonly<Record<string, T>>>({ type: 'object', additionalProperties: values }, description, extras)
 
 /** An object that the engine checks, not the API server. */

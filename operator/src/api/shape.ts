@@ -5,7 +5,7 @@ import { closest } from '@penstock/agent/errors'
 import { counted } from '@penstock/agent/program'
 import { isTable } from '@penstock/agent/schema'
 import { isTooDeep, maxDepth } from './depth.ts'
-import type { Kind } from './kinds.ts'
+import type { ResourceKind } from './kinds.ts'
 
 export interface ShapeProblem {
   readonly path: readonly (string | number)[]
@@ -18,7 +18,7 @@ export interface ShapeProblem {
 type Table = Readonly<Record<string, unknown>>
 
 /** The problem of the shape of `spec`. */
-export function shapeProblems(kind: Kind, object: unknown): readonly ShapeProblem[] {
+export function shapeProblems(kind: ResourceKind, object: unknown): readonly ShapeProblem[] {
   const problems: ShapeProblem[] = []
   const spec = isTable(object) ? object['spec'] : undefined
   if (spec === undefined || spec === null) {

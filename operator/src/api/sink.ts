@@ -1,6 +1,6 @@
 // Sink and ClusterSink: a named destination that Pipelines refer to.
 
-import type { Resource } from './object.ts'
+import type { CustomResource } from './object.ts'
 import { config } from './pipeline.ts'
 import { list, object, open, required, specQuantity, text, type ValueOf } from './schema.ts'
 import { allowedAgents, allowedNamespaces, type SourceStatus } from './source.ts'
@@ -45,5 +45,5 @@ const clusterSinkSpec = () => object(clusterMembers, '')
 
 export type SinkSpec = ValueOf<ReturnType<typeof clusterSinkSpec>>
 export type SinkStatus = SourceStatus
-export type Sink = Resource<SinkSpec, SinkStatus>
-export type ClusterSink = Sink
+export type SinkResource = CustomResource<SinkSpec, SinkStatus>
+export type ClusterSink = SinkResource

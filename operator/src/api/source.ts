@@ -1,7 +1,7 @@
 // Source and ClusterSource: a named source that Pipelines refer to.
 
 import { conditions } from './conditions.ts'
-import type { Resource } from './object.ts'
+import type { CustomResource } from './object.ts'
 import { config, multiline, selector } from './pipeline.ts'
 import { byDefault, integer, object, oneOf, required, text, type ValueOf } from './schema.ts'
 import { labelSelector } from './selector.ts'
@@ -53,6 +53,6 @@ export const sharedStatus = object(
 
 export type SourceSpec = ValueOf<ReturnType<typeof clusterSourceSpec>>
 export type SourceStatus = ValueOf<typeof sharedStatus>
-export type Source = Resource<SourceSpec, SourceStatus>
-export type ClusterSource = Source
+export type SourceResource = CustomResource<SourceSpec, SourceStatus>
+export type ClusterSource = SourceResource
 export type AllowedNamespaces = ValueOf<typeof allowedNamespaces>

@@ -2,7 +2,7 @@
 
 import { defaultBudget, type LimitName, limits, maxBudget } from '@penstock/agent/schema'
 import { conditions } from './conditions.ts'
-import type { Resource } from './object.ts'
+import type { CustomResource } from './object.ts'
 import { bytesText } from './quantity.ts'
 import {
   bool,
@@ -141,4 +141,4 @@ export const tenantPolicyStatus = object(
 
 export type TenantPolicySpec = ValueOf<typeof tenantPolicySpec>
 export type TenantPolicyStatus = ValueOf<typeof tenantPolicyStatus>
-export type TenantPolicy = Resource<TenantPolicySpec, TenantPolicyStatus>
+export type TenantPolicy = CustomResource<TenantPolicySpec, TenantPolicyStatus>

@@ -2,9 +2,9 @@
 
 import { errorText, exitCodeOf, exitCodes, PenstockError } from '@penstock/agent/errors'
 import { commandNamed, faultText, firstWords, helpText, readColor, version } from '@penstock/agent/program'
-import type { Command } from './completion.ts'
+import type { ListedCommand } from './completion.ts'
 
-export const commands: Readonly<Record<string, Command>> = {
+export const commands: Readonly<Record<string, ListedCommand>> = {
   completion: {
     about: 'Print a completion script for bash, zsh or fish.',
     load: async () => (await import('./completion.ts')).completionOf(commands),
@@ -88,7 +88,7 @@ export async function main(given: readonly string[]): Promise<number> {
     return 0
   }
   if (name === 'help') return await main([...argv, '--help'])
-  let command: Command
+  let command: ListedCommand
   try {
     command = commandNamed('penstock', commands, name, '`')
   } catch (error) {

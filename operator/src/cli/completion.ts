@@ -12,7 +12,7 @@ export interface CommandModule {
   run(argv: string[]): Promise<number>
 }
 
-export interface Command {
+export interface ListedCommand {
   readonly about: string
   readonly load: () => Promise<CommandModule>
 }
@@ -23,7 +23,7 @@ Prints a completion script for a shell: source <(penstock completion bash)
 `
 
 /** The command, which describes the others. */
-export function completionOf(commands: Readonly<Record<string, Command>>): CommandModule {
+export function completionOf(commands: Readonly<Record<string, ListedCommand>>): CommandModule {
   const options = {}
   return {
     usage,
@@ -40,7 +40,7 @@ export function completionOf(commands: Readonly<Record<string, Command>>): Comma
   }
 }
 
-function described(commands: Readonly<Record<string, Command>>): Promise<CompletionCommand[]> {
+function described(commands: Readonly<Record<string, ListedCommand>>): Promise<CompletionCommand[]> {
   return Promise.all(
     Object.entries(commands).map(async ([name, { about, load }]): Promise<CompletionCommand> => {
       const { options } = name === 'completion' ? { options: {} } : await load()

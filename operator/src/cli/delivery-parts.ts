@@ -3,15 +3,15 @@
 import type { OperatorPart } from '../context.ts'
 import { type AgentControllerOptions, agentPart } from '../controllers/agent.ts'
 import { rolloutPart } from '../controllers/rollout.ts'
-import { Delivery } from '../fleet/delivery.ts'
+import { FleetState } from '../fleet/delivery.ts'
 import { type HeartbeatServerOptions, heartbeatPart } from '../serving/heartbeat.ts'
 
-export interface DeliveryOptions extends AgentControllerOptions, HeartbeatServerOptions {
+export interface DeliveryPartsOptions extends AgentControllerOptions, HeartbeatServerOptions {
   readonly heartbeatPeriodMs: number
 }
 
-export function deliveryParts(options: DeliveryOptions): OperatorPart[] {
-  const delivery = new Delivery(options.heartbeatPeriodMs)
+export function deliveryParts(options: DeliveryPartsOptions): OperatorPart[] {
+  const delivery = new FleetState(options.heartbeatPeriodMs)
   // Agents trust what the server that they report to shows.
   const workloadInput: AgentControllerOptions['workloadInput'] = (agent) => {
     const ca = options.certificate?.current()?.ca

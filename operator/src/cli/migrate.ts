@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { errorText, exitCodes, PenstockError } from '@penstock/agent/errors'
 import { counted, type Flags, pause } from '@penstock/agent/program'
-import { type Kind, kinds } from '../api/kinds.ts'
+import { kinds, type ResourceKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../api/object.ts'
 import { resourceFiles, standardInput } from '../compile/resources.ts'
 import { isReason, type KubeClient, KubeError, pathOf } from '../kube/client.ts'
@@ -54,7 +54,7 @@ type Definition = KubeObject & {
 }
 
 /** Exit code of one kind: 1 is for a dry run that would write. */
-async function migrateKind(client: KubeClient, kind: Kind, isDry: boolean): Promise<number> {
+async function migrateKind(client: KubeClient, kind: ResourceKind, isDry: boolean): Promise<number> {
   const name = `${kind.plural}.${kind.group}`
   const definition = await client.get<Definition>(customResourceDefinitionType, undefined, name)
   if (definition === undefined) {

@@ -54,7 +54,7 @@ function warnOfSkew(operator: string | string[] | undefined): void {
   )
 }
 
-export class OperatorClient implements Disposable {
+export class OperatorConnection implements Disposable {
   readonly namespace: string
   readonly #flags: OperatorFlags
   readonly #connection: KubeConnection | undefined
@@ -69,7 +69,7 @@ export class OperatorClient implements Disposable {
   }
 
   /** @param need the right that the token's owner needs, for the message if it is missing */
-  static async open(flags: OperatorFlags, need: string): Promise<OperatorClient> {
+  static async open(flags: OperatorFlags, need: string): Promise<OperatorConnection> {
     const direct = flags['operator-url'] !== undefined && flags.token !== undefined
     const connection = await KubeConnection.open({ kubeconfig: flags.kubeconfig, context: flags.context }).catch(
       (error: unknown) => {
@@ -86,7 +86,7 @@ export class OperatorClient implements Disposable {
         `Your kubeconfig identifies you by a client certificate or a password, which cannot be shown to the operator. Give a token of somebody who may ${need}:\n  --token "$(kubectl create token NAME -n NAMESPACE)" for a ServiceAccount.`,
       )
     }
-    return new OperatorClient(flags, connection, token)
+    return new OperatorConnection(flags, connection, token)
   }
 
   /** The lines that the operator sends, as parsed and as text, until it or the signal ends. */

@@ -207,7 +207,7 @@ export function flagsOf(values: Values) {
   }
 }
 
-export type Flags = ReturnType<typeof flagsOf>
+export type OperatorFlagValues = ReturnType<typeof flagsOf>
 
 function list(text: string | undefined): string[] | undefined {
   const items = (text ?? '')

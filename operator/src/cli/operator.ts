@@ -7,7 +7,7 @@ import { aborted, version } from '@penstock/agent/program'
 import { createLogger, type Logger } from '@penstock/agent/telemetry'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import { kinds } from '../api/kinds.ts'
-import type { Resource, ResourceType } from '../api/object.ts'
+import type { CustomResource, ResourceType } from '../api/object.ts'
 import { CompilePool } from '../compile/pool.ts'
 import { namespacesOf, type OperatorContext, type OperatorPart, type OperatorSettings } from '../context.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
@@ -35,7 +35,7 @@ import { checkClusterVersion } from './cluster-version.ts'
 import { deliveryParts } from './delivery-parts.ts'
 import { limited } from './ending.ts'
 import { eventLoopDelay } from './event-loop-delay.ts'
-import { type Flags, flagsOf, options, usage } from './operator-flags.ts'
+import { flagsOf, type OperatorFlagValues, options, usage } from './operator-flags.ts'
 import { Rights } from './rights.ts'
 import { stateMetrics } from './state-metrics.ts'
 
@@ -66,7 +66,12 @@ export async function run(argv: string[], { webhooksOnly = false } = {}): Promis
   }
 }
 
-async function operate(flags: Flags, logger: Logger, stop: AbortController, webhooksOnly: boolean): Promise<number> {
+async function operate(
+  flags: OperatorFlagValues,
+  logger: Logger,
+  stop: AbortController,
+  webhooksOnly: boolean,
+): Promise<number> {
   const base = await connected(flags, logger, stop)
   const settings = await settled(base)
   if (settings === undefined) {
@@ -98,7 +103,7 @@ interface Claim {
 
 /** A process that can send requests, and has started nothing yet. */
 interface Connected {
-  readonly flags: Flags
+  readonly flags: OperatorFlagValues
   readonly logger: Logger
   readonly stop: AbortController
   /** Reflectors and servers live until the very end; the leader's parts end before them. */
@@ -114,7 +119,7 @@ interface Connected {
   readonly claim: Claim
 }
 
-async function connected(flags: Flags, logger: Logger, stop: AbortController): Promise<Connected> {
+async function connected(flags: OperatorFlagValues, logger: Logger, stop: AbortController): Promise<Connected> {
   const connection = await KubeConnection.open(flags.connection)
   const given = flags.settings(connection.namespace)
   const metrics = new Registry()
@@ -165,7 +170,7 @@ function assembled(base: Connected, settings: OperatorSettings, webhooksOnly: bo
   const controllerMetrics = new ControllerMetrics(metrics)
   const isWatched = (kind: ResourceType) => kind.namespaced || settings.watchNamespaces === undefined
   stateMetrics(metrics, (kind) =>
-    isWatched(kind) ? caches.cache<Resource<unknown, unknown>>(kind).values() : undefined,
+    isWatched(kind) ? caches.cache<CustomResource<unknown, unknown>>(kind).values() : undefined,
   )
   const identity = identityOf(settings)
   const leaderClient = guarded(client, isLeader)

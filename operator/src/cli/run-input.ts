@@ -20,7 +20,7 @@ import { errorText, PenstockError } from '@penstock/agent/errors'
 import { pause } from '@penstock/agent/program'
 import type { Table } from '../compile/compiled.ts'
 import { standardInput } from '../compile/resources.ts'
-import type { KubeObject } from './sample-cluster/api-server.ts'
+import type { SampleObject } from './sample-cluster/api-server.ts'
 import { eventsOf } from './sample-cluster/events.ts'
 import { sampleContainers } from './sample-cluster/pods.ts'
 
@@ -69,7 +69,7 @@ export class RunInput implements AsyncDisposable {
   readonly sources: Record<string, Table> = {}
   readonly pods: PodInput[] = []
   /** Events that the API server gives. */
-  readonly events: KubeObject[] = []
+  readonly events: SampleObject[] = []
   /** The file that the agent reads as its standard input. */
   stdin: string | undefined
   readonly #pages: Server[] = []

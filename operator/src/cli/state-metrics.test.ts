@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import type { Resource } from '../api/object.ts'
+import type { CustomResource } from '../api/object.ts'
 import { stateMetrics } from './state-metrics.ts'
 
 const condition = (type: string, status: string, reason: string) => ({ type, status, reason, message: '' })
-const object = (kind: string, name: string, status: object): Resource<unknown, unknown> => ({
+const object = (kind: string, name: string, status: object): CustomResource<unknown, unknown> => ({
   apiVersion: 'penstock.dev/v1alpha1',
   kind,
   metadata: { name, namespace: 'shop' },

@@ -4,10 +4,10 @@ import { Gauge, type Registry } from 'prom-client'
 import type { Agent } from '../api/agent.ts'
 import type { Condition } from '../api/conditions.ts'
 import { kinds } from '../api/kinds.ts'
-import type { Resource, ResourceType } from '../api/object.ts'
+import type { CustomResource, ResourceType } from '../api/object.ts'
 
 /** The objects of a kind; undefined where it is not watched. */
-export type ObjectsOf = (kind: ResourceType) => Iterable<Resource<unknown, unknown>> | undefined
+export type ObjectsOf = (kind: ResourceType) => Iterable<CustomResource<unknown, unknown>> | undefined
 
 const agentStates = ['desired', 'ready', 'current', 'failed', 'stale'] as const
 

@@ -13,7 +13,7 @@ import type { OperatorContext, StatusContribution } from '../context.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
 import { RolloutStatus } from '../controllers/rollout.ts'
 import { type StatusObject, statusOf } from '../controllers/status.ts'
-import { type Delivered, Delivery } from '../fleet/delivery.ts'
+import { type Delivered, FleetState } from '../fleet/delivery.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { podType } from '../kube/types.ts'
@@ -107,7 +107,7 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
     ...{ hash: 'sha256:new', mode: 'Node', hub: { subscriptions: [] }, sources: {}, sinks: {} },
   } as unknown as Artifact)
   artifacts.markComplete()
-  const delivery = new Delivery()
+  const delivery = new FleetState()
   const names = ['a', 'b']
   const hear = (name: string, body: HeartbeatBody) =>
     delivery.hear(system, { pod: name, podUid: name, node: `node-${name}` }, body, monotonicNow())

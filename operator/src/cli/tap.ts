@@ -5,7 +5,7 @@ import { defaultTapForm, type TapLine, tapFormatter, tapForms } from '@penstock/
 import type { Flags } from '@penstock/agent/program'
 import { durationMs, helpOf, parseFlags, wholeNumber } from './arguments.ts'
 import { namespaceOption } from './cluster.ts'
-import { OperatorClient, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
+import { OperatorConnection, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 
 const own = {
   ...namespaceOption('of the Pipeline'),
@@ -58,7 +58,7 @@ export async function run(argv: string[]): Promise<number> {
   if (values.limit !== undefined) query.set('limit', String(wholeNumber('limit', values.limit, 1, 1000)))
   if (values.for !== undefined) query.set('for', String(durationMs(values.for)))
   const show = await tapFormatter(values.format, values.meta)
-  using client = await OperatorClient.open(
+  using client = await OperatorConnection.open(
     values,
     `create ${values.cluster ? 'clusterpipelines/tap' : 'pipelines/tap'}`,
   )

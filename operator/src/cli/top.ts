@@ -8,7 +8,7 @@ import type { Pipeline } from '../api/pipeline.ts'
 import type { TopLine, TopRow } from '../serving/observe/top-look.ts'
 import { durationMs, helpOf, parseFlags } from './arguments.ts'
 import { type ClusterAccess, type ClusterFlags, connect, namespaceOption, typeOf } from './cluster.ts'
-import { OperatorClient, type OperatorLine, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
+import { OperatorConnection, type OperatorLine, operatorFlagHelp, operatorOptions, stopped } from './operator-client.ts'
 import { statusText } from './status.ts'
 import { TopScreen, table } from './top-screen.ts'
 
@@ -57,7 +57,7 @@ export async function run(argv: string[]): Promise<number> {
   if (name !== undefined) query.set('name', name)
   const intervalMs = values.interval === undefined ? (values.once ? 1000 : 2000) : durationMs(values.interval)
   query.set('interval', String(intervalMs))
-  using client = await OperatorClient.open(values, `get ${values.cluster ? 'clusterpipelines' : 'pipelines'}`)
+  using client = await OperatorConnection.open(values, `get ${values.cluster ? 'clusterpipelines' : 'pipelines'}`)
   if (!values.cluster && !all) query.set('namespace', client.namespace)
   const isLive = isRedrawn(process.stdout) && !values.once && output === 'table'
   using screen = isLive ? new LiveTable(statusReader(values)) : undefined

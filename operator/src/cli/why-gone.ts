@@ -5,7 +5,7 @@ import type { KubeObject } from '../api/object.ts'
 import { objectKey } from '../api/object.ts'
 import { type KubeClient, KubeError } from '../kube/client.ts'
 import { coreEventType } from '../kube/types.ts'
-import { type PipelineAnswer, type ReadPosition, type Report, readingOf } from './why-report.ts'
+import { type PipelineAnswer, type PodPosition, readingOf, type WhyReport } from './why-report.ts'
 
 /** The traces of a pod. */
 export interface LastSeen {
@@ -45,14 +45,14 @@ export async function lastSeen(client: KubeClient, namespace: string, name: stri
 /** Which Pipelines still read the files of a pod that is gone. */
 export async function explainGone(
   { namespace, name, node }: LastSeen,
-  stands: (kind: string) => Promise<ReadPosition>,
-): Promise<Report> {
+  stands: (kind: string) => Promise<PodPosition>,
+): Promise<WhyReport> {
   const kinds = ['Pipeline', 'ClusterPipeline']
   const found = await Promise.all(kinds.map(stands))
   const pipelines: PipelineAnswer[] = []
   const unknown: string[] = []
   for (const [index, kind] of kinds.entries()) {
-    const answer = found[index] as ReadPosition
+    const answer = found[index] as PodPosition
     if ('problem' in answer) {
       unknown.push(`${kind}s: ${answer.problem}`)
       continue

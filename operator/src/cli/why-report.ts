@@ -6,7 +6,7 @@ import { counted, type Sheet, wrapped } from '@penstock/agent/program'
 import type { TopRow } from '../serving/observe/top-look.ts'
 
 /** The reports of the agents of a pod's node about the Pipelines of one kind, by name. */
-export type ReadPosition = ReadonlyMap<string, TopRow> | { readonly problem: string }
+export type PodPosition = ReadonlyMap<string, TopRow> | { readonly problem: string }
 
 /** How far the agent of the node is in the files of the pod, or why that is not known. */
 type Reading = { readonly positions: NonNullable<TopRow['positions']> } | { readonly problem: string }
@@ -36,7 +36,7 @@ export interface PipelineAnswer {
   readonly reading?: Reading | undefined
 }
 
-export interface Report {
+export interface WhyReport {
   readonly pod: string
   readonly phase: string | undefined
   readonly node: string | undefined
@@ -83,11 +83,11 @@ export const fields: readonly Field<PipelineAnswer>[] = [
 ]
 
 /** Whether a Pipeline reads the logs of the pod. */
-export function isRead({ pipelines }: Report): boolean {
+export function isRead({ pipelines }: WhyReport): boolean {
   return pipelines.some(({ reads }) => reads)
 }
 
-export function readingOf(found: ReadPosition, name: string): Reading {
+export function readingOf(found: PodPosition, name: string): Reading {
   if ('problem' in found) return found
   const row = found.get(name)
   if (row === undefined || row.agents.answered === 0) return { problem: 'no agent of its node has answered' }
@@ -95,7 +95,7 @@ export function readingOf(found: ReadPosition, name: string): Reading {
 }
 
 /** The facts about the pod that do not depend on Pipelines. */
-export function notes({ node, unread, unknown = [], excluded }: Report): readonly string[] {
+export function notes({ node, unread, unknown = [], excluded }: WhyReport): readonly string[] {
   const lines = unknown.map((reason) => `  Where reading stands is not known of ${reason}`)
   if (node === undefined) lines.push('  It has no node, so it has no logs yet.')
   if (unread.length > 0) lines.push(`  Left out, as you may not read them: ${unread.join(', ')}.`)
@@ -105,7 +105,7 @@ export function notes({ node, unread, unknown = [], excluded }: Report): readonl
   return lines
 }
 
-export function whyText(report: Report, { color, columns }: Sheet): string {
+export function whyText(report: WhyReport, { color, columns }: Sheet): string {
   const { pod, phase = 'no phase', node = 'none yet', namespace, unread, excluded, pipelines } = report
   const lines = [
     `Pod ${pod} (${phase}) on node ${node}`,

@@ -9,7 +9,7 @@ import { type Condition, conditionOf, type Reason } from '../api/conditions.ts'
  */
 export type Files = 'open' | 'none' | 'unknown'
 
-export interface Standing {
+export interface ReadingState {
   readonly reads: boolean
   /** Why nothing reads it. */
   readonly obstacle?: string | undefined
@@ -48,7 +48,7 @@ function isTakenBack(programmed: Condition | undefined): boolean {
  * @param isPlaced whether the pod has a node
  * @param failure of the agent of the node, for the current version
  */
-export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, failure?: string): Standing {
+export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, failure?: string): ReadingState {
   const { generation = 0 } = pipeline.metadata
   const { programmedGeneration, conditions, agents = [] } = pipeline.status ?? {}
   const accepted = conditionOf(conditions, 'Accepted')
@@ -69,7 +69,7 @@ export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, fa
             : programmed === undefined
               ? 'no agent has reported on it yet'
               : `${programmed.reason}: ${programmed.message}`
-  const no = (obstacle: string): Standing => ({ reads: false, obstacle })
+  const no = (obstacle: string): ReadingState => ({ reads: false, obstacle })
   if (!isPlaced) return no(state ?? 'the pod has no node yet')
   if (state === undefined) return { reads: true }
   // Open files are proof, whatever the status says of other nodes.

@@ -17,7 +17,7 @@ import { type Agent, platformSeen, takes } from '../api/agent.ts'
 import { conditionOf } from '../api/conditions.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { Pipeline, SourceEntry } from '../api/pipeline.ts'
-import type { Source } from '../api/source.ts'
+import type { SourceResource } from '../api/source.ts'
 import type { HubSubscription } from '../compile/artifact.ts'
 import { subscriptionOf } from '../compile/compiled.ts'
 import { compilePipeline } from '../compile/pipeline.ts'
@@ -27,16 +27,16 @@ import { namespaceType, podType } from '../kube/types.ts'
 import type { TopLine } from '../serving/observe/top-look.ts'
 import { helpOf, parseFlags } from './arguments.ts'
 import { connect, namespaceOption, typeOf } from './cluster.ts'
-import { OperatorClient, type OperatorFlags, operatorFlagHelp, operatorOptions } from './operator-client.ts'
+import { OperatorConnection, type OperatorFlags, operatorFlagHelp, operatorOptions } from './operator-client.ts'
 import { explainGone, type LastSeen, lastSeen } from './why-gone.ts'
 import {
   fields,
   isRead,
   notes,
   type PipelineAnswer,
-  type ReadPosition,
-  type Report,
+  type PodPosition,
   readingOf,
+  type WhyReport,
   whyText,
 } from './why-report.ts'
 import { type Files, standingOf } from './why-standing.ts'
@@ -104,13 +104,13 @@ async function standing(
   flags: OperatorFlags,
   kind: string,
   { namespace, uid, node }: Pick<LastSeen, 'namespace' | 'uid' | 'node'>,
-): Promise<ReadPosition> {
+): Promise<PodPosition> {
   const query = new URLSearchParams({ kind, pod: uid, node, interval: '1000', for: '60000' })
   if (kind === 'Pipeline') query.set('namespace', namespace)
   const signal = AbortSignal.timeout(patienceMs)
   let last: TopLine | undefined
   try {
-    using client = await OperatorClient.open(flags, 'get pipelines and clusterpipelines')
+    using client = await OperatorConnection.open(flags, 'get pipelines and clusterpipelines')
     for await (const [said] of client.lines(`/v1/top?${query}`, signal)) {
       if (said.kind !== 'figures') continue
       last = said as TopLine
@@ -124,7 +124,11 @@ async function standing(
   return new Map(last?.pipelines.map((row) => [row.name, row]))
 }
 
-async function explain(client: KubeClient, pod: Pod, stands: (kind: string) => Promise<ReadPosition>): Promise<Report> {
+async function explain(
+  client: KubeClient,
+  pod: Pod,
+  stands: (kind: string) => Promise<PodPosition>,
+): Promise<WhyReport> {
   const { namespace = 'default', labels = {} } = pod.metadata
   const node = pod.spec.nodeName
   const unread: string[] = []
@@ -151,8 +155,8 @@ async function explain(client: KubeClient, pod: Pod, stands: (kind: string) => P
     if (!isWanted(its)) return { ...about, excluded: what, pipelines: [] }
   }
   const resources = [...sources.flatMap((found) => found ?? []), ...(space === undefined ? [] : [space])]
-  const answers = new Map<string, Promise<ReadPosition>>()
-  const asked = (kind: string): Promise<ReadPosition> => {
+  const answers = new Map<string, Promise<PodPosition>>()
+  const asked = (kind: string): Promise<PodPosition> => {
     const answer = answers.get(kind) ?? stands(kind)
     answers.set(kind, answer)
     return answer
@@ -204,7 +208,7 @@ async function allowed<T>(unread: string[], name: string, objects: Promise<reado
   }
 }
 
-function filesIn(found: ReadPosition, name: string): Files {
+function filesIn(found: PodPosition, name: string): Files {
   const reading = readingOf(found, name)
   if ('problem' in reading) return 'unknown'
   return reading.positions.length > 0 ? 'open' : 'none'
@@ -229,7 +233,7 @@ function sourceAnswer(
     const shared = ref === undefined ? undefined : resources.find((each) => isReferred(each, ref, metadata.namespace))
     if (ref !== undefined && shared === undefined) return no(`${ref.kind} ${ref.name} does not exist`)
     const isOpen = ref?.kind !== 'ClusterSource' || metadata.namespace === undefined
-    const known = type ?? (shared as Source | undefined)?.spec.type
+    const known = type ?? (shared as SourceResource | undefined)?.spec.type
     if (known !== undefined && findComponent('source', known)?.type !== 'orchestrator_logs')
       return no(`a source of type ${known} reads no pod logs`)
     return no(

@@ -11,7 +11,7 @@ import type { CompileLimits } from './pool.ts'
 import type { WorkerMessage } from './worker.ts'
 
 /** How a job ended. */
-export type Outcome =
+export type JobOutcome =
   | { readonly type: 'done'; readonly result: CompileResult }
   /** The compiler threw: a fault of ours, or an allocation that was refused. */
   | { readonly type: 'failed'; readonly name: string; readonly error: string }
@@ -39,7 +39,7 @@ interface Task {
   readonly job: CompileJob
   /** Called once, when the job takes much more than others do. */
   readonly onHeavy: () => void
-  readonly resolve: (outcome: Outcome) => void
+  readonly resolve: (outcome: JobOutcome) => void
   readonly reject: (error: Error) => void
 }
 
@@ -60,7 +60,7 @@ export class CompileProcess {
     this.#file = file
   }
 
-  run(job: CompileJob, onHeavy: () => void): Promise<Outcome> {
+  run(job: CompileJob, onHeavy: () => void): Promise<JobOutcome> {
     return new Promise((resolve, reject) => {
       this.#task = { job, onHeavy, resolve, reject }
       this.#isHeavy = false
@@ -202,7 +202,7 @@ export class CompileProcess {
     child?.kill('SIGKILL')
   }
 
-  #finish(outcome: Outcome): void {
+  #finish(outcome: JobOutcome): void {
     clearInterval(this.#timer)
     const task = this.#task
     this.#task = undefined

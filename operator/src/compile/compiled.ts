@@ -16,12 +16,12 @@ import type {
   SecretRef,
   Tenancy,
 } from './artifact.ts'
-import type { PathKey, Place, Resource } from './resources.ts'
+import type { PathKey, Resource, ResourcePlace } from './resources.ts'
 import type { TenancyOptions } from './tenancy.ts'
 
 export type Table = Record<string, unknown>
 
-export interface CompileOptions extends TenancyOptions {
+export interface PipelineCompileOptions extends TenancyOptions {
   /**
    * Keys of a Secret or ConfigMap; undefined if there is none. Without this function, the compiler looks among the resources, and
    * assumes that a missing object has every key, unless `secretsRequired`.
@@ -52,7 +52,7 @@ export interface CompileProblem extends Problem {
 }
 
 export interface PlacedDiagnostic extends ProgramDiagnostic {
-  readonly place: Place
+  readonly place: ResourcePlace
 }
 
 /** The compiled form of an `orchestrator_logs` source, from which both agents alone and reader hubs are derived. */

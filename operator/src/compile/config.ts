@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import type { Problem } from '@penstock/agent/errors'
 import { type SecretPart, secretValue } from './artifact.ts'
 import { type AgentConfig, agentConfig, laneNotes, problemsOf } from './check.ts'
-import type { CompiledPipeline, CompileOptions, Table } from './compiled.ts'
+import type { CompiledPipeline, PipelineCompileOptions, Table } from './compiled.ts'
 import { compilePipeline } from './pipeline.ts'
 import { compileLimits, specTooLong } from './pool.ts'
 import { loadResources, type Resource, Resources } from './resources.ts'
@@ -22,7 +22,7 @@ export interface CompiledResources {
   readonly problems: readonly Problem[]
 }
 
-export interface FilesOptions extends CompileOptions {
+export interface FilesOptions extends PipelineCompileOptions {
   /** For configurations that are shown: `***` stands where a value of a Secret would. */
   readonly redacted?: boolean
   /** Whether the files of folders below folders are read, too. */

@@ -3,7 +3,7 @@
 import { compileTemplate, templateProblem } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
 import type { CompiledPipeline, Table } from './compiled.ts'
-import type { Report } from './report.ts'
+import type { CompileReport } from './report.ts'
 import type { Scope } from './scope.ts'
 import type { List } from './shape.ts'
 
@@ -17,7 +17,7 @@ export function deadLetterOf(
   spec: Table,
   transforms: Record<string, Table>,
   sinks: Record<string, Table>,
-  report: Report,
+  report: CompileReport,
 ): CompiledPipeline['deadLetter'] {
   const letter = isTable(spec['onError']) ? spec['onError']['deadLetter'] : undefined
   if (!isTable(letter)) return undefined

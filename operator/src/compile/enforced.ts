@@ -4,7 +4,7 @@ import { isSecretPlace } from '@penstock/agent/bundle'
 import { capturedFields } from '@penstock/agent/config'
 import { aliasesOf, isTable, membersOf, type Schema, schemaBelow } from '@penstock/agent/schema'
 import type { Table } from './compiled.ts'
-import type { Report } from './report.ts'
+import type { CompileReport } from './report.ts'
 import type { PathKey, Resource } from './resources.ts'
 import type { Scope } from './scope.ts'
 
@@ -25,7 +25,7 @@ export function enforcedValues(
   path: readonly PathKey[],
   value: unknown,
   capturing: Captured[],
-  report: Report,
+  report: CompileReport,
 ): unknown {
   if (scope.isCluster) return value
   if (typeof value === 'string') {
@@ -60,7 +60,7 @@ export function checkEnforcedNames(
   path: readonly PathKey[],
   value: unknown,
   schema: Schema | undefined,
-  report: Report,
+  report: CompileReport,
 ): void {
   if (schema === undefined || !isTable(value)) return
   for (const [name, member] of Object.entries(value)) {
@@ -76,7 +76,7 @@ export function checkEnforcedNames(
 export function checkCaptured(
   capturing: readonly Captured[],
   sources: Readonly<Record<string, Table>>,
-  report: Report,
+  report: CompileReport,
 ): void {
   const [other] = Object.entries(sources)
   if (other === undefined) return

@@ -1,6 +1,6 @@
 // The connections: the inputs of transforms and sinks as ids of components.
 
-import type { Report } from './report.ts'
+import type { CompileReport } from './report.ts'
 import type { Scope } from './scope.ts'
 import type { Entry, List } from './shape.ts'
 
@@ -10,7 +10,7 @@ export function inputsOf(
   names: ReadonlyMap<string, List>,
   entry: Entry,
   fallback: readonly string[],
-  report: Report,
+  report: CompileReport,
 ): string[] {
   const inputs = entry.content['inputs']
   if (!Array.isArray(inputs)) return fallback.map((name) => scope.idOf(name))

@@ -2,11 +2,11 @@
 
 import type { ArtifactMode } from './artifact.ts'
 import type { Table } from './compiled.ts'
-import type { Report } from './report.ts'
+import type { CompileReport } from './report.ts'
 import type { Scope } from './scope.ts'
 import { runsOn } from './tenancy.ts'
 
-export function modeOf(scope: Scope, spec: Table, types: readonly string[], report: Report): ArtifactMode {
+export function modeOf(scope: Scope, spec: Table, types: readonly string[], report: CompileReport): ArtifactMode {
   const mode = spec['mode'] ?? 'Auto'
   const elsewhere = types.filter((type) => runsOn(type) === 'aggregator')
   const onNode = types.filter((type) => runsOn(type) === 'node')

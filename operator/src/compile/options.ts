@@ -1,13 +1,13 @@
 // The options of each component: judged by the rules for tenants, with references to values replaced, and under a shared sink's owner.
 
 import { aliasFinding, findComponent, isSecret, optionsOf } from '@penstock/agent/config'
-import { type ComponentKind, isTable, meaningOf, type Place, walkOptions } from '@penstock/agent/schema'
+import { type ComponentKind, isTable, meaningOf, type WalkedValue, walkOptions } from '@penstock/agent/schema'
 import { labelOf } from '../api/shape.ts'
 import type { ArtifactMode } from './artifact.ts'
 import type { Origin, Table } from './compiled.ts'
 import { type Captured, checkEnforcedNames, enforcedValues, merged, withoutOthers } from './enforced.ts'
 import { isLent, isOfCluster, type Resolved } from './references.ts'
-import type { Report } from './report.ts'
+import type { CompileReport } from './report.ts'
 import type { Scope } from './scope.ts'
 import { type Entry, kindOfList, type List } from './shape.ts'
 import type { Substitution } from './substitution.ts'
@@ -27,11 +27,11 @@ export interface OptionsContext {
   readonly scope: Scope
   readonly mode: ArtifactMode
   readonly substitution: Substitution
-  readonly report: Report
+  readonly report: CompileReport
 }
 
 /** One component, with what its options were found to hold. */
-export interface Component {
+export interface CheckedComponent {
   /** The type and the options. */
   readonly options: Table
   readonly origin: Origin
@@ -40,7 +40,7 @@ export interface Component {
   readonly isWithheld: boolean
 }
 
-export function componentOf(context: OptionsContext, entry: Entry, resolved: Resolved, list: List): Component {
+export function componentOf(context: OptionsContext, entry: Entry, resolved: Resolved, list: List): CheckedComponent {
   const { substitution, report } = context
   const { spec, resource } = resolved
   const kind = kindOfList[list]
@@ -161,7 +161,7 @@ function overridesOf(
 }
 
 /** Memory buffers are bounded one by one, and all of a Pipeline together (T11). */
-export function checkBuffers(scope: Scope, sinks: Readonly<Record<string, Table>>, report: Report): void {
+export function checkBuffers(scope: Scope, sinks: Readonly<Record<string, Table>>, report: CompileReport): void {
   if (scope.isCluster || scope.options.ownMachine) return
   let sum = 0
   for (const { type, ...options } of Object.values(sinks)) sum += bufferedEvents(String(type), options)
@@ -200,7 +200,7 @@ function holdsPlainSecret(kind: ComponentKind, type: unknown, config: Table): bo
  */
 function isOwnersAddress(type: string, config: unknown, overrides: unknown): boolean {
   let isOwners = true
-  const reaches = ({ schemas }: Place) =>
+  const reaches = ({ schemas }: WalkedValue) =>
     schemas.length === 0 ||
     schemas.map(meaningOf).some(({ address, file, explicit }) => (address ?? file ?? explicit) !== undefined)
   visitOptions(type, config, (place) => {
@@ -226,7 +226,7 @@ function bufferedEvents(type: string, options: Table): number {
   return events
 }
 
-function visitOptions(type: string, options: unknown, visit: (place: Place) => boolean | undefined): void {
+function visitOptions(type: string, options: unknown, visit: (place: WalkedValue) => boolean | undefined): void {
   for (const kind of ['source', 'sink'] as const) {
     const declaration = findComponent(kind, type)
     if (declaration !== undefined) walkOptions(optionsOf(declaration).schema, options, visit)

@@ -4,7 +4,7 @@
 // earlier ones and reports its problems.
 
 import { isTable, type ProgramRules, platformRules, restrictedBy, unopenedRules } from '@penstock/agent/schema'
-import type { CompiledPipeline, CompileOptions, Origin, PodLogs, Table, Unresolved } from './compiled.ts'
+import type { CompiledPipeline, Origin, PipelineCompileOptions, PodLogs, Table, Unresolved } from './compiled.ts'
 import { deadLetterOf } from './dead-letter.ts'
 import { type Captured, checkCaptured } from './enforced.ts'
 import { inputsOf } from './inputs.ts'
@@ -12,7 +12,7 @@ import { modeOf } from './mode.ts'
 import { checkBuffers, componentOf, isOfPlatform, type OptionsContext } from './options.ts'
 import { podLogsOf, refuseSelectors } from './pod-logs.ts'
 import { type Resolution, type Resolved, resolveReferences } from './references.ts'
-import { Report } from './report.ts'
+import { CompileReport } from './report.ts'
 import { type Resource, Resources } from './resources.ts'
 import { type Scope, scopeOf } from './scope.ts'
 import { canonicalType, type Entries, type Entry, entriesOf, type List, sharedProblems, specOf } from './shape.ts'
@@ -23,10 +23,10 @@ import { testsOf } from './tests.ts'
 export function compilePipeline(
   pipeline: Resource,
   resources: readonly Resource[] | Resources,
-  options: CompileOptions,
+  options: PipelineCompileOptions,
 ): CompiledPipeline {
   const scope = scopeOf(pipeline, resources instanceof Resources ? resources : new Resources(resources), options)
-  const report = new Report()
+  const report = new CompileReport()
   report.add(...sharedProblems(pipeline))
   const given = specOf(pipeline)
   const spec: Table = isTable(given) ? given : {}

@@ -10,7 +10,7 @@ import type { HubLimits } from './artifact.ts'
 import type { PodLogs, Table } from './compiled.ts'
 import { type MultilinePreset, multilinePresets } from './multiline.ts'
 import type { Resolved } from './references.ts'
-import type { Report } from './report.ts'
+import type { CompileReport } from './report.ts'
 import type { PathKey, Resource } from './resources.ts'
 import type { Scope } from './scope.ts'
 import { selectorText } from './selector.ts'
@@ -22,7 +22,7 @@ export function podLogsOf(
   resolved: Resolved,
   options: Table,
   spec: Table,
-  report: Report,
+  report: CompileReport,
 ): PodLogs {
   const places = [{ resource: scope.pipeline, path: entry.path, spec: entry.content }]
   if (resolved.resource !== scope.pipeline) places.push(resolved)
@@ -78,7 +78,7 @@ export function podLogsOf(
   }
 }
 
-function checkFieldSelector({ resource, path }: Resolved, text: string, report: Report): void {
+function checkFieldSelector({ resource, path }: Resolved, text: string, report: CompileReport): void {
   try {
     compileFieldSelector(text)
   } catch (error) {
@@ -87,7 +87,7 @@ function checkFieldSelector({ resource, path }: Resolved, text: string, report: 
 }
 
 /** Only pods can be selected: other sources have no pods. */
-export function refuseSelectors(scope: Scope, entry: Entry, resolved: Resolved, report: Report): void {
+export function refuseSelectors(scope: Scope, entry: Entry, resolved: Resolved, report: CompileReport): void {
   const places = [{ resource: scope.pipeline, path: entry.path, spec: entry.content }]
   if (resolved.resource !== scope.pipeline) places.push(resolved)
   for (const { resource, path, spec } of places) {
@@ -137,7 +137,7 @@ function sharedLimits(scope: Scope, spec: Table): { readonly key: string; readon
   return [...limits].map(([key, bytes]) => ({ key, bytes })).sort((left, right) => (left.key < right.key ? -1 : 1))
 }
 
-function multilineOf(resource: Resource, path: PathKey[], value: unknown, report: Report): Table | undefined {
+function multilineOf(resource: Resource, path: PathKey[], value: unknown, report: CompileReport): Table | undefined {
   if (!isTable(value)) return undefined
   const { custom, preset } = value
   if ((custom === undefined) === (preset === undefined)) {

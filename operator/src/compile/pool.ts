@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
 import type { Logger } from '@penstock/agent/telemetry'
 import { isTooDeep, maxDepth } from '../api/depth.ts'
-import { CompileProcess, type Outcome } from './compile-process.ts'
+import { CompileProcess, type JobOutcome } from './compile-process.ts'
 import { FairQueue } from './fair-queue.ts'
 import type { CompileJob, CompileResult } from './job.ts'
 import { MemoryQuarantine, type Quarantine, type Refusal } from './quarantine.ts'
@@ -172,7 +172,7 @@ export class CompilePool implements AsyncDisposable {
         if (outcome.type === 'failed') process.discard()
       }
       const refusal = this.#refusalOf(outcome, id)
-      if (refusal === undefined) return (outcome as Outcome & { type: 'done' }).result
+      if (refusal === undefined) return (outcome as JobOutcome & { type: 'done' }).result
       // A machine with too much to do has said nothing about the job.
       if (outcome.type === 'killed' && (outcome.isOwn || outcome.by === 'crash'))
         this.#quarantine.keep(hash, id, refusal)
@@ -186,7 +186,7 @@ export class CompilePool implements AsyncDisposable {
   }
 
   /** Undefined for a job that was done. */
-  #refusalOf(outcome: Outcome, id: string): Refusal | undefined {
+  #refusalOf(outcome: JobOutcome, id: string): Refusal | undefined {
     if (outcome.type === 'done') return undefined
     if (outcome.type === 'failed') {
       this.#logger?.error({ pipeline: id, error: outcome.error }, 'The compiler failed.')

@@ -21,7 +21,7 @@ export interface Quarantine {
   keep(hash: string, id: string, refusal: Refusal): void
 }
 
-export interface Entry {
+export interface QuarantineEntry {
   /** `Pipeline shop/checkout`, for those who read the record. */
   readonly id: string
   /** Undefined while it is only being compiled. */
@@ -37,11 +37,11 @@ const maxEnds = 2
 
 /** A quarantine, except where it is stored. */
 export class MemoryQuarantine implements Quarantine {
-  readonly #entries: Map<string, Entry>
+  readonly #entries: Map<string, QuarantineEntry>
   readonly #active = new Set<string>()
 
   /** @param left the record of an earlier operator; the Pipelines that it was compiling are suspects */
-  constructor(left: readonly (readonly [string, Entry])[] = []) {
+  constructor(left: readonly (readonly [string, QuarantineEntry])[] = []) {
     this.#entries = new Map(
       left.map(([hash, entry]) => {
         if (entry.refusal !== undefined) return [hash, entry]
@@ -82,14 +82,14 @@ export class MemoryQuarantine implements Quarantine {
     void this.save()
   }
 
-  entries(): readonly (readonly [string, Entry])[] {
+  entries(): readonly (readonly [string, QuarantineEntry])[] {
     return [...this.#entries]
   }
 
   /** Writes it down, where that is done. Never rejects. */
   protected async save(): Promise<void> {}
 
-  #put(hash: string, entry: Entry): void {
+  #put(hash: string, entry: QuarantineEntry): void {
     this.#entries.delete(hash)
     this.#entries.set(hash, entry)
     for (const oldest of this.#entries.keys()) {

@@ -4,7 +4,7 @@ import { isTable } from '@penstock/agent/schema'
 import { selects } from '../api/selector.ts'
 import type { AllowedNamespaces } from '../api/source.ts'
 import type { Table } from './compiled.ts'
-import type { Report } from './report.ts'
+import type { CompileReport } from './report.ts'
 import type { PathKey, Resource } from './resources.ts'
 import type { Scope } from './scope.ts'
 import { type Entries, type Entry, type List, sharedProblems, specOf } from './shape.ts'
@@ -25,7 +25,7 @@ export interface Resolution {
   readonly references: ReadonlySet<string>
 }
 
-export function resolveReferences(scope: Scope, entries: Entries, report: Report): Resolution {
+export function resolveReferences(scope: Scope, entries: Entries, report: CompileReport): Resolution {
   const resolved = new Map<Entry, Resolved>()
   const references = new Set<string>()
   for (const list of ['sources', 'transforms', 'sinks'] as const) {
@@ -42,7 +42,7 @@ function resolve(
   entry: Entry,
   list: List,
   references: Set<string>,
-  report: Report,
+  report: CompileReport,
 ): Resolved | undefined {
   const reference = entry.content['ref']
   if (list === 'transforms' || (reference === undefined) !== (entry.content['type'] === undefined)) {

@@ -4,9 +4,9 @@ import type { Reason } from '../api/conditions.ts'
 import { labelOf } from '../api/shape.ts'
 import type { CompileProblem } from './compiled.ts'
 import type { PathKey, Resource } from './resources.ts'
-import type { Violation } from './tenancy.ts'
+import type { TenancyViolation } from './tenancy.ts'
 
-export class Report {
+export class CompileReport {
   readonly #problems: CompileProblem[] = []
 
   get problems(): readonly CompileProblem[] {
@@ -29,7 +29,7 @@ export class Report {
     this.#problems.push({ severity: 'error', reason, message, help, ...place, ...facts })
   }
 
-  warn(resource: Resource, base: readonly PathKey[], violations: readonly Violation[]): void {
+  warn(resource: Resource, base: readonly PathKey[], violations: readonly TenancyViolation[]): void {
     for (const { path: inner, message, help } of violations) {
       const path = [...base, ...inner]
       const place = { path: labelOf(path), ...resource.locate(path) }
@@ -37,7 +37,7 @@ export class Report {
     }
   }
 
-  forbid(resource: Resource, base: readonly PathKey[], violations: readonly Violation[]): void {
+  forbid(resource: Resource, base: readonly PathKey[], violations: readonly TenancyViolation[]): void {
     for (const { path, message, help, diagnostic } of violations) {
       const facts = diagnostic === undefined ? {} : { diagnostic }
       this.error(resource, [...base, ...path], message, help, 'ForbiddenOption', facts)

@@ -3,7 +3,7 @@
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
-import { positionAt, readYamlDocuments } from '@penstock/agent/config'
+import { positionAt, readYamlDocuments, type TextPosition } from '@penstock/agent/config'
 import { closest, errorText, type Problem } from '@penstock/agent/errors'
 import { type Document, isMap, isNode, isScalar, type LineCounter, Scalar, type YAMLMap } from 'yaml'
 import { kindOf, kinds } from '../api/kinds.ts'
@@ -28,22 +28,16 @@ export interface Resource {
    * Where a value of the document stands; the nearest parent that exists if the path does not.
    * @param within a place in the text that is the value
    */
-  locate(path: readonly PathKey[], within?: Position): Place
+  locate(path: readonly PathKey[], within?: TextPosition): ResourcePlace
 }
 
-/** A place in a text, such as a program, from 1. */
-export interface Position {
-  readonly line: number
-  readonly column: number
-}
-
-export interface Place {
+export interface ResourcePlace {
   readonly file?: string | undefined
   readonly line?: number | undefined
   readonly column?: number | undefined
 }
 
-export interface Loaded {
+export interface LoadedResources {
   readonly resources: readonly Resource[]
   readonly problems: readonly Problem[]
 }
@@ -73,7 +67,11 @@ export const standardInput = '-'
  * Reads resources from YAML files, folders (their `.yaml` and `.yml` files) and, for `-`, standard input.
  * @param isRecursive whether the files of folders below folders are read, too
  */
-export function loadResources(paths: readonly string[], defaultNamespace = 'default', isRecursive = false): Loaded {
+export function loadResources(
+  paths: readonly string[],
+  defaultNamespace = 'default',
+  isRecursive = false,
+): LoadedResources {
   const resources: Resource[] = []
   const problems: Problem[] = []
   for (const path of paths) {
@@ -231,7 +229,7 @@ export function resourceOf(object: KubeObject): Resource {
   return { kind: object.kind, namespace, name, content: object as unknown as Resource['content'], locate: () => ({}) }
 }
 
-function placeOf(document: Document, path: readonly PathKey[], file: string, lines: LineCounter): Place {
+function placeOf(document: Document, path: readonly PathKey[], file: string, lines: LineCounter): ResourcePlace {
   for (let length = path.length; length >= 0; length--) {
     const parent = document.getIn(path.slice(0, length - 1), true)
     const key = path[length - 1]
@@ -251,11 +249,11 @@ function placeOf(document: Document, path: readonly PathKey[], file: string, lin
 function placeWithin(
   document: Document,
   path: readonly PathKey[],
-  { line, column }: Position,
+  { line, column }: TextPosition,
   file: string,
   lines: LineCounter,
   text: string,
-): Place | undefined {
+): ResourcePlace | undefined {
   const node = document.getIn(path, true)
   if (!isScalar(node) || typeof node.value !== 'string' || !node.range) return undefined
   const wanted = node.value.split('\n')[line - 1]

@@ -1,20 +1,20 @@
 // The inputs of every stage of a compile: the Pipeline, the resources that it may refer to, and the options of the compile. No stage
 // changes them.
 
-import type { CompileOptions } from './compiled.ts'
+import type { PipelineCompileOptions } from './compiled.ts'
 import type { Resource, Resources } from './resources.ts'
 
 export interface Scope {
   readonly pipeline: Resource
   readonly resources: Resources
-  readonly options: CompileOptions
+  readonly options: PipelineCompileOptions
   readonly isCluster: boolean
   readonly id: string
   /** The id of the component that an entry of the Pipeline becomes. */
   idOf(name: string): string
 }
 
-export function scopeOf(pipeline: Resource, resources: Resources, options: CompileOptions): Scope {
+export function scopeOf(pipeline: Resource, resources: Resources, options: PipelineCompileOptions): Scope {
   const isCluster = pipeline.kind === 'ClusterPipeline'
   // Joined by a character that neither can contain, so ids never collide (T1).
   const id = `${isCluster ? '_cluster' : pipeline.namespace}/${pipeline.name}`

@@ -7,7 +7,7 @@ import type { Reason } from '../api/conditions.ts'
 import { kindOf } from '../api/kinds.ts'
 import { labelOf, type ShapeProblem, shapeProblems } from '../api/shape.ts'
 import type { CompileProblem, Table } from './compiled.ts'
-import type { Report } from './report.ts'
+import type { CompileReport } from './report.ts'
 import type { PathKey, Resource } from './resources.ts'
 import type { Scope } from './scope.ts'
 import { readUserTree } from './secrets.ts'
@@ -62,7 +62,7 @@ export interface Entries extends Readonly<Record<List, readonly Entry[]>> {
   readonly names: ReadonlyMap<string, List>
 }
 
-export function entriesOf(scope: Scope, spec: Table, report: Report): Entries {
+export function entriesOf(scope: Scope, spec: Table, report: CompileReport): Entries {
   const names = new Map<string, List>()
   const [sources, transforms, sinks] = (['sources', 'transforms', 'sinks'] as const).map((list) =>
     entriesIn(scope, spec, list, names, report),
@@ -70,7 +70,7 @@ export function entriesOf(scope: Scope, spec: Table, report: Report): Entries {
   return { sources, transforms, sinks, names }
 }
 
-function entriesIn(scope: Scope, spec: Table, list: List, names: Map<string, List>, report: Report): Entry[] {
+function entriesIn(scope: Scope, spec: Table, list: List, names: Map<string, List>, report: CompileReport): Entry[] {
   const items = spec[list]
   const entries: Entry[] = []
   for (const [index, content] of Array.isArray(items) ? items.entries() : []) {

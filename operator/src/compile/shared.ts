@@ -5,7 +5,7 @@ import { kindOf } from '../api/kinds.ts'
 import { apiVersion } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { problemsOf } from './check.ts'
-import type { CompileOptions, CompileProblem } from './compiled.ts'
+import type { CompileProblem, PipelineCompileOptions } from './compiled.ts'
 import { compilePipeline } from './pipeline.ts'
 import type { Resource } from './resources.ts'
 
@@ -49,7 +49,7 @@ export function problemsIn(problems: readonly CompileProblem[]): readonly Compil
 }
 
 /** The same at once, for commands on files. */
-export function problemsOfShared(resource: Resource, options: CompileOptions): readonly CompileProblem[] {
+export function problemsOfShared(resource: Resource, options: PipelineCompileOptions): readonly CompileProblem[] {
   const pipeline = sharedPipeline(resource)
   const { kind, metadata } = pipeline
   const content = pipeline as unknown as Resource['content']

@@ -6,7 +6,7 @@ import { kindOf } from '../api/kinds.ts'
 import { type SecretPart, type SecretRef, secretKey } from './artifact.ts'
 import type { Table } from './compiled.ts'
 import { isLent, type Resolved } from './references.ts'
-import type { Report } from './report.ts'
+import type { CompileReport } from './report.ts'
 import type { PathKey, Resource } from './resources.ts'
 import type { Scope } from './scope.ts'
 import { placeholder } from './secrets.ts'
@@ -19,7 +19,7 @@ interface SecretName {
 export type Aliases = ReadonlyMap<string, SecretName>
 
 /** The Secrets that a Pipeline names by aliases. */
-export function aliasesIn(scope: Scope, spec: Table, report: Report): Aliases {
+export function aliasesIn(scope: Scope, spec: Table, report: CompileReport): Aliases {
   const aliases = new Map<string, SecretName>()
   const secrets = spec['secrets']
   for (const [index, entry] of Array.isArray(secrets) ? secrets.entries() : []) {
@@ -38,13 +38,13 @@ export function aliasesIn(scope: Scope, spec: Table, report: Report): Aliases {
 export class Substitution {
   readonly #scope: Scope
   readonly #aliases: Aliases
-  readonly #report: Report
+  readonly #report: CompileReport
   /** The values that the options seen so far refer to, by key. */
   readonly refs = new Map<string, SecretRef>()
   /** Keys of those whose owners let Agents of tenants carry them. */
   readonly lent = new Set<string>()
 
-  constructor(scope: Scope, aliases: Aliases, report: Report) {
+  constructor(scope: Scope, aliases: Aliases, report: CompileReport) {
     this.#scope = scope
     this.#aliases = aliases
     this.#report = report

@@ -21,11 +21,11 @@ import {
   meaningOf,
   namesFile,
   operatorTreatment,
-  type Place,
   type ProgramBudget,
   pathOf,
   type Schema,
   variantsFor,
+  type WalkedValue,
   walkOptions,
 } from '@penstock/agent/schema'
 import { metadataNetworks } from '../api/networks.ts'
@@ -35,7 +35,7 @@ import type { ArtifactMode } from './artifact.ts'
 import type { PathKey } from './resources.ts'
 import { holdsPlaceholder, isPlaceholder } from './secrets.ts'
 
-export interface Violation {
+export interface TenancyViolation {
   /** Below the options of the component; `type` is beside them. */
   readonly path: readonly PathKey[]
   readonly message: string
@@ -73,7 +73,7 @@ export function typeViolations(
   type: string,
   mode: ArtifactMode,
   options: TenancyOptions,
-): Violation[] {
+): TenancyViolation[] {
   const declaration = findComponent(kind, type)
   // The check of options reports an unknown type, with suggestions.
   if (options.ownMachine || declaration === undefined || kind === 'transform') return []
@@ -143,13 +143,13 @@ export function optionViolations(
   given: Readonly<Record<string, unknown>>,
   mode: ArtifactMode,
   options: TenancyOptions,
-): Violation[] {
+): TenancyViolation[] {
   const declaration = findComponent(kind, type)
   if (declaration === undefined) return []
-  const violations: Violation[] = []
+  const violations: TenancyViolation[] = []
   const { schema } = optionsOf(declaration)
   const denied = deniedPatterns(declaration, options.policy)
-  const visit = (place: Place): boolean => {
+  const visit = (place: WalkedValue): boolean => {
     const meanings = place.schemas.map(meaningOf)
     const owned = ownerViolation(place, meanings, options)
     if (owned !== undefined) {
@@ -193,10 +193,10 @@ export function fixedOptions(
   type: string,
   given: Readonly<Record<string, unknown>>,
   isTenants: boolean,
-): Violation[] {
+): TenancyViolation[] {
   const declaration = findComponent(kind, type)
   if (declaration === undefined) return []
-  const found: Violation[] = []
+  const found: TenancyViolation[] = []
   walkOptions(optionsOf(declaration).schema, given, ({ path, value, schemas }) => {
     const isFixed = schemas.map(meaningOf).some((meaning) => {
       const { namespaced, cluster } = operatorTreatment(meaning)
@@ -216,7 +216,7 @@ export function identityViolations(
   type: string,
   values: Readonly<Record<string, unknown>>,
   options: TenancyOptions,
-): Violation[] {
+): TenancyViolation[] {
   const declaration = findComponent(kind, type)
   if (declaration === undefined || options.ownMachine || options.policy?.implicitCredentials === 'Allow') return []
   return implicitIdentities(optionsOf(declaration).schema, values).map((path) => ({
@@ -234,7 +234,11 @@ function lastName(path: readonly PathKey[]): string {
 
 // --- T3: the logs of other namespaces ---
 
-function ownerViolation({ path, value }: Place, meanings: Meanings, options: TenancyOptions): Violation | undefined {
+function ownerViolation(
+  { path, value }: WalkedValue,
+  meanings: Meanings,
+  options: TenancyOptions,
+): TenancyViolation | undefined {
   const owner = meanings.find((meaning) => meaning.owner !== undefined)?.owner
   if (owner === undefined || value === undefined || (options.ownMachine && owner !== 'operator')) return undefined
   const help = 'It is set for the Pipeline, which reads its own namespace alone.'
@@ -242,12 +246,12 @@ function ownerViolation({ path, value }: Place, meanings: Meanings, options: Ten
 }
 
 function textViolations(
-  { path, schemas }: Place,
+  { path, schemas }: WalkedValue,
   text: string,
   meanings: Meanings,
   mode: ArtifactMode,
   options: TenancyOptions,
-  violations: Violation[],
+  violations: TenancyViolation[],
 ): void {
   const name = lastName(path)
   const program = meanings.some((meaning) => meaning.program !== undefined)
@@ -286,11 +290,11 @@ function textViolations(
 // --- T3, T10, T11: how much a component may hold ---
 
 function numberViolations(
-  { path }: Place,
+  { path }: WalkedValue,
   found: number,
   meanings: Meanings,
   options: TenancyOptions,
-  violations: Violation[],
+  violations: TenancyViolation[],
 ): void {
   const name = lastName(path)
   for (const { limit, tenantMinimum } of meanings) {
@@ -427,8 +431,8 @@ function isReference(value: unknown): boolean {
 // --- T4, T6: calls that reach beyond the event ---
 
 /** Calls in a program that its author may not make. */
-export function callViolations(source: string, path: readonly PathKey[]): Violation[] {
-  const violations: Violation[] = []
+export function callViolations(source: string, path: readonly PathKey[]): TenancyViolation[] {
+  const violations: TenancyViolation[] = []
   for (const { name, offset, reaches, parameter } of reachingCalls(source)) {
     const before = source.slice(0, offset)
     const line = before.split('\n').length

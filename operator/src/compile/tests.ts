@@ -2,12 +2,12 @@
 
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from './compiled.ts'
-import type { Report } from './report.ts'
+import type { CompileReport } from './report.ts'
 import type { PathKey } from './resources.ts'
 import type { Scope } from './scope.ts'
 import { callViolations } from './tenancy.ts'
 
-export function testsOf(scope: Scope, spec: Table, report: Report): Table[] {
+export function testsOf(scope: Scope, spec: Table, report: CompileReport): Table[] {
   const tests = spec['tests']
   if (!Array.isArray(tests)) {
     const needed = scope.options.policy?.tests?.required === true && !scope.isCluster
@@ -27,7 +27,7 @@ export function testsOf(scope: Scope, spec: Table, report: Report): Table[] {
   })
 }
 
-function testOf(scope: Scope, test: Table, path: PathKey[], report: Report): Table[] {
+function testOf(scope: Scope, test: Table, path: PathKey[], report: CompileReport): Table[] {
   const input = isTable(test['input']) ? test['input'] : {}
   const insertAt = scope.idOf(String(test['insertAt']))
   if ((input['log'] === undefined) === (input['raw'] === undefined)) {

@@ -21,10 +21,10 @@ import {
   valuesSecretName,
 } from '../workloads/names.ts'
 
-export type Contents = ReadonlyMap<string, Buffer>
+export type SecretContents = ReadonlyMap<string, Buffer>
 
 interface Known {
-  contents: Contents
+  contents: SecretContents
   annotation: string | undefined
   /** Version of the object that has them; undefined: it is not there. */
   version: string | undefined
@@ -114,8 +114,8 @@ export class AgentSecrets {
 
   /** Writes in the order that keeps agents whole; returns the number of writes. */
   async write(
-    values: readonly Contents[],
-    shards: readonly Contents[],
+    values: readonly SecretContents[],
+    shards: readonly SecretContents[],
     annotation: string,
     signal: AbortSignal,
   ): Promise<number> {
@@ -132,7 +132,12 @@ export class AgentSecrets {
     return writes
   }
 
-  async #put(name: string, contents: Contents, annotation: string | undefined, signal: AbortSignal): Promise<number> {
+  async #put(
+    name: string,
+    contents: SecretContents,
+    annotation: string | undefined,
+    signal: AbortSignal,
+  ): Promise<number> {
     const known = this.#known.get(name)
     const wanted: Known = { contents, annotation, version: known?.version }
     // A slot that never held anything is not made.

@@ -10,7 +10,7 @@ import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { compileJob } from '../compile/job.ts'
 import type { StatusContribution } from '../context.ts'
-import { Delivery } from '../fleet/delivery.ts'
+import { FleetState } from '../fleet/delivery.ts'
 import { undoAnnotation } from '../fleet/undo.ts'
 import { Store } from '../kube/store.ts'
 import { clusterRoleBindingType, namespaceType, secretType } from '../kube/types.ts'
@@ -153,7 +153,7 @@ async function started(
       heartbeatUrl: 'https://operator:9443',
     },
   })
-  const delivery = new Delivery()
+  const delivery = new FleetState()
   const controller = stack.use(new AgentController(context, delivery, {}))
   stack.defer(() => ending.abort())
   await controller.start()

@@ -9,7 +9,7 @@ import type { Agent } from '../api/agent.ts'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { StatusContribution, StatusWriter } from '../context.ts'
-import { Delivery } from '../fleet/delivery.ts'
+import { FleetState } from '../fleet/delivery.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { daemonSetType, podType } from '../kube/types.ts'
@@ -102,7 +102,7 @@ async function started(
     caches: { cache, synced: async () => {} },
     settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
   })
-  const delivery = new Delivery()
+  const delivery = new FleetState()
   const controller = stack.use(new AgentController(context, delivery, {}))
   stack.defer(() => ending.abort())
   await controller.start()

@@ -10,7 +10,7 @@ import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import { changesOf } from '../fleet/contents.ts'
-import type { Delivered, Delivery, KnownRevision } from '../fleet/delivery.ts'
+import type { Delivered, FleetState, KnownRevision } from '../fleet/delivery.ts'
 import { undoAnnotation } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
 import { KubeError } from '../kube/client.ts'
@@ -36,7 +36,7 @@ import { agentNamespaceRules } from '../workloads/rights.ts'
 import { availabilityOf, type WorkloadObject, workloadKindOf } from './agent/available.ts'
 import { dropRevisions, narrowedOf, selectFragments, withValues } from './agent/desired.ts'
 import { offeredOf } from './agent/offered.ts'
-import { isLost, type PodObject, podsOf } from './agent/pods.ts'
+import { type AgentPod, isLost, podsOf } from './agent/pods.ts'
 import { keepRevision, rebaseRollout, triedRevisions } from './agent/rebase.ts'
 import { acceptedOf, deniedMs, refusalOfAgent, refusedWrite } from './agent/refusals.ts'
 import { restored } from './agent/restored.ts'
@@ -62,7 +62,7 @@ export interface AgentControllerOptions {
   readonly workloadInput?: (agent: Agent) => Partial<WorkloadInput>
 }
 
-export function agentPart(delivery: Delivery, options: AgentControllerOptions = {}): OperatorPart {
+export function agentPart(delivery: FleetState, options: AgentControllerOptions = {}): OperatorPart {
   return {
     name: 'agent',
     leaderOnly: true,
@@ -94,7 +94,7 @@ interface AgentMemory {
 
 export class AgentController implements AsyncDisposable {
   readonly #context: OperatorContext
-  readonly #delivery: Delivery
+  readonly #delivery: FleetState
   readonly #controller: Controller
   readonly #queue: WorkQueue
   /** Of passes that reports of agents, or changes of Pipelines, bring about. */
@@ -104,7 +104,7 @@ export class AgentController implements AsyncDisposable {
   readonly #workloads: Workloads
   readonly #agents: Cache<Agent>
   readonly #namespaces: Cache
-  readonly #pods: Cache<PodObject>
+  readonly #pods: Cache<AgentPod>
   readonly #secretCache: Cache
   readonly #owned = new Map<string, Cache>()
   readonly #otherNodes: Cache
@@ -112,7 +112,7 @@ export class AgentController implements AsyncDisposable {
   readonly #memory = new Map<string, AgentMemory>()
   readonly #subscriptions: Disposable[] = []
 
-  constructor(context: OperatorContext, delivery: Delivery, options: AgentControllerOptions) {
+  constructor(context: OperatorContext, delivery: FleetState, options: AgentControllerOptions) {
     this.#context = context
     this.#delivery = delivery
     this.#controller = new Controller({
@@ -127,7 +127,7 @@ export class AgentController implements AsyncDisposable {
     const { caches } = context
     this.#agents = caches.cache<Agent>(agentKind)
     this.#namespaces = caches.cache(namespaceType, { metadataOnly: true })
-    this.#pods = caches.cache<PodObject>(podType, { labelSelector: labels.agent })
+    this.#pods = caches.cache<AgentPod>(podType, { labelSelector: labels.agent })
     const { secretsMode, agentNamespaces } = context.settings
     // Where Secrets of tenants cannot be watched, those of the Agents still can.
     this.#secretCache = caches.cache(secretType, {
@@ -464,7 +464,7 @@ export class AgentController implements AsyncDisposable {
     this.#context.events.record(agent, type, reason, message)
   }
 
-  #nodesOf(key: string, pods: readonly PodObject[], memory: AgentMemory, now: number): AgentNode[] {
+  #nodesOf(key: string, pods: readonly AgentPod[], memory: AgentMemory, now: number): AgentNode[] {
     this.#delivery.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
     return pods.map((pod) => {
       const report = this.#delivery.report(key, pod.metadata.uid ?? '')

@@ -5,7 +5,7 @@ import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry'
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client'
 import { isNormal, KubeError } from '../kube/client.ts'
-import { type Lines, type Priority, WorkQueue } from '../kube/work-queue.ts'
+import { type Priority, type QueueLines, WorkQueue } from '../kube/work-queue.ts'
 import { isInternal } from './internal-error.ts'
 
 export interface ControllerOptions {
@@ -15,7 +15,7 @@ export interface ControllerOptions {
   readonly signal: AbortSignal
   readonly workers?: number
   /** Keys of whom take turns; all in one line if not given. */
-  readonly lines?: Lines
+  readonly lines?: QueueLines
   /** Compares the observed with the desired state and writes the difference. Returns the milliseconds until the next check, if it knows. */
   reconcile(key: string, signal: AbortSignal): Promise<number | undefined>
   /** Says of an object that its reconcile threw an error that nobody expected. */

@@ -6,7 +6,7 @@ import { errorText } from '@penstock/agent/errors'
 import { version } from '@penstock/agent/program'
 import type { Logger } from '@penstock/agent/telemetry'
 import type { KubeObject } from '../api/object.ts'
-import { type Entry, MemoryQuarantine } from '../compile/quarantine.ts'
+import { MemoryQuarantine, type QuarantineEntry } from '../compile/quarantine.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { configMapType } from '../kube/types.ts'
 
@@ -26,7 +26,7 @@ export class KeptQuarantine extends MemoryQuarantine {
     kube: KubeClient,
     namespace: string,
     logger: Logger,
-    left: readonly (readonly [string, Entry])[],
+    left: readonly (readonly [string, QuarantineEntry])[],
   ) {
     super(left)
     this.#kube = kube
@@ -36,7 +36,7 @@ export class KeptQuarantine extends MemoryQuarantine {
 
   static async load(kube: KubeClient, namespace: string, logger: Logger, signal: AbortSignal): Promise<KeptQuarantine> {
     const found = await kube.get<ConfigMap>(configMapType, namespace, name, { signal })
-    let left: readonly (readonly [string, Entry])[] = []
+    let left: readonly (readonly [string, QuarantineEntry])[] = []
     if (found?.data?.['version'] === version) {
       try {
         const entries: unknown = JSON.parse(found.data['entries.json'] ?? '[]')

@@ -6,10 +6,10 @@ import { canonicalJson } from '@penstock/agent/bundle'
 import { compileSelector, type LabelTest } from '@penstock/agent/kube'
 import type { Agent } from '../api/agent.ts'
 import { type Condition, conditionOf, type Finding, type Reason } from '../api/conditions.ts'
-import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'
+import { agentKind, clusterPipelineKind, kindOf, type ResourceKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
-import type { Source } from '../api/source.ts'
+import type { SourceResource } from '../api/source.ts'
 import { policyGracePeriod } from '../api/tenant-policy.ts'
 import { type CompileResult, rulesDigest } from '../compile/job.ts'
 import type { CompilePool } from '../compile/pool.ts'
@@ -24,7 +24,7 @@ import { Controller, type ControllerMetrics } from './controller.ts'
 import { internalError, isInternal } from './internal-error.ts'
 import { KeptQuarantine } from './kept-quarantine.ts'
 import { LastGood } from './last-good.ts'
-import { idOf, Judge, type Verdicts } from './pipeline/judge.ts'
+import { idOf, PipelineJudge, type Verdicts } from './pipeline/judge.ts'
 import { SharedObjects } from './pipeline/shared-objects.ts'
 import { PolicyGrace, withEnd } from './policy-grace.ts'
 import { durationMs } from './rollout-plan.ts'
@@ -74,7 +74,7 @@ export class PipelineController implements AsyncDisposable {
   /** ClusterPipelines that must not run because of who has applied them. */
   readonly #unauthorised = new Set<string>()
   readonly #grace = new PolicyGrace()
-  readonly #judge: Judge
+  readonly #judge: PipelineJudge
   readonly #shared: SharedObjects
   /** The last known quota use of each Pipeline. */
   readonly #claims = new Map<string, { readonly text: string; readonly onDisk: boolean }>()
@@ -93,7 +93,7 @@ export class PipelineController implements AsyncDisposable {
     this.#pool = options.pool
     this.#gathered = new Gatherer(context, options.apiAddresses)
     this.#agents = context.caches.cache<Agent>(agentKind)
-    this.#judge = new Judge({
+    this.#judge = new PipelineJudge({
       settings: context.settings,
       gathered: this.#gathered,
       agents: this.#agents,
@@ -272,7 +272,12 @@ export class PipelineController implements AsyncDisposable {
     }
   }
 
-  async #reconcilePipeline(kind: Kind, key: string, name: string, signal: AbortSignal): Promise<number | undefined> {
+  async #reconcilePipeline(
+    kind: ResourceKind,
+    key: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
     const id = idOf(kind.kind, name)
     const pipeline = objectOf(this.#gathered.pipelines.get(kind.kind), name)
     if (pipeline === undefined || !this.#isWatched(pipeline)) {
@@ -362,7 +367,7 @@ export class PipelineController implements AsyncDisposable {
       keyOf(object),
       object.metadata.uid,
       object.metadata.labels,
-      (object as Source).spec,
+      (object as SourceResource).spec,
     ])
     const digest = createHash('sha256')
       .update(canonicalJson([facts, others, job.policy, job.keys]))
@@ -467,7 +472,7 @@ export class PipelineController implements AsyncDisposable {
   }
 
   #say(
-    kind: Kind,
+    kind: ResourceKind,
     pipeline: Pipeline,
     result: CompileResult,
     { accepted, resolved }: Verdicts,
@@ -506,7 +511,7 @@ export class PipelineController implements AsyncDisposable {
 
   // --- Sources and Sinks ---
 
-  #reconcileShared(kind: Kind, key: string, name: string): number | undefined {
+  #reconcileShared(kind: ResourceKind, key: string, name: string): number | undefined {
     const object = objectOf(this.#gathered.shared.get(kind.kind), name)
     if (object === undefined) this.#shared.forget(key)
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return undefined

@@ -1,7 +1,7 @@
 // The path of a new revision: tried on few agents, then on more, then on all, or reverted. Pure: the same observation gives the same
 // decision, and time is an argument.
 
-import { bucketOf, type Failure, takesCandidate } from '@penstock/agent/bundle'
+import { bucketOf, type LoadFailure, takesCandidate } from '@penstock/agent/bundle'
 import { counted } from '@penstock/agent/program'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
 
@@ -56,7 +56,7 @@ export interface AgentNode {
   /** Ids of the pipelines of its revision that it could not put in force. */
   readonly failed: ReadonlySet<string>
   /** The message of the first of these. */
-  readonly failures: readonly Failure[]
+  readonly failures: readonly LoadFailure[]
   /** Why it waits or hangs, as it says. */
   readonly reason: string | undefined
   /** It takes too long to load what it was given. */

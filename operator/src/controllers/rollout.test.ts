@@ -9,7 +9,7 @@ import { agentKind, pipelineKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { StatusContribution } from '../context.ts'
-import { Delivery } from '../fleet/delivery.ts'
+import { FleetState } from '../fleet/delivery.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { podType } from '../kube/types.ts'
@@ -63,7 +63,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
     sinks: { 'shop/p/out': { type: 'http', uri: 'https://store.example/in' } },
   } as unknown as Artifact)
   artifacts.markComplete()
-  const delivery = new Delivery()
+  const delivery = new FleetState()
   const fragments = new Map([['shop/p', { id: 'shop/p', hash: 'sha256:1' } as Fragment]])
   delivery.set('system/node', {
     ...{ stable: { rev: 'r1', shards: [] }, candidate: undefined, record: { rolledBack: {}, history: [] } },

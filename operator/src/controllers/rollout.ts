@@ -10,7 +10,7 @@ import { keyOf } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import type { Delivered, Delivery, Report } from '../fleet/delivery.ts'
+import type { Delivered, FleetState, Report } from '../fleet/delivery.ts'
 import { causeOf, type FailingComponent, flowWindowMs, rounded, steady } from '../fleet/flow.ts'
 import { HeldTexts } from '../fleet/held-texts.ts'
 import type { Reach } from '../fleet/reach.ts'
@@ -18,8 +18,8 @@ import { readingOf, type Traffic, trafficOf } from '../fleet/traffic.ts'
 import {
   extentOf,
   mayHold,
+  type ServingState,
   type Share,
-  type Standing,
   Standstill,
   shareText,
   standingOf,
@@ -29,7 +29,7 @@ import type { Cache } from '../kube/cache.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { labels } from '../workloads/names.ts'
-import { isLost, type PodObject } from './agent/pods.ts'
+import { type AgentPod, isLost } from './agent/pods.ts'
 import { internalError } from './internal-error.ts'
 import { fragmentsIn, shortRevision, wantedIn } from './revisions.ts'
 import { agentStatus } from './rollout/agent-status.ts'
@@ -57,7 +57,7 @@ const maxFailures = 5
 const nothingFound =
   'No events were read, and no agent has found a log of a pod that it selects. Compare its selectors with the labels of the pods, or ask: kubectl penstock why POD.'
 
-export function rolloutPart(delivery: Delivery): OperatorPart {
+export function rolloutPart(delivery: FleetState): OperatorPart {
   return {
     name: 'rollout',
     leaderOnly: true,
@@ -76,10 +76,10 @@ function isReported({ metadata, status }: Agent | Pipeline): boolean {
 
 export class RolloutStatus implements AsyncDisposable {
   readonly #context: OperatorContext
-  readonly #delivery: Delivery
+  readonly #delivery: FleetState
   readonly #agents: Cache<Agent>
   readonly #namespaces: Cache
-  readonly #pods: Cache<PodObject>
+  readonly #pods: Cache<AgentPod>
   readonly #pipelines: Cache<Pipeline>
   readonly #clusterPipelines: Cache<Pipeline>
   readonly #subscriptions: Disposable[] = []
@@ -95,13 +95,13 @@ export class RolloutStatus implements AsyncDisposable {
   readonly #texts = new HeldTexts()
   readonly #reach: SinkReach
 
-  constructor(context: OperatorContext, delivery: Delivery) {
+  constructor(context: OperatorContext, delivery: FleetState) {
     this.#context = context
     this.#delivery = delivery
     const { caches } = context
     this.#agents = caches.cache<Agent>(agentKind)
     this.#namespaces = caches.cache(namespaceType, { metadataOnly: true })
-    this.#pods = caches.cache<PodObject>(podType, { labelSelector: labels.agent })
+    this.#pods = caches.cache<AgentPod>(podType, { labelSelector: labels.agent })
     this.#pipelines = caches.cache<Pipeline>(pipelineKind)
     this.#clusterPipelines = caches.cache<Pipeline>(clusterPipelineKind)
     this.#reach = new SinkReach(context, this.#texts)
@@ -181,7 +181,7 @@ export class RolloutStatus implements AsyncDisposable {
     const [namespace, name] = key.split('/') as [string, string]
     let desired = 0
     let lost = 0
-    const standings: Standing[] = []
+    const standings: ServingState[] = []
     const serving = new Set<Report>()
     const servingBy = new Map<string, number>()
     const ending = new Set<string>()

@@ -6,11 +6,11 @@ import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { type Condition, conditionOf } from '../api/conditions.ts'
-import { agentKind, type Kind, pipelineKind } from '../api/kinds.ts'
+import { agentKind, pipelineKind, type ResourceKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Artifact } from '../compile/artifact.ts'
-import { Delivery } from '../fleet/delivery.ts'
+import { FleetState } from '../fleet/delivery.ts'
 import { settledMs } from '../fleet/turnout.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { KubeClient } from '../kube/client.ts'
@@ -49,7 +49,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
   let version = 0
   let writes = 0
   const happened: string[] = []
-  const apply = async (kind: Kind, written: StatusObject) => {
+  const apply = async (kind: ResourceKind, written: StatusObject) => {
     if (size.writeMs !== undefined) await new Promise((done) => setTimeout(done, size.writeMs))
     writes++
     const { namespace, name } = written.metadata
@@ -104,7 +104,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     } as unknown as Artifact)
   }
   artifacts.markComplete()
-  const delivery = new Delivery()
+  const delivery = new FleetState()
   delivery.set(system, {
     ...{ stable: { rev: 'r1', shards: [] }, candidate: undefined, record: { rolledBack: {}, history: [] } },
     ...{ revisions: new Map([['r1', { rev: 'r1', shards: [], fragments }]]), selected: fragments },

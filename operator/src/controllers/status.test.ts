@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Condition, Finding } from '../api/conditions.ts'
-import { type Kind, pipelineKind, sinkKind } from '../api/kinds.ts'
+import { pipelineKind, type ResourceKind, sinkKind } from '../api/kinds.ts'
 import { type StatusObject, statusOf } from './status.ts'
 
 const now = new Date('2026-01-02T03:04:05.678Z')
@@ -23,7 +23,7 @@ const says = (
   compile: readonly Finding[],
   rollout?: readonly Finding[],
   before?: StatusObject,
-  kind: Kind = pipelineKind,
+  kind: ResourceKind = pipelineKind,
 ) => {
   const reports = {
     compile: { generation: 3, findings: compile },

@@ -12,7 +12,7 @@ import {
   type Finding,
   type Reason,
 } from '../api/conditions.ts'
-import { type Kind, kindOf, kinds } from '../api/kinds.ts'
+import { kindOf, kinds, type ResourceKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf } from '../api/object.ts'
 import type { EventRecorder, StatusContribution, StatusPart, StatusWriter } from '../context.ts'
 import { statusParts } from '../context.ts'
@@ -63,7 +63,7 @@ type Reports = Partial<Record<StatusPart, StatusContribution>>
 
 export interface StatusOptions {
   readonly kube: KubeClient
-  readonly cacheOf: (kind: Kind) => Cache<StatusObject> | undefined
+  readonly cacheOf: (kind: ResourceKind) => Cache<StatusObject> | undefined
   readonly events: EventRecorder
   readonly logger: Logger
   readonly metrics: ControllerMetrics
@@ -110,7 +110,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     return this
   }
 
-  report(kind: Kind, object: KubeObject, part: StatusPart, contribution: StatusContribution): void {
+  report(kind: ResourceKind, object: KubeObject, part: StatusPart, contribution: StatusContribution): void {
     const key = `${kind.kind} ${keyOf(object)}`
     const reports = this.#reports.get(reportKey(key, object)) ?? {}
     const before = reports[part]
@@ -122,7 +122,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     else this.#controller.queue.addAfter(key, 20, 'resync')
   }
 
-  reported(kind: Kind, object: KubeObject, part: StatusPart): StatusContribution | undefined {
+  reported(kind: ResourceKind, object: KubeObject, part: StatusPart): StatusContribution | undefined {
     return this.#reports.get(reportKey(`${kind.kind} ${keyOf(object)}`, object))?.[part]
   }
 
@@ -200,7 +200,7 @@ const reportKey = (key: string, object: KubeObject) => `${key} ${object.metadata
 
 /** The desired status of an object: the reports of parts, and the existing status where a part has not reported yet. */
 export function statusOf(
-  kind: Kind,
+  kind: ResourceKind,
   object: StatusObject,
   reports: Reports,
   now: Date,

@@ -2,12 +2,12 @@ import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { expect, test, vi } from 'vitest'
 import { monotonicNow } from '../kube/clock.ts'
 import type { Fragment } from '../render/fragment.ts'
-import { Delivery } from './delivery.ts'
+import { FleetState } from './delivery.ts'
 
 const sender = { pod: 'agent-1', podUid: 'uid-1', node: 'node-1' }
 
-function delivery(...selected: readonly string[]): Delivery {
-  const made = new Delivery()
+function delivery(...selected: readonly string[]): FleetState {
+  const made = new FleetState()
   made.set('shop/sidecar', {
     stable: undefined,
     candidate: undefined,

@@ -3,9 +3,9 @@
 
 import {
   type Candidate,
-  type Failure,
   type HeartbeatBody,
   heartbeatPeriods,
+  type LoadFailure,
   type PipelineReport,
   type Revision,
 } from '@penstock/agent/bundle'
@@ -90,7 +90,7 @@ export interface Report {
   readonly isStreamed: boolean
   readonly state: string
   readonly reason: string | undefined
-  readonly failures: readonly Failure[]
+  readonly failures: readonly LoadFailure[]
   readonly failed: ReadonlySet<string>
   readonly pipelines: HeartbeatBody['pipelines']
   /** Pipelines that have found files to read; undefined: it does not say. */
@@ -107,7 +107,7 @@ export interface Report {
   readonly at: number
 }
 
-export class Delivery {
+export class FleetState {
   readonly #delivered = new Map<string, Delivered>()
   /** By Agent, by uid of the pod. */
   readonly #reports = new Map<string, Map<string, Report>>()
@@ -314,7 +314,7 @@ function countOf(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0
 }
 
-function failureOf(value: unknown): Failure {
+function failureOf(value: unknown): LoadFailure {
   const { pipeline, component, reason, message } = tableOf(value)
   return {
     pipeline: text(pipeline),

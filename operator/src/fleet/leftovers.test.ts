@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { KubeClient } from '../kube/client.ts'
 import type { Fragment } from '../render/fragment.ts'
-import { Delivery } from './delivery.ts'
-import { Leftovers } from './leftovers.ts'
+import { FleetState } from './delivery.ts'
+import { LeftoverAnswers } from './leftovers.ts'
 
 const fragment = (id: string, uid: string, ...sinks: readonly string[]): Fragment =>
   ({ id, uid, sinks: sinks.map((name) => [`${id}/${name}`, '{}']) }) as unknown as Fragment
@@ -15,7 +15,7 @@ function asked(
   options: { candidate?: readonly Fragment[]; objects?: Record<string, string>; away?: boolean; lost?: boolean } = {},
 ) {
   const { candidate, objects = {}, away = false, lost = false } = options
-  const delivery = new Delivery()
+  const delivery = new FleetState()
   const revision = (rev: string, fragments: readonly Fragment[]) =>
     [rev, { rev, shards: [], fragments: byId(...fragments) }] as const
   delivery.set('system/node', {
@@ -37,7 +37,7 @@ function asked(
     const uid = objects[`${namespace}/${name}`]
     return uid === undefined ? undefined : { metadata: { name, uid } }
   }
-  return { leftovers: new Leftovers({ get } as unknown as KubeClient, delivery), requests }
+  return { leftovers: new LeftoverAnswers({ get } as unknown as KubeClient, delivery), requests }
 }
 
 const buffer = { kind: 'buffer', id: 'shop/a/es' }

@@ -7,7 +7,7 @@ import type { KubeObject } from '../api/object.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import type { Fragment } from '../render/fragment.ts'
-import type { Delivery } from './delivery.ts'
+import type { FleetState } from './delivery.ts'
 
 const maxAsked = 50
 /** Many agents ask about the same pipeline, each again and again. */
@@ -17,12 +17,12 @@ const maxKept = 10_000
 /** The uid of an object that is there; `absent`; or `unknown`, where the API server does not say. */
 type Existence = { readonly uid: string } | 'absent' | 'unknown'
 
-export class Leftovers {
+export class LeftoverAnswers {
   readonly #kube: Pick<KubeClient, 'get'>
-  readonly #delivery: Delivery
+  readonly #delivery: FleetState
   readonly #asked = new Map<string, { readonly until: number; readonly existence: Promise<Existence> }>()
 
-  constructor(kube: Pick<KubeClient, 'get'>, delivery: Delivery) {
+  constructor(kube: Pick<KubeClient, 'get'>, delivery: FleetState) {
     this.#kube = kube
     this.#delivery = delivery
   }

@@ -2,13 +2,13 @@
 // counts for a while longer: its agent may still have lines of it to read, and reports that in its next request.
 
 import type { KubeObject } from '../api/object.ts'
-import type { Cache, Shape } from '../kube/cache.ts'
+import type { Cache, CacheShape } from '../kube/cache.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import type { PlacedPod } from '../render/interest.ts'
 
 export type PodOnNode = KubeObject & { readonly spec?: { readonly nodeName?: string } }
 
-export const podPlace: Shape = {
+export const podPlace: CacheShape = {
   name: 'place',
   of(object) {
     const { name, namespace, uid, resourceVersion, labels } = object.metadata

@@ -11,7 +11,7 @@ const reasons: ReadonlySet<string> = new Set<ReachReason>(['Unauthorized', 'Conn
 const isReach = (reason: string): reason is ReachReason => reasons.has(reason)
 
 /** The reason why a destination refuses a component of one pod. */
-export interface Refusal {
+export interface DestinationRefusal {
   readonly pipeline: string
   readonly component: string
   /** Content of the pipeline for which it was seen. */
@@ -20,7 +20,7 @@ export interface Refusal {
   readonly message: string
 }
 
-export type Refusals = ReadonlyMap<string, Refusal>
+export type Refusals = ReadonlyMap<string, DestinationRefusal>
 
 const none: Refusals = new Map()
 
@@ -30,7 +30,7 @@ export function refusalsAfter(
   pipelines: HeartbeatBody['pipelines'],
   isSelected: (pipeline: string) => boolean,
 ): Refusals {
-  const after = new Map<string, Refusal>()
+  const after = new Map<string, DestinationRefusal>()
   for (const [key, refusal] of before ?? none) {
     const said = pipelines[refusal.pipeline]
     // Another content may have another destination.
@@ -54,10 +54,10 @@ export function refusalsAfter(
 /** The pods' findings about a destination. */
 export class Reach {
   /** Nodes by what went wrong there, with what the first of them says. */
-  readonly #failing = new Map<ReachReason, { readonly nodes: Set<string>; readonly first: Refusal }>()
+  readonly #failing = new Map<ReachReason, { readonly nodes: Set<string>; readonly first: DestinationRefusal }>()
   readonly #reaching = new Set<string>()
 
-  fails(node: string, refusal: Refusal): void {
+  fails(node: string, refusal: DestinationRefusal): void {
     let known = this.#failing.get(refusal.reason)
     if (known === undefined) {
       known = { nodes: new Set(), first: refusal }
@@ -71,7 +71,7 @@ export class Reach {
   }
 
   /** @param destinationsOf a component, as people write them; none where only a Secret has them */
-  finding(destinationsOf: (refusal: Refusal) => readonly string[]): Finding | undefined {
+  finding(destinationsOf: (refusal: DestinationRefusal) => readonly string[]): Finding | undefined {
     const failing = [...this.#failing].sort(
       ([reason, { nodes }], [other, { nodes: others }]) => others.size - nodes.size || (reason < other ? -1 : 1),
     )

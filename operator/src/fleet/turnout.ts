@@ -8,7 +8,7 @@ import type { Report } from './delivery.ts'
  * `serving`: it runs the content of the Agent. `starting`: it has not loaded the content in force yet, and is young enough to do so in
  * a moment. `lost`: it has been silent for too long.
  */
-export type Standing = 'serving' | 'starting' | 'lost'
+export type ServingState = 'serving' | 'starting' | 'lost'
 
 /** An agent that runs nothing in force for this long after its start is no longer starting. */
 export const startingMs = 120_000
@@ -19,7 +19,7 @@ export function standingOf(
   isLost: boolean,
   inForce: readonly string[],
   now: number,
-): Standing {
+): ServingState {
   if (isLost) return 'lost'
   if (report === undefined) return 'starting'
   const hasServed = report.hasServed || (report.revision !== undefined && inForce.includes(report.revision))
@@ -33,7 +33,7 @@ export interface Turnout {
   readonly lost: number
 }
 
-export function turnoutOf(standings: Iterable<Standing>): Turnout {
+export function turnoutOf(standings: Iterable<ServingState>): Turnout {
   const counts = { serving: 0, starting: 0, lost: 0 }
   for (const standing of standings) counts[standing]++
   return counts

@@ -15,7 +15,7 @@ import {
   schemaBelow,
   walkOptions,
 } from '@penstock/agent/schema'
-import { keysOf, loadPart, type Part, partsOf, secretsOf } from '@penstock/agent/testing/operator'
+import { keysOf, loadPart, type PipelinePart, partsOf, secretsOf } from '@penstock/agent/testing/operator'
 import type { Artifact, SecretRef } from '../compile/artifact.ts'
 import { standIn } from '../compile/secrets.ts'
 import { renderBundle } from '../render/bundle.ts'
@@ -67,15 +67,15 @@ async function bundleOf(artifacts: readonly Artifact[]): Promise<Bundle> {
 }
 
 /** The victim's part without other tenants. */
-export async function victimPartOf(artifact: Artifact): Promise<Part> {
-  return partsOf(await bundleOf([artifact])).get(victim.id) as Part
+export async function victimPartOf(artifact: Artifact): Promise<PipelinePart> {
+  return partsOf(await bundleOf([artifact])).get(victim.id) as PipelinePart
 }
 
 /** The fault of a bundle with a tenant's artifact beside the victim's; undefined if there is none. */
 export async function problemOf(
   artifact: Artifact,
   victimArtifact: Artifact,
-  alone: Part,
+  alone: PipelinePart,
   hasPolicy: boolean,
   dataDir: string,
 ): Promise<string | undefined> {
@@ -83,7 +83,7 @@ export async function problemOf(
 }
 
 /** The same of a bundle that is there. */
-export function judge(bundle: Bundle, alone: Part, hasPolicy: boolean, dataDir: string): string | undefined {
+export function judge(bundle: Bundle, alone: PipelinePart, hasPolicy: boolean, dataDir: string): string | undefined {
   const parts = partsOf(bundle)
   const part = parts.get(tenant.id)
   if (part === undefined || parts.size !== 2) return `the bundle has the pipelines ${[...parts.keys()].join(', ')}`
@@ -106,7 +106,7 @@ export function judge(bundle: Bundle, alone: Part, hasPolicy: boolean, dataDir: 
 
 // --- Nothing outside of the namespace ---
 
-function referenceProblem(part: Part): string | undefined {
+function referenceProblem(part: PipelinePart): string | undefined {
   const ids = new Set([
     ...part.subscriptions.map(({ out }) => out),
     ...[part.sources, part.transforms, part.sinks].flatMap((list) => Object.keys(list)),
@@ -137,7 +137,7 @@ function referenceProblem(part: Part): string | undefined {
 }
 
 /** Every place of a secret is listed, and each listed secret is the tenant's, or is where the owner of a ClusterSink has put it. */
-function secretProblem(part: Part): string | undefined {
+function secretProblem(part: PipelinePart): string | undefined {
   const { secrets = [] } = part.pipeline as BundleEntry
   const listed = new Map(secrets.map((ref) => [ref.key, ref]))
   for (const key of keysOf(part)) if (!listed.has(key)) return `the place of the secret ${key} is not listed`
@@ -166,7 +166,7 @@ function secretProblem(part: Part): string | undefined {
 }
 
 /** Components that count as the platform's are what the owner of `store` has written. */
-function platformProblem(part: Part): string | undefined {
+function platformProblem(part: PipelinePart): string | undefined {
   for (const id of part.pipeline.platform ?? []) {
     const sink = part.sinks[id]
     if (!isTable(sink)) return `${id} counts as the platform's and is no sink`
@@ -184,7 +184,7 @@ function platformProblem(part: Part): string | undefined {
 
 // --- Files, addresses and amounts ---
 
-function optionProblem(part: Part, hasPolicy: boolean): string | undefined {
+function optionProblem(part: PipelinePart, hasPolicy: boolean): string | undefined {
   const platforms = part.pipeline.platform ?? []
   for (const [kind, components] of listsOf(part)) {
     for (const [id, { type, inputs: _, ...options }] of Object.entries(components)) {
@@ -237,7 +237,7 @@ function isDenied(text: string): boolean {
 
 type Components = Readonly<Record<string, Record<string, unknown>>>
 
-function listsOf(part: Part): readonly (readonly [ComponentKind, Components])[] {
+function listsOf(part: PipelinePart): readonly (readonly [ComponentKind, Components])[] {
   const subscribed = Object.fromEntries(
     part.subscriptions.map(({ out, options }) => [out, { ...options, type: 'orchestrator_logs' }]),
   )
@@ -263,7 +263,7 @@ function fittingValue(kind: ComponentKind, type: string, path: readonly (string 
 }
 
 /** Loads the part as an agent does, with values that suit their options. */
-function loadProblem(part: Part, dataDir: string): string | undefined {
+function loadProblem(part: PipelinePart, dataDir: string): string | undefined {
   const { secrets = [] } = part.pipeline as BundleEntry
   const values = new Map<string, string>()
   let isClear = true

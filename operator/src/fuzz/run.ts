@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Part } from '@penstock/agent/testing/operator'
+import type { PipelinePart } from '@penstock/agent/testing/operator'
 import type { Artifact } from '../compile/artifact.ts'
 import { type CompileResult, compileJob } from '../compile/job.ts'
 import { compileLimits } from '../compile/pool.ts'
@@ -49,11 +49,11 @@ export class Harness implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'penstock-hostile-'))
   readonly #bait: Bait
   readonly #victim: Artifact
-  readonly #alone: Part
+  readonly #alone: PipelinePart
   readonly #opened: ReturnType<typeof watchOpened>
   readonly #bases: TenantCase[] = []
 
-  private constructor(victim: Artifact, alone: Part) {
+  private constructor(victim: Artifact, alone: PipelinePart) {
     this.#victim = victim
     this.#alone = alone
     this.#bait = { path: join(this.#folder, 'token'), variable: 'PENSTOCK_HOSTILE_BAIT' }

@@ -12,7 +12,7 @@ export interface Change<T extends KubeObject> {
   readonly previous?: T | undefined
 }
 
-export interface Subscription extends Disposable {
+export interface CacheSubscription extends Disposable {
   /** Whether every object that was there at the start has been handed over. */
   readonly synced: boolean
 }
@@ -29,13 +29,13 @@ export interface Cache<T extends KubeObject = KubeObject> {
   index(name: string, keysOf: Index<T>): void
   find(index: string, key: string): readonly T[]
   /** Hears of every object that is there, as `added`, and then of each change. A handler that throws is counted and called no more for that change. */
-  subscribe(handler: (change: Change<T>) => void): Subscription
+  subscribe(handler: (change: Change<T>) => void): CacheSubscription
   /** Stores the result of an own write, so that the operator never acts on an older state. */
   expect(object: T): void
 }
 
 /** The part of each object to keep; the whole object if omitted. */
-export interface Shape {
+export interface CacheShape {
   /** Caches of one type whose shapes have one name are the same cache. */
   readonly name: string
   of(object: KubeObject): KubeObject
@@ -50,7 +50,7 @@ export interface CacheOptions {
   readonly fieldSelector?: string
   /** Only metadata is kept; for Secrets, ConfigMaps, Namespaces and Pods. */
   readonly metadataOnly?: boolean
-  readonly shape?: Shape
+  readonly shape?: CacheShape
 }
 
 /** One shared cache for each (type, options), with many handlers. */

@@ -11,20 +11,20 @@ import { Counter, type Registry } from 'prom-client'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
 import type { KubeConnection } from './connection.ts'
 
-export interface RequestOptions {
+export interface KubeRequestOptions {
   readonly signal?: AbortSignal | undefined
   /** 10 s if not given; lists 60 s. */
   readonly timeoutMs?: number | undefined
 }
 
-export interface ListOptions extends RequestOptions {
+export interface ListOptions extends KubeRequestOptions {
   readonly namespace?: string | undefined
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly metadataOnly?: boolean | undefined
 }
 
-export interface ApplyOptions extends RequestOptions {
+export interface ApplyOptions extends KubeRequestOptions {
   /** `penstock-operator` if not given. */
   readonly fieldManager?: string | undefined
   /** Takes fields over from other managers; yes if not given. */
@@ -33,7 +33,7 @@ export interface ApplyOptions extends RequestOptions {
   readonly dryRun?: boolean | undefined
 }
 
-export interface DeleteOptions extends RequestOptions {
+export interface DeleteOptions extends KubeRequestOptions {
   /** Deletes only the object with this uid. */
   readonly uid?: string | undefined
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan' | undefined
@@ -47,14 +47,14 @@ export interface KubeClient {
     type: ResourceType,
     namespace: string | undefined,
     name: string,
-    options?: RequestOptions,
+    options?: KubeRequestOptions,
   ): Promise<T | undefined>
   /** All objects, page by page, past every cache. */
   list<T extends KubeObject>(type: ResourceType, options?: ListOptions): Promise<readonly T[]>
   create<T extends KubeObject>(
     type: ResourceType,
     object: T,
-    options?: RequestOptions & { readonly dryRun?: boolean },
+    options?: KubeRequestOptions & { readonly dryRun?: boolean },
   ): Promise<T>
   /** Server-side apply of the fields that are ours. */
   apply<T extends KubeObject>(type: ResourceType, object: T, options?: ApplyOptions): Promise<T>
@@ -64,7 +64,7 @@ export interface KubeClient {
     namespace: string | undefined,
     name: string,
     patch: object,
-    options?: RequestOptions,
+    options?: KubeRequestOptions,
   ): Promise<T>
   /** True when there was something to delete. */
   delete(type: ResourceType, namespace: string | undefined, name: string, options?: DeleteOptions): Promise<boolean>
@@ -73,12 +73,12 @@ export interface KubeClient {
     method: string,
     path: string,
     body?: unknown,
-    options?: RequestOptions & { readonly contentType?: string; readonly accept?: string },
+    options?: KubeRequestOptions & { readonly contentType?: string; readonly accept?: string },
   ): Promise<T>
   /** An answer that is no JSON, such as a log. */
-  text(path: string, options?: RequestOptions): Promise<string>
+  text(path: string, options?: KubeRequestOptions): Promise<string>
   /** Whether the API server serves a type now; looked up again every 5 minutes. */
-  serves(type: ResourceType, options?: RequestOptions): Promise<boolean>
+  serves(type: ResourceType, options?: KubeRequestOptions): Promise<boolean>
 }
 
 /** An answer of the API server that is not a success. */
@@ -237,7 +237,7 @@ class Client implements KubeClient {
     type: ResourceType,
     namespace: string | undefined,
     name: string,
-    options: RequestOptions = {},
+    options: KubeRequestOptions = {},
   ): Promise<T | undefined> {
     try {
       return await this.request<T>('GET', pathOf(type, namespace, name), undefined, options)
@@ -279,7 +279,7 @@ class Client implements KubeClient {
   create<T extends KubeObject>(
     type: ResourceType,
     object: T,
-    options: RequestOptions & { readonly dryRun?: boolean } = {},
+    options: KubeRequestOptions & { readonly dryRun?: boolean } = {},
   ): Promise<T> {
     const query = queryOf({ dryRun: options.dryRun === true ? 'All' : undefined, fieldManager: 'penstock-operator' })
     return this.request<T>('POST', pathOf(type, object.metadata.namespace) + query, object, options)
@@ -300,7 +300,7 @@ class Client implements KubeClient {
     namespace: string | undefined,
     name: string,
     patch: object,
-    options: RequestOptions = {},
+    options: KubeRequestOptions = {},
   ): Promise<T> {
     return this.request<T>('PATCH', pathOf(type, namespace, name), patch, {
       ...options,
@@ -334,12 +334,12 @@ class Client implements KubeClient {
     method: string,
     path: string,
     body?: unknown,
-    options: RequestOptions & { readonly contentType?: string; readonly accept?: string } = {},
+    options: KubeRequestOptions & { readonly contentType?: string; readonly accept?: string } = {},
   ): Promise<T> {
     return this.#exchange<T>(method, path, body, options)
   }
 
-  async text(path: string, options: RequestOptions = {}): Promise<string> {
+  async text(path: string, options: KubeRequestOptions = {}): Promise<string> {
     const limit = AbortSignal.timeout(options.timeoutMs ?? listTimeoutMs)
     const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit])
     await this.#shared.turns.take(signal)
@@ -349,7 +349,7 @@ class Client implements KubeClient {
     return bodyText(answer)
   }
 
-  async serves(type: ResourceType, options: RequestOptions = {}): Promise<boolean> {
+  async serves(type: ResourceType, options: KubeRequestOptions = {}): Promise<boolean> {
     const group = pathOf({ ...type, plural: '' }).replace(/\/$/, '')
     let known = this.#shared.served.get(group)
     if (known === undefined || performance.now() - known.at > 300_000) {
@@ -372,7 +372,7 @@ class Client implements KubeClient {
     method: string,
     path: string,
     body: unknown,
-    options: RequestOptions & { readonly contentType?: string; readonly accept?: string | undefined },
+    options: KubeRequestOptions & { readonly contentType?: string; readonly accept?: string | undefined },
   ): Promise<T> {
     const what = `${method} ${path.split('?')[0]}`
     const limit = AbortSignal.timeout(options.timeoutMs ?? requestTimeoutMs)

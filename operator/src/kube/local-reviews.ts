@@ -7,7 +7,7 @@ import type { Logger } from '@penstock/agent/telemetry'
 import type { JSONWebKeySet, JWTPayload } from 'jose'
 import { group, type KubeObject, type ResourceType } from '../api/object.ts'
 import { type KubeClient, KubeError } from './client.ts'
-import { type Attempt, mayDoIn, type Reviews, type User } from './reviews.ts'
+import { mayDoIn, type ReviewedAction, type Reviews, type User } from './reviews.ts'
 import { podType, secretType, serviceAccountType } from './types.ts'
 
 export interface LocalReviewOptions {
@@ -89,7 +89,7 @@ export class LocalReviews implements Reviews {
   }
 
   /** Without a namespace, all watched ones are checked. `/metrics` stands for the resource `metrics` of our group. */
-  async mayDo(user: User, attempt: Attempt): Promise<boolean> {
+  async mayDo(user: User, attempt: ReviewedAction): Promise<boolean> {
     const { kube, namespace } = this.#options
     if ('nonResourceAttributes' in attempt) {
       const { path, verb } = attempt.nonResourceAttributes

@@ -7,7 +7,7 @@ import { BrokenStreamError, bodyText, watchLines, watchPathOf } from '@penstock/
 import { Backoff, pause } from '@penstock/agent/program'
 import type { Logger } from '@penstock/agent/telemetry'
 import { apiVersionOf, type KubeObject, type ResourceType } from '../api/object.ts'
-import type { Shape } from './cache.ts'
+import type { CacheShape } from './cache.ts'
 import {
   errorOf,
   KubeError,
@@ -31,7 +31,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
   readonly metadataOnly?: boolean
-  readonly shape?: Shape | undefined
+  readonly shape?: CacheShape | undefined
   readonly logger: Logger
   readonly onRelist?: () => void
   readonly onError?: () => void

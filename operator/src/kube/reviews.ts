@@ -19,7 +19,7 @@ export interface User {
 }
 
 /** The action of a user, as a SubjectAccessReview has it. */
-export type Attempt =
+export type ReviewedAction =
   | {
       readonly resourceAttributes: {
         readonly group: string
@@ -38,7 +38,7 @@ export interface Reviews {
   readonly takes: string
   /** The owner of a token; undefined if the token is invalid, or not for this audience. */
   userOf(token: string, audience?: string): Promise<User | undefined>
-  mayDo(user: User, attempt: Attempt): Promise<boolean>
+  mayDo(user: User, attempt: ReviewedAction): Promise<boolean>
 }
 
 /** Every review goes to the API server: for operators that may make reviews in the whole cluster. */
@@ -72,12 +72,12 @@ export async function selfOf(kube: KubeClient): Promise<User> {
   return status.userInfo
 }
 
-export function mayDo(kube: KubeClient, user: User, attempt: Attempt): Promise<boolean> {
+export function mayDo(kube: KubeClient, user: User, attempt: ReviewedAction): Promise<boolean> {
   return review(kube, subjectAccessReviewType, user, attempt)
 }
 
 /** The same for one namespace, which needs only rights in that namespace. */
-export function mayDoIn(kube: KubeClient, namespace: string, user: User, attempt: Attempt): Promise<boolean> {
+export function mayDoIn(kube: KubeClient, namespace: string, user: User, attempt: ReviewedAction): Promise<boolean> {
   return review(kube, localSubjectAccessReviewType, user, attempt, namespace)
 }
 
@@ -85,7 +85,7 @@ async function review(
   kube: KubeClient,
   type: ResourceType,
   user: User,
-  attempt: Attempt,
+  attempt: ReviewedAction,
   namespace?: string,
 ): Promise<boolean> {
   const { status } = await kube.request<{ status: { allowed: boolean } }>('POST', pathOf(type, namespace), {

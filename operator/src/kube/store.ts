@@ -3,7 +3,7 @@
 import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
-import type { Cache, Change, ChangeType, Index, Subscription } from './cache.ts'
+import type { Cache, CacheSubscription, Change, ChangeType, Index } from './cache.ts'
 
 /** How long an older state is held back after a write of our own, if the event of the write never arrives. */
 const expectationMs = 30_000
@@ -74,7 +74,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
     return [...(found.keys.get(key)?.values() ?? [])]
   }
 
-  subscribe(handler: (change: Change<T>) => void): Subscription {
+  subscribe(handler: (change: Change<T>) => void): CacheSubscription {
     const store = this
     // Those that are there are handed over before any change: nothing comes between, as this is one turn of the loop.
     for (const { object } of this.#entries.values()) this.#call(handler, { type: 'added', object })

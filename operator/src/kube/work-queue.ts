@@ -4,14 +4,14 @@
 
 import { doubledMs, TokenBucket } from '@penstock/agent/program'
 
-export interface Lines {
+export interface QueueLines {
   of(key: string): string
   /** Keys of one line that are worked on at a time. */
   readonly maxActive: number
 }
 
 export interface WorkQueueOptions {
-  readonly lines?: Lines
+  readonly lines?: QueueLines
   readonly now?: () => number
   /** Wait after the first failure; doubled with each. */
   readonly minDelayMs?: number
@@ -179,11 +179,11 @@ export class WorkQueue {
 
 /** Waiting keys, each with the time since when. The lines take turns; within a line, and where there is one alone, the oldest goes first. */
 class Ready {
-  readonly #lines: Lines
+  readonly #lines: QueueLines
   readonly #waiting = new Map<string, Map<string, number>>()
   #size = 0
 
-  constructor(lines: Lines) {
+  constructor(lines: QueueLines) {
     this.#lines = lines
   }
 

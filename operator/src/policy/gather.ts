@@ -12,7 +12,7 @@ import {
 } from '../api/kinds.ts'
 import { type KubeObject, objectKey } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
-import type { Source } from '../api/source.ts'
+import type { SourceResource } from '../api/source.ts'
 import type { TenantPolicy } from '../api/tenant-policy.ts'
 import type { CompileJob } from '../compile/job.ts'
 import { referredObjects } from '../compile/secrets.ts'
@@ -26,7 +26,7 @@ import { Policies } from './tenant-policies.ts'
 
 export class Gatherer implements Disposable {
   readonly pipelines: ReadonlyMap<string, Cache<Pipeline>>
-  readonly shared: ReadonlyMap<string, Cache<Source>>
+  readonly shared: ReadonlyMap<string, Cache<SourceResource>>
   readonly namespaces: Cache<KubeObject>
   /** Undefined where Secrets cannot be watched. */
   readonly secrets: Readonly<Record<'Secret' | 'ConfigMap', Cache<KubeObject>>> | undefined
@@ -50,7 +50,7 @@ export class Gatherer implements Disposable {
     this.shared = new Map(
       [sourceKind, sinkKind, ...(cluster ? [clusterSourceKind, clusterSinkKind] : [])].map((kind) => [
         kind.kind,
-        caches.cache<Source>(kind),
+        caches.cache<SourceResource>(kind),
       ]),
     )
     this.namespaces = caches.cache(namespaceType, { metadataOnly: true })

@@ -2,7 +2,7 @@
 // the same compiler.
 
 import { type Agent, excessOf, misplacementOf } from '../api/agent.ts'
-import type { Kind } from '../api/kinds.ts'
+import type { ResourceKind } from '../api/kinds.ts'
 import { agentKind, clusterPipelineKind, pipelineKind, tenantPolicyKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
@@ -21,7 +21,7 @@ export function judgeOf(
   context: OperatorContext,
   apiAddresses: ApiAddresses,
   pool: CompilePool,
-): (kind: Kind, object: KubeObject) => Promise<readonly CompileProblem[]> {
+): (kind: ResourceKind, object: KubeObject) => Promise<readonly CompileProblem[]> {
   const gathered = new Gatherer(context, apiAddresses)
   gathered.policies.start(() => {})
   if (context.settings.webhookAddress !== '') pool.warm()

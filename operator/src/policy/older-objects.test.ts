@@ -5,7 +5,7 @@ import { isTable } from '@penstock/agent/schema'
 import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'
 import type { Finding } from '../api/conditions.ts'
-import { agentKind, clusterSinkKind, type Kind, kinds, tenantPolicyKind } from '../api/kinds.ts'
+import { agentKind, clusterSinkKind, kinds, type ResourceKind, tenantPolicyKind } from '../api/kinds.ts'
 import { apiVersion, type KubeObject } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { limitOf, quantityPattern } from '../api/quantity.ts'
@@ -22,13 +22,13 @@ import { Policies } from './tenant-policies.ts'
 type Schema = Readonly<Record<string, unknown>>
 
 interface QuantityPlace {
-  readonly kind: Kind
+  readonly kind: ResourceKind
   readonly path: readonly string[]
   readonly schema: Schema
 }
 
 /** Every quantity below a schema; a map is entered at one key. */
-function* quantitiesIn(kind: Kind, schema: Schema, path: readonly string[]): Generator<QuantityPlace> {
+function* quantitiesIn(kind: ResourceKind, schema: Schema, path: readonly string[]): Generator<QuantityPlace> {
   if (schema['pattern'] === quantityPattern) yield { kind, path, schema }
   for (const [name, below] of Object.entries((schema['properties'] ?? {}) as Record<string, Schema>))
     yield* quantitiesIn(kind, below, [...path, name])
@@ -41,7 +41,7 @@ const places = kinds.flatMap((kind) => [...quantitiesIn(kind, kind.spec, ['spec'
 const nameOf = ({ kind, path }: QuantityPlace) => `${kind.kind} ${path.join('.')}`
 
 /** A spec of each kind that nothing is wrong with. */
-function validSpec({ kind }: Kind): Schema {
+function validSpec({ kind }: ResourceKind): Schema {
   if (kind === 'Agent') return { mode: 'Aggregator' }
   if (kind === 'TenantPolicy') return { namespaceSelector: {} }
   if (isShared(kind)) return { type: kind.endsWith('Sink') ? 'blackhole' : 'orchestrator_logs' }
@@ -67,7 +67,7 @@ function objectOf({ kind, path }: QuantityPlace, value: unknown): KubeObject {
 }
 
 /** The condition `Accepted` of an object, by the part of the operator that reports it; of an Agent see agent.test.ts. */
-async function acceptedOf(kind: Kind, object: KubeObject): Promise<Omit<Finding, 'type'>> {
+async function acceptedOf(kind: ResourceKind, object: KubeObject): Promise<Omit<Finding, 'type'>> {
   const facts = { policy: undefined, keys: {}, apiHosts: [], clusterName: '' }
   if (kind === tenantPolicyKind) return policyFinding(object as TenantPolicy)
   if (kind === agentKind) return shapeVerdict(object)
@@ -81,7 +81,9 @@ function policyFinding(policy: TenantPolicy): Finding {
   const policies = new Store<TenantPolicy>(tenantPolicyKind, [''], silentLogger)
   policies.set(policy)
   const reports: StatusContribution[] = []
-  const status = { report: (...[, , , report]: [Kind, KubeObject, string, StatusContribution]) => reports.push(report) }
+  const status = {
+    report: (...[, , , report]: [ResourceKind, KubeObject, string, StatusContribution]) => reports.push(report),
+  }
   new Policies(policies, new Store<KubeObject>(namespaceType, [''], silentLogger)).report({ status } as never)
   return reports[0]?.findings[0] as Finding
 }

@@ -28,7 +28,7 @@ export interface RenderedBundle {
 }
 
 /** A pipeline that may be part of a bundle. */
-export interface Entry {
+export interface BundledPipeline {
   readonly fragment: Fragment
   readonly createdAt: string
 }
@@ -39,7 +39,7 @@ export interface BundleLimits {
 }
 
 export async function renderBundle(
-  entries: readonly Entry[],
+  entries: readonly BundledPipeline[],
   limits: BundleLimits = { shardBytes, maxShards },
 ): Promise<RenderedBundle> {
   const byAge = entries.toSorted(older)
@@ -65,13 +65,13 @@ export async function renderBundle(
 }
 
 /** The oldest first; of the same age, by name. */
-export function older(left: Entry, right: Entry): number {
+export function older(left: BundledPipeline, right: BundledPipeline): number {
   const [leftKey, rightKey] = [left, right].map(({ createdAt, fragment }) => `${createdAt}\u0000${fragment.id}`)
   return (leftKey as string) < (rightKey as string) ? -1 : 1
 }
 
 /** How many of the oldest fit, found by halving. */
-async function fitting(byAge: readonly Entry[], tooMany: number, limits: BundleLimits): Promise<number> {
+async function fitting(byAge: readonly BundledPipeline[], tooMany: number, limits: BundleLimits): Promise<number> {
   let fits = 0
   let not = tooMany
   while (not - fits > 1) {

@@ -2,10 +2,10 @@
 
 import { gzipSync } from 'node:zlib'
 import {
+  type BundleManifest,
   bundleSchema,
   type Candidate,
   canonicalJson,
-  type Manifest,
   type Revision,
   sha256,
 } from '@penstock/agent/bundle'
@@ -48,7 +48,7 @@ export function renderManifest(
     shards: shards.map(({ key, sha256: digest, bytes }) => ({ key, sha256: digest, bytes })),
   })
   const { key, sha256: digest, bytes } = digests.file
-  const manifest: Manifest = {
+  const manifest: BundleManifest = {
     schema: bundleSchema,
     ...(stable === undefined ? {} : { stable: plain(stable) }),
     ...(candidate === undefined

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { readBundle } from '@penstock/agent/bundle'
 import { components, optionsOf } from '@penstock/agent/config'
 import { isTable, type Meaning, meaningOf, type Options, operatorTreatment, type Schema } from '@penstock/agent/schema'
-import { loadPart, type Part, partsOf, skeleton } from '@penstock/agent/testing/operator'
+import { loadPart, type PipelinePart, partsOf, skeleton } from '@penstock/agent/testing/operator'
 import { type OptionPlace, optionLeaves } from '@penstock/agent/testing/option-places'
 import { afterAll, expect, test } from 'vitest'
 import { type CompileJob, compileJob } from '../compile/job.ts'
@@ -201,7 +201,7 @@ async function outcomeOf(option: Option, value: unknown, namespace: string | und
     { rev, shards },
     shards.map(({ data }) => data),
   )
-  const [part] = [...partsOf(bundle).values()] as [Part]
+  const [part] = [...partsOf(bundle).values()] as [PipelinePart]
   const loaded = loadPart(part, noSecrets, { dataDir: '/tmp', denied: [], env: {} })
   if (!loaded.ok) return { ...judged, others: loaded.problems.map(({ message }) => message), arrives: false }
   const own = [...loaded.config[lists[kind]].values()].find(({ id }) => id.endsWith('/own'))

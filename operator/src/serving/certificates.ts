@@ -25,7 +25,7 @@ const serverDays = 90
 /** How long a new authority is known before something is signed by it: mounted files take minutes to follow. */
 export const publishMs = 3_600_000
 
-export interface Authority {
+export interface CertificateAuthority {
   readonly cert: string
   readonly key: string
   /** The previous authority, while certificates that it has signed may still be in use. */
@@ -40,7 +40,7 @@ export interface ServerCertificate {
 }
 
 export interface Certificates {
-  readonly authority: Authority
+  readonly authority: CertificateAuthority
   readonly server: ServerCertificate
 }
 
@@ -54,7 +54,7 @@ export const serverNames = (namespace: string) =>
 
 /** The certificates to use at a time; the same objects if nothing has to change. */
 export async function renewCertificates(
-  found: { readonly authority?: Authority | undefined; readonly server?: ServerCertificate | undefined },
+  found: { readonly authority?: CertificateAuthority | undefined; readonly server?: ServerCertificate | undefined },
   names: readonly string[],
   now: Date,
 ): Promise<Certificates> {
@@ -67,14 +67,14 @@ export async function renewCertificates(
   return { authority, server: { ...signed, ca } }
 }
 
-async function renewAuthority(found: Authority | undefined, now: Date): Promise<Authority> {
+async function renewAuthority(found: CertificateAuthority | undefined, now: Date): Promise<CertificateAuthority> {
   const current = found === undefined ? undefined : parsed(found.cert)
   if (found !== undefined && current !== undefined && age(current, now) < 2 / 3) return found
   const made = await makeAuthority(now)
   return current !== undefined && current.validToDate > now ? { ...made, previous: found?.cert } : made
 }
 
-function bundleOf(authority: Authority, now: Date): string {
+function bundleOf(authority: CertificateAuthority, now: Date): string {
   const previous = authority.previous === undefined ? undefined : parsed(authority.previous)
   return previous !== undefined && previous.validToDate > now
     ? `${authority.cert}${authority.previous}`
@@ -82,7 +82,12 @@ function bundleOf(authority: Authority, now: Date): string {
 }
 
 /** Whether a server certificate can be used on. */
-function isServing(server: ServerCertificate, authority: Authority, names: readonly string[], now: Date): boolean {
+function isServing(
+  server: ServerCertificate,
+  authority: CertificateAuthority,
+  names: readonly string[],
+  now: Date,
+): boolean {
   const certificate = parsed(server.cert)
   const newest = parsed(authority.cert)
   if (certificate === undefined || newest === undefined || certificate.validToDate <= now) return false
@@ -116,7 +121,7 @@ async function library() {
   return import('@peculiar/x509')
 }
 
-async function makeAuthority(now: Date): Promise<Authority> {
+async function makeAuthority(now: Date): Promise<CertificateAuthority> {
   const x509 = await library()
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
@@ -134,7 +139,7 @@ async function makeAuthority(now: Date): Promise<Authority> {
   return { cert: pemOf(certificate), key: await keyPem(keys.privateKey) }
 }
 
-async function signServer(authority: Authority, names: readonly string[], now: Date) {
+async function signServer(authority: CertificateAuthority, names: readonly string[], now: Date) {
   const x509 = await library()
   const issuer = new x509.X509Certificate(authority.cert)
   const signingKey = await webcrypto.subtle.importKey('pkcs8', derOf(authority.key), algorithm, false, ['sign'])

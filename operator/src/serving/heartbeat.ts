@@ -20,8 +20,8 @@ import { version } from '@penstock/agent/program'
 import { Counter } from 'prom-client'
 import { group, type KubeObject, objectKey } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import type { Delivery } from '../fleet/delivery.ts'
-import { Leftovers } from '../fleet/leftovers.ts'
+import type { FleetState } from '../fleet/delivery.ts'
+import { LeftoverAnswers } from '../fleet/leftovers.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
@@ -63,7 +63,7 @@ const relayMs = 10_000
 /** Connections that wait to be taken: after a restart all agents of a large cluster come at once. The kernel may hold fewer. */
 const backlog = 4096
 
-export function heartbeatPart(delivery: Delivery, options: HeartbeatServerOptions = {}): OperatorPart {
+export function heartbeatPart(delivery: FleetState, options: HeartbeatServerOptions = {}): OperatorPart {
   return {
     name: 'heartbeat',
     leaderOnly: false,
@@ -77,11 +77,11 @@ export function heartbeatPart(delivery: Delivery, options: HeartbeatServerOption
 
 class HeartbeatServer implements AsyncDisposable {
   readonly #context: OperatorContext
-  readonly #delivery: Delivery
+  readonly #delivery: FleetState
   readonly #options: HeartbeatServerOptions
   readonly #inquiries = new Inquiries()
   readonly #observers: Observers
-  readonly #leftovers: Leftovers
+  readonly #leftovers: LeftoverAnswers
   readonly #streams: Streams
   #server: Server | undefined
   readonly #pods: Cache<Pod>
@@ -91,12 +91,12 @@ class HeartbeatServer implements AsyncDisposable {
   /** For the first certificate. */
   #waiting: Disposable | undefined
 
-  constructor(context: OperatorContext, delivery: Delivery, options: HeartbeatServerOptions) {
+  constructor(context: OperatorContext, delivery: FleetState, options: HeartbeatServerOptions) {
     this.#context = context
     this.#delivery = delivery
     this.#options = options
     this.#observers = new Observers(context, delivery, this.#inquiries)
-    this.#leftovers = new Leftovers(context.kube.as('heartbeat'), delivery)
+    this.#leftovers = new LeftoverAnswers(context.kube.as('heartbeat'), delivery)
     this.#streams = new Streams(context, delivery)
     this.#pods = context.caches.cache<Pod>(podType, { labelSelector: labels.agent })
     this.#readers = new TokenGate({ ...strangers, review: (token) => context.reviews.userOf(token) })

@@ -8,7 +8,7 @@ import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test, vi } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
-import { Delivery, type Offered } from '../fleet/delivery.ts'
+import { FleetState, type Offered } from '../fleet/delivery.ts'
 import { lingerMs, NodePods, podPlace } from '../fleet/node-pods.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
@@ -62,7 +62,7 @@ async function serving() {
   const pods = new Store<KubeObject>(podType, [''], silentLogger)
   const namespaces = new Store<KubeObject>(namespaceType, [''], silentLogger)
   namespaces.replace([], '', () => true)
-  const delivery = new Delivery()
+  const delivery = new FleetState()
   const ending = new AbortController()
   const context = testContext({
     ...{ logger: silentLogger, metrics: new Registry(), signal: ending.signal },

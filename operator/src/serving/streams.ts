@@ -16,7 +16,7 @@ import {
 } from '@penstock/agent/bundle'
 import { Counter, Gauge } from 'prom-client'
 import type { OperatorContext } from '../context.ts'
-import type { Delivery, Offered, OfferedRevision } from '../fleet/delivery.ts'
+import type { FleetState, Offered, OfferedRevision } from '../fleet/delivery.ts'
 import { NodePods, type PodOnNode, podPlace } from '../fleet/node-pods.ts'
 import type { Cache } from '../kube/cache.ts'
 import { namespaceType, podType } from '../kube/types.ts'
@@ -68,7 +68,7 @@ interface Held {
 
 export class Streams implements Disposable {
   readonly #context: OperatorContext
-  readonly #delivery: Delivery
+  readonly #delivery: FleetState
   /** By uid of the pod. */
   readonly #held = new Map<string, Held>()
   /** Those to look at. */
@@ -86,7 +86,7 @@ export class Streams implements Disposable {
   readonly #answers: Counter
   readonly #bytes: Counter
 
-  constructor(context: OperatorContext, delivery: Delivery) {
+  constructor(context: OperatorContext, delivery: FleetState) {
     this.#context = context
     this.#delivery = delivery
     const registers = [context.metrics]

@@ -3,7 +3,7 @@
 
 import { stringify } from 'yaml'
 import type { Finding } from '../api/conditions.ts'
-import { type Kind, kinds } from '../api/kinds.ts'
+import { kinds, type ResourceKind } from '../api/kinds.ts'
 import { group, version } from '../api/object.ts'
 import { type StatusObject, statusOf } from '../controllers/status.ts'
 
@@ -52,7 +52,7 @@ const refused: Finding = {
   message: '`spec` holds a mistake.',
 }
 
-function casesOf(kind: Kind): readonly Case[] {
+function casesOf(kind: ResourceKind): readonly Case[] {
   const runs = kind.kind.endsWith('Pipeline') || kind.kind === 'Agent'
   const found = accepted.filter(({ type }) => type === 'Accepted' || !['Agent', 'TenantPolicy'].includes(kind.kind))
   const ran = running.filter(({ type }) => type === 'Programmed' || kind.kind === 'Agent')
@@ -97,7 +97,7 @@ function casesOf(kind: Kind): readonly Case[] {
   return cases
 }
 
-function objectOf(kind: Kind, spec: object = {}) {
+function objectOf(kind: ResourceKind, spec: object = {}) {
   const metadata = { name: 'example', ...(kind.namespaced ? { namespace: 'shop' } : {}), generation: 3 }
   return { apiVersion: `${group}/${version}`, kind: kind.kind, metadata, spec } satisfies StatusObject
 }
@@ -108,7 +108,7 @@ interface Reported {
   readonly spec?: object
 }
 
-function statusCase(kind: Kind, { findings, rollout, spec }: Reported) {
+function statusCase(kind: ResourceKind, { findings, rollout, spec }: Reported) {
   const object = objectOf(kind, spec)
   const reports = {
     compile: { generation: 3, findings },

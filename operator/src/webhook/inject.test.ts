@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Agent } from '../api/agent.ts'
-import { type InjectOptions, injectSidecar, misplacedWarnings, type Pod } from './inject.ts'
+import { type AdmittedPod, type InjectOptions, injectSidecar, misplacedWarnings } from './inject.ts'
 
 const agent: Agent = {
   apiVersion: 'penstock.dev/v1alpha1',
@@ -24,7 +24,7 @@ const asking = {
   'penstock.dev/log-volume': 'logs',
   'penstock.dev/log-paths': '/logs/*.log',
 }
-const pod = (annotations: Record<string, string> = asking, spec: Partial<Pod['spec']> = {}): Pod => ({
+const pod = (annotations: Record<string, string> = asking, spec: Partial<AdmittedPod['spec']> = {}): AdmittedPod => ({
   metadata: { name: 'import', annotations },
   spec: {
     containers: [{ name: 'app', image: 'x', volumeMounts: [{ name: 'logs', mountPath: '/logs' }] }],
@@ -35,7 +35,7 @@ const pod = (annotations: Record<string, string> = asking, spec: Partial<Pod['sp
 })
 
 /** The pod as the API server makes it of the answer. */
-function injected(from: Pod, more: Partial<InjectOptions> = {}): Pod {
+function injected(from: AdmittedPod, more: Partial<InjectOptions> = {}): AdmittedPod {
   const result = injectSidecar(from, options(more))
   if (!result.allowed) throw new Error(result.message)
   const changed = structuredClone(from) as unknown as Record<string, Record<string, unknown>>
@@ -43,9 +43,9 @@ function injected(from: Pod, more: Partial<InjectOptions> = {}): Pod {
     const [, part = '', member = ''] = path.split('/')
     ;(changed[part] as Record<string, unknown>)[member] = value
   }
-  return changed as unknown as Pod
+  return changed as unknown as AdmittedPod
 }
-const refusal = (from: Pod, more: Partial<InjectOptions> = {}) => {
+const refusal = (from: AdmittedPod, more: Partial<InjectOptions> = {}) => {
   const result = injectSidecar(from, options(more))
   return result.allowed ? undefined : result.message
 }
@@ -92,7 +92,7 @@ test('a second call changes nothing, and a changed Agent changes the sidecar in 
 
 test('containers that another webhook adds meanwhile stay', () => {
   const once = injected(pod())
-  const more: Pod = {
+  const more: AdmittedPod = {
     ...once,
     spec: { ...once.spec, initContainers: [{ name: 'mesh', image: 'm' }, ...(once.spec.initContainers ?? [])] },
   }
@@ -147,12 +147,12 @@ test('volumes of other kinds, and Agents of other modes, are refused', () => {
 })
 
 test('before 1.29 a Job is refused unless it insists, and other pods get a plain container', () => {
-  const job: Pod = {
+  const job: AdmittedPod = {
     ...pod(),
     metadata: { annotations: asking, ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: 'j', uid: 'u' }] },
   }
   expect(refusal(job, { minor: 28 })).toContain('1.29')
-  const insisting: Pod = {
+  const insisting: AdmittedPod = {
     ...job,
     metadata: { ...job.metadata, annotations: { ...asking, 'penstock.dev/allow-legacy-sidecar': 'true' } },
   }

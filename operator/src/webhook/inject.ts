@@ -37,7 +37,7 @@ interface Volume {
   readonly [source: string]: unknown
 }
 
-export interface Pod {
+export interface AdmittedPod {
   readonly metadata: Partial<ObjectMeta> & { readonly generateName?: string }
   readonly spec: {
     readonly containers: readonly Container[]
@@ -68,7 +68,7 @@ export interface InjectOptions {
 }
 
 /** The additions to a pod, as operations of a JSON patch; none if it has them already, or does not ask for them. */
-export function injectSidecar(pod: Pod, options: InjectOptions): Injection {
+export function injectSidecar(pod: AdmittedPod, options: InjectOptions): Injection {
   const asked = pod.metadata.annotations ?? {}
   const name = asked[annotations.sidecar]
   if (name === undefined) return { allowed: true, patch: [], warnings: [] }
@@ -112,7 +112,7 @@ export function injectSidecar(pod: Pod, options: InjectOptions): Injection {
         }))
   const sidecar = parts.container as Container
   const { restartPolicy: _, ...legacy } = sidecar
-  const wanted: Pod = {
+  const wanted: AdmittedPod = {
     ...bare,
     metadata: {
       ...bare.metadata,
@@ -144,7 +144,7 @@ interface Place {
 }
 
 /** The volume that the annotations and the pod describe; or the reason why it cannot be read. */
-function placeOf(bare: Pod, asked: Readonly<Record<string, string>>): Place | string {
+function placeOf(bare: AdmittedPod, asked: Readonly<Record<string, string>>): Place | string {
   const volume = asked[annotations.volume]
   if (volume === undefined || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(volume) || volume.startsWith(sidecarPrefix))
     return `${annotations.volume} must name the volume with the log files, such as \`logs\`; found ${quoted(volume)}.`
@@ -179,7 +179,7 @@ export function misplacedWarnings(workload: {
 }
 
 /** The pod without the additions of an earlier call. A user's volume stays, also one that was created for it. */
-function withoutSidecar(pod: Pod): Pod {
+function withoutSidecar(pod: AdmittedPod): AdmittedPod {
   if (pod.metadata.annotations?.[annotations.injected] === undefined) return pod
   const kept = <T extends { readonly name: string }>(
     list: readonly T[] | undefined,
@@ -199,7 +199,7 @@ function withoutSidecar(pod: Pod): Pod {
 }
 
 /** Operations for the parts of a pod that we touch; `add` of a member replaces it. */
-function difference(from: Pod, to: Pod): Operation[] {
+function difference(from: AdmittedPod, to: AdmittedPod): Operation[] {
   const operations: Operation[] = []
   for (const member of ['volumes', 'initContainers', 'containers'] as const) {
     if (to.spec[member] !== undefined && !isSame(from.spec[member], to.spec[member]))
@@ -210,7 +210,7 @@ function difference(from: Pod, to: Pod): Operation[] {
   return operations
 }
 
-function warningsOf(pod: Pod, users: readonly Container[], bare: Pod): string[] {
+function warningsOf(pod: AdmittedPod, users: readonly Container[], bare: AdmittedPod): string[] {
   const warnings: string[] = []
   if (users.length === 0)
     warnings.push(

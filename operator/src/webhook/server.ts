@@ -10,7 +10,7 @@ import type { TLSSocket } from 'node:tls'
 import { errorText } from '@penstock/agent/errors'
 import { Counter, Histogram } from 'prom-client'
 import type { Agent } from '../api/agent.ts'
-import { agentKind, clusterPipelineKind, type Kind, kindOf } from '../api/kinds.ts'
+import { agentKind, clusterPipelineKind, kindOf, type ResourceKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import { FairQueue } from '../compile/fair-queue.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
@@ -18,7 +18,7 @@ import type { User } from '../kube/reviews.ts'
 import { Authors, contentOf } from '../policy/authors.ts'
 import { type OperatorCertificate, secureServer } from '../serving/certificates.ts'
 import type { WorkloadInput } from '../workloads/pod.ts'
-import { injectSidecar, misplacedWarnings, type Pod } from './inject.ts'
+import { type AdmittedPod, injectSidecar, misplacedWarnings } from './inject.ts'
 import type { WebhookTokens } from './tokens.ts'
 import { type Judge, validate } from './validate.ts'
 
@@ -321,7 +321,7 @@ export class WebhookServer implements AsyncDisposable {
   }
 
   async #verdictOf(
-    kind: Kind,
+    kind: ResourceKind,
     { uid, oldObject }: AdmissionRequest,
     object: KubeObject,
     until: number,
@@ -355,7 +355,7 @@ export class WebhookServer implements AsyncDisposable {
 
   async #inject({ uid, namespace = '', object }: AdmissionRequest): Promise<AdmissionResponse> {
     if (object === null) return { uid, allowed: true }
-    const result = injectSidecar(object as unknown as Pod, {
+    const result = injectSidecar(object as unknown as AdmittedPod, {
       agent: (name) => this.#agents.get(namespace, name),
       input: this.#options.workloadInput(this.#context),
       namespace,

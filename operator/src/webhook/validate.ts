@@ -4,15 +4,15 @@
 import { canonicalJson } from '@penstock/agent/bundle'
 import type { Reason } from '../api/conditions.ts'
 import { isTooDeep, maxDepth } from '../api/depth.ts'
-import type { Kind } from '../api/kinds.ts'
+import type { ResourceKind } from '../api/kinds.ts'
 import type { KubeObject } from '../api/object.ts'
 import { advice } from '../compile/check.ts'
 import type { CompileProblem } from '../compile/compiled.ts'
 
 /** Everything that a reconcile would find in an object, were it applied now; warnings too. */
-export type Judge = (kind: Kind, object: KubeObject) => Promise<readonly CompileProblem[]>
+export type Judge = (kind: ResourceKind, object: KubeObject) => Promise<readonly CompileProblem[]>
 
-export interface Verdict {
+export interface AdmissionVerdict {
   readonly allowed: boolean
   /** Every error, a line each; empty when it is allowed. */
   readonly message: string
@@ -32,12 +32,12 @@ const longestWarning = 256
 const maxWarnings = 12
 
 export async function validate(
-  kind: Kind,
+  kind: ResourceKind,
   object: KubeObject,
   previous: KubeObject | undefined,
   judge: Judge,
-): Promise<Verdict> {
-  const passes: Verdict = { allowed: true, message: '', warnings: [] }
+): Promise<AdmissionVerdict> {
+  const passes: AdmissionVerdict = { allowed: true, message: '', warnings: [] }
   if (object.metadata.deletionTimestamp !== undefined) return passes
   // Nothing else looks at it: everything below reads trees by recursion.
   if (isTooDeep(specOf(object))) {

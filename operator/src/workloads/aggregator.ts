@@ -4,7 +4,7 @@
 import { Construct } from 'constructs'
 import { type Agent, agentDefaults } from '../api/agent.ts'
 import type { ObjectMeta } from '../api/object.ts'
-import { KubeObject } from './manifest.ts'
+import { ObjectConstruct } from './manifest.ts'
 import {
   agentPort,
   claimName,
@@ -48,7 +48,7 @@ export class Aggregator extends Construct {
     }
     // Without a holder: the agents write it.
     if (input.lease !== undefined)
-      new KubeObject(this, {
+      new ObjectConstruct(this, {
         apiVersion: 'coordination.k8s.io/v1',
         kind: 'Lease',
         metadata: { ...this.#metadata, name: input.lease },
@@ -60,7 +60,7 @@ export class Aggregator extends Construct {
   }
 
   #service(): void {
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'v1',
       kind: 'Service',
       metadata: this.#metadata,
@@ -82,11 +82,11 @@ export class Aggregator extends Construct {
       template: aggregatorTemplate(agent, input),
     }
     if (storage === undefined) {
-      new KubeObject(this, { apiVersion: 'apps/v1', kind: 'Deployment', metadata: this.#metadata, spec: common })
+      new ObjectConstruct(this, { apiVersion: 'apps/v1', kind: 'Deployment', metadata: this.#metadata, spec: common })
       return
     }
     const { whenScaled = defaults.retention, whenDeleted = defaults.retention } = storage.retention ?? {}
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',
       metadata: this.#metadata,
@@ -120,7 +120,7 @@ export class Aggregator extends Construct {
     if (autoscaling === undefined) return
     const { minReplicas = defaults.minReplicas, maxReplicas, targetCPU, targetBufferUtilization } = autoscaling
     const kind = storage === undefined ? 'Deployment' : 'StatefulSet'
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'autoscaling/v2',
       kind: 'HorizontalPodAutoscaler',
       metadata: this.#metadata,
@@ -157,7 +157,7 @@ export class Aggregator extends Construct {
     const minReplicas = autoscaling === undefined ? replicas : (autoscaling.minReplicas ?? defaults.minReplicas)
     if (minReplicas <= 1 && podDisruptionBudget === undefined) return
     const { maxUnavailable = defaults.maxUnavailable, minAvailable } = podDisruptionBudget ?? {}
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',
       metadata: this.#metadata,
@@ -217,7 +217,7 @@ export class DrainJob extends Construct {
     const { metadata: _, spec } = aggregatorTemplate(agent, input)
     // The selectors of the Agent's pods must not find this one.
     const own = { [labels.name]: 'penstock-drain', [labels.instance]: name }
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'batch/v1',
       kind: 'Job',
       metadata: {

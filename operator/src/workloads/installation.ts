@@ -4,7 +4,7 @@
 import { Construct } from 'constructs'
 import { AgentModel } from '../api/models.ts'
 import { cliRole, defaultsName, metricsName, operatorName, operatorPorts, webhookName } from './installation-names.ts'
-import { KubeObject, type Manifest, synthesise } from './manifest.ts'
+import { type Manifest, ObjectConstruct, synthesise } from './manifest.ts'
 import { OperatorDeployment } from './operator-deployment.ts'
 import {
   agentNamespaceRules,
@@ -45,7 +45,7 @@ class Installation extends Construct {
     this.#metricsReader()
     for (const { name, rules } of userRoles)
       this.#clusterRole(`penstock-${name}`, rules, { [`${rbac}/aggregate-to-${name}`]: 'true' })
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: this.#metadata(defaultsName, 'defaults'),
@@ -66,7 +66,7 @@ class Installation extends Construct {
 
   #operatorRights(): void {
     const account = { kind: 'ServiceAccount', name: operatorName, namespace: this.#options.namespace }
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
       metadata: this.#metadata(operatorName, 'operator'),
@@ -89,8 +89,8 @@ class Installation extends Construct {
     const role = 'penstock-metrics-reader'
     this.#clusterRole(role, [{ nonResourceURLs: ['/metrics'], verbs: ['get'] }])
     const metadata = this.#metadata(metricsName, 'metrics')
-    new KubeObject(this, { apiVersion: 'v1', kind: 'ServiceAccount', metadata })
-    new KubeObject(this, {
+    new ObjectConstruct(this, { apiVersion: 'v1', kind: 'ServiceAccount', metadata })
+    new ObjectConstruct(this, {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { ...metadata, annotations: { 'kubernetes.io/service-account.name': metricsName } },
@@ -101,7 +101,7 @@ class Installation extends Construct {
   }
 
   #disruptionBudget(): void {
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',
       metadata: this.#metadata(operatorName, 'operator'),
@@ -111,7 +111,7 @@ class Installation extends Construct {
 
   /** From anywhere: the API server may have any address, and pods with a sidecar are in any namespace. */
   #networkPolicy(): void {
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'NetworkPolicy',
       metadata: this.#metadata(operatorName, 'operator'),
@@ -125,20 +125,20 @@ class Installation extends Construct {
 
   #service(name: string, component: string, port: object): void {
     const metadata = this.#metadata(name, component)
-    new KubeObject(this, { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector, ports: [port] } })
+    new ObjectConstruct(this, { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector, ports: [port] } })
   }
 
   #clusterRole(name: string, rules: readonly Rule[], more: object = {}): void {
     const metadata = { name, labels: { ...this.#labels('rbac'), ...more } }
-    new KubeObject(this, { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules })
+    new ObjectConstruct(this, { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata, rules })
   }
 
   #role(name: string, rules: readonly Rule[]): void {
-    new KubeObject(this, { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: this.#metadata(name, 'rbac'), rules })
+    new ObjectConstruct(this, { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: this.#metadata(name, 'rbac'), rules })
   }
 
   #clusterRoleBinding(name: string, component: string, role: string, subject: object): void {
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: `${rbac}/v1`,
       kind: 'ClusterRoleBinding',
       metadata: { name, labels: this.#labels(component) },
@@ -148,7 +148,7 @@ class Installation extends Construct {
   }
 
   #roleBinding(name: string, kind: 'Role' | 'ClusterRole', role: string, subject: object): void {
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: `${rbac}/v1`,
       kind: 'RoleBinding',
       metadata: this.#metadata(name, 'rbac'),

@@ -14,7 +14,7 @@ export interface Manifest {
 }
 
 /** An object of Kubernetes in the tree. Its id is its identity, so a construct that describes an object twice throws. */
-export class KubeObject extends ApiObject {
+export class ObjectConstruct extends ApiObject {
   constructor(scope: Construct, manifest: Manifest) {
     const { kind, metadata } = manifest
     // Undefined members are omitted.

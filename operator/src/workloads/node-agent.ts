@@ -3,7 +3,7 @@
 
 import { Construct } from 'constructs'
 import { type Agent, agentDefaults } from '../api/agent.ts'
-import { KubeObject } from './manifest.ts'
+import { ObjectConstruct } from './manifest.ts'
 import { dataFolder, labels, objectLabels, ownedBy, paths, podLabels, workloadName } from './names.ts'
 import {
   agentContainer,
@@ -23,7 +23,7 @@ export class NodeAgent extends Construct {
   constructor(scope: Construct, agent: Agent, input: WorkloadInput) {
     super(scope, 'node-agent')
     const { namespace } = agent.metadata
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'apps/v1',
       kind: 'DaemonSet',
       metadata: {

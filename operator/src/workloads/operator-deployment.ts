@@ -2,7 +2,7 @@
 
 import { Construct } from 'constructs'
 import { metricsName, operatorName, operatorPorts } from './installation-names.ts'
-import { KubeObject } from './manifest.ts'
+import { ObjectConstruct } from './manifest.ts'
 
 export interface DeploymentParts {
   readonly namespace: string
@@ -15,7 +15,7 @@ export interface DeploymentParts {
 export class OperatorDeployment extends Construct {
   constructor(scope: Construct, { namespace, version, labels, selector }: DeploymentParts) {
     super(scope, 'deployment')
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: { name: operatorName, namespace, labels },

@@ -43,7 +43,7 @@ export interface WorkloadInput {
   readonly lease?: string | undefined
 }
 
-export type Resources = NonNullable<AgentSpec['resources']>
+export type ResourceAmounts = NonNullable<AgentSpec['resources']>
 
 /** The user that agents run as; its group is root's, which may read what containers have written. */
 export const agentUser = 1000
@@ -106,7 +106,12 @@ export const livenessProbe = {
 }
 
 /** The agent's container without what only one mode has. */
-export function agentContainer(agent: Agent, input: WorkloadInput, args: readonly string[], resources: Resources) {
+export function agentContainer(
+  agent: Agent,
+  input: WorkloadInput,
+  args: readonly string[],
+  resources: ResourceAmounts,
+) {
   const { pullPolicy } = agent.spec.image ?? {}
   return {
     name: 'agent',

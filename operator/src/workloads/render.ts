@@ -7,7 +7,7 @@ import { type Agent, agentDefaults, isTenants, misplacementOf, type Platform } f
 import { metadataNetworks } from '../api/networks.ts'
 import type { ObjectMeta, OwnerReference } from '../api/object.ts'
 import { Aggregator, DrainJob } from './aggregator.ts'
-import { KubeObject, type Manifest, synthesise } from './manifest.ts'
+import { type Manifest, ObjectConstruct, synthesise } from './manifest.ts'
 import {
   agentPort,
   authorityName,
@@ -59,7 +59,7 @@ class AgentInstallation extends Construct {
   constructor(scope: Construct, agent: Agent, input: WorkloadInput) {
     super(scope, 'agent')
     if (input.operatorAuthority !== undefined) {
-      new KubeObject(this, {
+      new ObjectConstruct(this, {
         apiVersion: 'v1',
         kind: 'ConfigMap',
         metadata: metadataOf(agent, authorityName(agent)),
@@ -68,7 +68,7 @@ class AgentInstallation extends Construct {
     }
     const { mode, monitoring } = agent.spec
     if (mode === 'Sidecar') return // its pods belong to the users
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
       metadata: metadataOf(agent, workloadName(agent)),
@@ -182,7 +182,7 @@ class AgentRights extends Construct {
 
   #bind(agent: Agent, metadata: ObjectMeta, roleRef: object): void {
     const apiVersion = 'rbac.authorization.k8s.io/v1'
-    new KubeObject(this, { apiVersion, kind: 'RoleBinding', metadata, roleRef, subjects: [subjectOf(agent)] })
+    new ObjectConstruct(this, { apiVersion, kind: 'RoleBinding', metadata, roleRef, subjects: [subjectOf(agent)] })
   }
 }
 
@@ -277,7 +277,7 @@ function trafficOf(agent: Agent, input: WorkloadInput): { readonly egress: reado
 class AgentNetworkPolicy extends Construct {
   constructor(scope: Construct, agent: Agent, egress: readonly object[] | undefined) {
     super(scope, 'network-policy')
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'NetworkPolicy',
       metadata: metadataOf(agent, workloadName(agent)),
@@ -304,7 +304,7 @@ class AgentMonitor extends Construct {
       relabelings: [{ sourceLabels: ['__meta_kubernetes_pod_node_name'], targetLabel: 'node' }],
       ...(metricsTokenSecret === undefined ? {} : { authorization: { type: 'Bearer', credentials } }),
     }
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'monitoring.coreos.com/v1',
       kind: 'PodMonitor',
       metadata: { ...metadataOf(agent, workloadName(agent)), labels: { ...more, ...objectLabels(agent) } },

@@ -4,7 +4,7 @@ import { Construct } from 'constructs'
 import { kinds } from '../api/kinds.ts'
 import { version as apiVersionName, group } from '../api/object.ts'
 import { configurationName, webhookName } from './installation-names.ts'
-import { KubeObject } from './manifest.ts'
+import { ObjectConstruct } from './manifest.ts'
 
 const plurals = kinds.map((kind) => kind.plural)
 
@@ -25,7 +25,7 @@ export class Webhooks extends Construct {
       clientConfig: { service: { name: webhookName, namespace, port: 443 } },
     }
     const here = { key: 'kubernetes.io/metadata.name', operator: 'NotIn', values: [namespace, 'kube-system'] }
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'admissionregistration.k8s.io/v1',
       kind: 'ValidatingWebhookConfiguration',
       metadata: { name: configurationName, labels },
@@ -84,7 +84,7 @@ export class Webhooks extends Construct {
         { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'], scope: 'Namespaced' },
       ],
     })
-    new KubeObject(this, {
+    new ObjectConstruct(this, {
       apiVersion: 'admissionregistration.k8s.io/v1',
       kind: 'MutatingWebhookConfiguration',
       metadata: { name: configurationName, labels },

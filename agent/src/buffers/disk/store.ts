@@ -20,7 +20,7 @@ export interface NewRecord {
 }
 
 /** Where a record is. */
-export interface Place {
+export interface RecordPlace {
   readonly segment: Segment
   readonly end: number
   readonly firstId: number
@@ -116,7 +116,7 @@ export class SegmentStore {
    * Writes records behind the last, by one call, as many of them as go into one segment; returns where these are, none if there is
    * no room for the first. Rejects if the disk does not take them. More may come when this has been settled.
    */
-  async append(records: readonly NewRecord[], writtenAt: number): Promise<Place[]> {
+  async append(records: readonly NewRecord[], writtenAt: number): Promise<RecordPlace[]> {
     const length = recordBytes(lengthsOf(records[0] as NewRecord))
     let segment = this.newest
     if (
@@ -132,7 +132,7 @@ export class SegmentStore {
     }
     const file = this.#file as number
     const start = segment.end as number
-    const places: Place[] = []
+    const places: RecordPlace[] = []
     const pieces: Buffer[] = []
     let end = start
     let firstId = this.nextId

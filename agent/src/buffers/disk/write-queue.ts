@@ -4,7 +4,7 @@
 import { type Accounting, codeOf } from './accounting.ts'
 import { recycle } from './packing/record-memory.ts'
 import { isDelivered, type RecordState, type Unwritten } from './record-state.ts'
-import type { Place, SegmentStore } from './store.ts'
+import type { RecordPlace, SegmentStore } from './store.ts'
 
 /** Packed bytes that are worth their own write; less is collected for a moment. Each write costs two changes of threads. */
 const writeTarget = 1024 * 1024
@@ -141,7 +141,7 @@ export class WriteQueue {
 
   /** False if the records must wait for room or for the disk. */
   async #write(items: readonly Unwritten[]): Promise<boolean> {
-    let places: readonly Place[]
+    let places: readonly RecordPlace[]
     try {
       places = await this.#store.append(
         items.map(({ record }) => record),
@@ -157,7 +157,7 @@ export class WriteQueue {
     return places.length > 0
   }
 
-  #written(item: Unwritten, place: Place): void {
+  #written(item: Unwritten, place: RecordPlace): void {
     const { state, record } = item
     state.segment = place.segment
     state.end = place.end

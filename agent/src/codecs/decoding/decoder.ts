@@ -15,7 +15,7 @@ import type { MetricEvent } from '../../event/metric.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { getField, isObject, setField, stringFromBytes, type Value, type ValueObject } from '../../event/value.ts'
 import { isFailedJson, parseJson } from '../../formats/json.ts'
-import { JsonReader } from '../../formats/json-forms.ts'
+import { JsonFormReader } from '../../formats/json-forms.ts'
 import { MalformedProtobuf } from '../../formats/protobuf.ts'
 import { parseSyslog } from '../../formats/syslog.ts'
 import { zoneOrUtc } from '../../formats/timezone.ts'
@@ -194,7 +194,7 @@ function jsonDecoder(timestampKey: string, now: () => Timestamp): DecodeText {
     if (getField(fields, timestampKey) === undefined) setField(fields, timestampKey, now())
     events.push(new LogEvent(fields))
   }
-  const reader = new JsonReader()
+  const reader = new JsonFormReader()
   return (text, events) => {
     if (blank.test(text)) return undefined
     const value = reader.read(text)

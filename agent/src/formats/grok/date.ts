@@ -2,7 +2,7 @@
 
 import { compileStrftime, parseTimestamp, type Strftime } from '../datetime.ts'
 import { findZone, utc, type Zone } from '../timezone.ts'
-import { type Argument, type Filter, InvalidGrok } from './filters.ts'
+import { type Filter, type FilterArgument, InvalidGrok } from './filters.ts'
 
 /** Letters of Joda's patterns, as items of strftime and as regular expressions. */
 const joda: readonly (readonly [RegExp, string, string])[] = [
@@ -26,7 +26,7 @@ const joda: readonly (readonly [RegExp, string, string])[] = [
 ]
 
 /** `date("pattern"[, zone])` with Joda's letters: milliseconds since the epoch. */
-export function dateOf(args: readonly Argument[]): { source: string; filter: Filter } {
+export function dateOf(args: readonly FilterArgument[]): { source: string; filter: Filter } {
   const [pattern, zoneName] = args
   if (typeof pattern !== 'string') throw new InvalidGrok('date needs a pattern')
   const zone = zoneName === undefined ? utc : zoneOf(String(zoneName))

@@ -43,11 +43,11 @@ export function toIntegerExtended(value: Value): Value | undefined {
   return number === undefined ? undefined : toInteger64(number)
 }
 
-export type Argument = string | number | undefined
+export type FilterArgument = string | number | undefined
 
-export function argumentsOf(text: string | undefined): Argument[] {
+export function argumentsOf(text: string | undefined): FilterArgument[] {
   if (text === undefined) return []
-  const found: Argument[] = []
+  const found: FilterArgument[] = []
   const part = /\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^,"'()]+))\s*(,|$)/gy
   const inner = text.slice(1, -1)
   for (let match = part.exec(inner); match !== null && match[0] !== ''; match = part.exec(inner)) {
@@ -137,7 +137,7 @@ export function filterOf(text: string): Filter {
 }
 
 /** `array([brackets,] delimiter, filter)`; each may be missing. */
-function arrayFilter(text: string | undefined, args: readonly Argument[]): Filter {
+function arrayFilter(text: string | undefined, args: readonly FilterArgument[]): Filter {
   const inner = /(?:^\(|,)\s*([A-Za-z]\w*(?:\([^)]*\))?)\s*\)$/.exec(text ?? '')
   const filter = inner === null ? undefined : filterOf(inner[1] as string)
   const texts = filter === undefined ? args : args.slice(0, argumentCount(text) - 1)
@@ -183,7 +183,7 @@ function bracketed(text: string, brackets: string, delimiter: string): string[] 
 }
 
 /** `keyvalue(separator, more characters of values, quotes, delimiters)`; the separator is a regular expression. */
-function keyValueFilter(args: readonly Argument[]): Filter {
+function keyValueFilter(args: readonly FilterArgument[]): Filter {
   if (args.some((argument) => typeof argument !== 'string')) throw new InvalidGrok('keyvalue needs texts')
   const [separator = '=', more = '', quotes = '', delimiters] = args as (string | undefined)[]
   if (quotes !== '' && quotes.length !== 2) throw new InvalidGrok('quotes are two characters')

@@ -3,7 +3,7 @@
 import { maxIndex, type PathSegment } from '../../event/path.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { Float, Regex, type Value } from '../../event/value.ts'
-import type { Assignment, Expression, Segment, Span, Target } from '../ast.ts'
+import type { Assignment, Expression, Span, Target, WrittenSegment } from '../ast.ts'
 import { type Kind, kindOf, kinds } from '../kind.ts'
 import type { Place, Typed } from '../typed.ts'
 import { type CheckContext, fallibleNotes, uncompilable } from './context.ts'
@@ -180,7 +180,7 @@ function checkTarget(check: CheckContext, target: Target, assignmentSpan: Span, 
     const parent = root.at(segments, 0, depth - 1)
     const isField = typeof segments[depth - 1] === 'string'
     if (parent.overlaps(isField ? kinds.object : kinds.array) || parent.isNever) continue
-    const { span } = target.segments[depth - 1] as Segment
+    const { span } = target.segments[depth - 1] as WrittenSegment
     // The dot before a name belongs to neither side.
     const dotted = check.source[span[0] - 1] === '.' && !(depth === 1 && target.target !== 'variable')
     const parentEnd = dotted ? span[0] - 1 : span[0]

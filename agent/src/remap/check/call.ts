@@ -2,7 +2,7 @@
 
 import { closest } from '../../schema/problems.ts'
 import type { CallExpression } from '../ast.ts'
-import { type Call, type CallSite, type FunctionDeclaration, failure, reachText } from '../function.ts'
+import { type CallSite, type FunctionCall, type FunctionDeclaration, failure, reachText } from '../function.ts'
 import { findFunction, functions } from '../functions.ts'
 import { type Kind, kinds } from '../kind.ts'
 import type { Typed } from '../typed.ts'
@@ -203,7 +203,7 @@ function requirePath(
   }
 }
 
-const notOpened: Call = () => failure('files are not opened where a program is only checked')
+const notOpened: FunctionCall = () => failure('files are not opened where a program is only checked')
 
 function isThere(kind: Kind | undefined): boolean {
   return kind !== undefined && !kind.overlaps(kinds.undefined)

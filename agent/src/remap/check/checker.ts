@@ -14,7 +14,7 @@ import { unusedWarnings } from '../unused.ts'
 import { checkAssignment } from './assignment.ts'
 import { checkBlock, checkIf } from './block.ts'
 import { checkCall } from './call.ts'
-import { CheckContext, type CheckOptions, uncompilable } from './context.ts'
+import { CheckContext, type ProgramCheckOptions, uncompilable } from './context.ts'
 import { checkBinary, checkNot } from './operators.ts'
 import { pathOf } from './path-text.ts'
 import { copyOf, type State } from './state.ts'
@@ -30,7 +30,7 @@ export interface ProgramFacts {
   readonly assignments: readonly string[]
 }
 
-export interface Checked {
+export interface CheckedProgram {
   readonly body: readonly Typed[]
   readonly errors: readonly Diagnostic[]
   readonly warnings: readonly Diagnostic[]
@@ -44,7 +44,11 @@ export interface Checked {
   readonly variables: ReadonlyMap<string, Slot>
 }
 
-export function checkProgram(source: string, roots: readonly RootExpression[], options: CheckOptions): Checked {
+export function checkProgram(
+  source: string,
+  roots: readonly RootExpression[],
+  options: ProgramCheckOptions,
+): CheckedProgram {
   const check = new CheckContext(source, options, typedExpression)
   const state: State = { locals: new Map(), event: options.eventKind, metadata: kinds.object }
   for (const [name, kind] of options.variables ?? [])

@@ -10,7 +10,7 @@ import { type Kind, kinds } from '../kind.ts'
 import type { Slot, Typed } from '../typed.ts'
 import type { State } from './state.ts'
 
-export interface CheckOptions {
+export interface ProgramCheckOptions {
   /** The kind of the event at the start. */
   readonly eventKind: Kind
   /** Event and metadata may not be changed, as in conditions. */
@@ -33,7 +33,7 @@ export const fallibleNotes = [
 type Walk = (check: CheckContext, node: Expression, state: State) => Typed
 
 export class CheckContext {
-  readonly options: CheckOptions
+  readonly options: ProgramCheckOptions
   readonly source: string
   readonly bytes: ByteOffsets
   readonly errors: Diagnostic[] = []
@@ -51,7 +51,7 @@ export class CheckContext {
   readonly #walk: Walk
   #slots = 0
 
-  constructor(source: string, options: CheckOptions, walk: Walk) {
+  constructor(source: string, options: ProgramCheckOptions, walk: Walk) {
     this.source = source
     this.options = options
     this.bytes = new ByteOffsets(source)

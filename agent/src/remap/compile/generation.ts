@@ -16,13 +16,13 @@ export type Node<Op extends Typed['op']> = Extract<Typed, { op: Op }>
 export type Fail = (error: string, counts: boolean) => string
 
 /** Emits what an expression needs and gives a JavaScript expression for its value, to be used once and at once. */
-export type Expression = (g: Generation, typed: Typed, fail: Fail, wanted: boolean) => string
+export type ExpressionEmitter = (g: Generation, typed: Typed, fail: Fail, wanted: boolean) => string
 
 export interface GenerationOptions {
   readonly target: 'log' | 'metric'
   readonly meter?: Meter | undefined
   readonly placeOf: (span: readonly [number, number], name: string) => ErrorPlace
-  readonly expression: Expression
+  readonly expression: ExpressionEmitter
   /** Variables that outlive a run, in the frame. */
   readonly kept?: ReadonlyMap<string, Slot> | undefined
 }
@@ -38,7 +38,7 @@ export class Generation {
   readonly slots = new Set<Slot>()
   readonly parameters = new Set<Slot>()
   readonly kept: ReadonlyMap<string, Slot>
-  readonly #expression: Expression
+  readonly #expression: ExpressionEmitter
 
   constructor(body: readonly Typed[], { target, meter, placeOf, expression, kept }: GenerationOptions) {
     this.budget = new Budget(body, meter, this.out, this.effects, placeOf)

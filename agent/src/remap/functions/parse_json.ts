@@ -2,7 +2,7 @@
 
 import type { Bytes } from '../../event/value.ts'
 import { isFailedJson, parseJsonDepth } from '../../formats/json.ts'
-import { JsonReader } from '../../formats/json-forms.ts'
+import { JsonFormReader } from '../../formats/json-forms.ts'
 
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -41,7 +41,7 @@ export const parseJsonFunction = defineFunction({
     { source: 'parse_json("{") ?? "no JSON"', result: '"no JSON"' },
   ],
   compile: () => {
-    const reader = new JsonReader()
+    const reader = new JsonFormReader()
     return (given: string | Bytes, depth: number | bigint | undefined, lossy: boolean): Result => {
       if (typeof given !== 'string' && !lossy) return failure('unable to parse json: the text is not valid UTF-8')
       const text = typeof given === 'string' ? given : given.toString()

@@ -17,14 +17,14 @@ const keptBodies = 16
 const smallBody = 4096
 
 /** The part of one batch for one file. */
-export interface Part {
+export interface FilePart {
   readonly path: string
   readonly body: Body
   count: number
   bytes: number
 }
 
-export class Parts {
+export class FileParts {
   /** Whether no objects are needed of events that are lines still. */
   readonly takesBytes: boolean
   readonly #context: SinkContext
@@ -34,10 +34,10 @@ export class Parts {
   readonly #reportUnreadableTimes: (count: number) => void
   readonly #bodies = new BodyPool(64 << 10, keptBodies)
   /** Of the current batch. */
-  #parts = new Map<string, Part>()
+  #parts = new Map<string, FilePart>()
   #unencoded = new Unencoded()
   /** The one of them that was used last. */
-  #part: Part | undefined
+  #part: FilePart | undefined
 
   constructor(path: Template, encoder: StreamEncoder, context: SinkContext) {
     this.#context = context
@@ -49,7 +49,7 @@ export class Parts {
   }
 
   /** The bodies of the files; events that cannot be written have ended. */
-  encode(batch: Batch): Part[] {
+  encode(batch: Batch): FilePart[] {
     this.#parts = new Map()
     this.#part = undefined
     this.#unencoded = new Unencoded()
@@ -60,7 +60,7 @@ export class Parts {
     lines?.done()
     this.#unencoded.reject(batch, this.#context.events)
     this.#reportUnreadableTimes(this.#path.takeUnreadableTimes())
-    const full: Part[] = []
+    const full: FilePart[] = []
     for (const part of this.#parts.values()) {
       if (part.count > 0) full.push(part)
       else this.free(part)
@@ -69,7 +69,7 @@ export class Parts {
   }
 
   /** Takes back the body of a part that is written. */
-  free(part: Part): void {
+  free(part: FilePart): void {
     this.#bodies.give(part.body)
   }
 
@@ -108,7 +108,7 @@ export class Parts {
   }
 
   /** The part for events, which it counts; undefined, and noted, if there is no file for them. */
-  #partOf(event: LogEvent | MetricEvent, path: string | undefined, count: number, bytes: number): Part | undefined {
+  #partOf(event: LogEvent | MetricEvent, path: string | undefined, count: number, bytes: number): FilePart | undefined {
     if (path === undefined || path === '' || this.#leadsOut(path)) {
       this.#unencoded.rendering += count
       this.#unencoded.missing = this.#path.missing(event)
@@ -129,7 +129,7 @@ export class Parts {
 
   /** An event of the last part could not be encoded. */
   #failed(event: LogEvent | MetricEvent, problem: string): void {
-    const part = this.#part as Part
+    const part = this.#part as FilePart
     part.count--
     part.bytes -= event.size
     this.#unencoded.encoding++

@@ -16,9 +16,9 @@ import type { Likeness, Template } from '../../template.ts'
 import { type TimeField, timeField } from '../../time-field.ts'
 import { Faults } from './faults.ts'
 import { isRootField, writeWithout } from './hidden.ts'
-import type { Labels } from './labels.ts'
+import type { StreamLabels } from './labels.ts'
 import { LineRun } from './line-run.ts'
-import { type Format, markEntry, Stream } from './streams.ts'
+import { markEntry, type PushFormat, Stream } from './streams.ts'
 import { SuppliedInstants } from './supplied-instants.ts'
 
 /** Streams that are remembered, with the time of their latest entry. */
@@ -39,10 +39,10 @@ const longHeaderBytes = 4096
 const entryTail = Buffer.from(']')
 
 export interface EntryOptions {
-  readonly labels: Labels
+  readonly labels: StreamLabels
   /** Undefined if entries have none. */
-  readonly metadata: Labels | undefined
-  readonly format: Format
+  readonly metadata: StreamLabels | undefined
+  readonly format: PushFormat
   /** The treatment of an event that is older than the latest one pushed for its stream. */
   readonly lateAction: 'accept' | 'drop' | 'rewrite_timestamp'
   /** Fields that the line does not have. */

@@ -6,7 +6,7 @@ import type { LogEvent } from '../../event/log.ts'
 import { type Path, removePath } from '../../event/path.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
 import { getField, setField, type Value, type ValueObject } from '../../event/value.ts'
-import type { Format } from './streams.ts'
+import type { PushFormat } from './streams.ts'
 
 /**
  * Writes an entry while some fields of its event are hidden. Other holders of the event never see it: nothing else runs in
@@ -16,7 +16,7 @@ export function writeWithout(
   event: LogEvent,
   instant: Timestamp,
   metadata: ReadonlyMap<string, string> | undefined,
-  format: Format,
+  format: PushFormat,
   body: Body,
   timestampKey: string | undefined,
   removed: readonly Path[],

@@ -8,7 +8,7 @@ import { LogEvent } from '../../event/log.ts'
 import type { Path } from '../../event/path.ts'
 import { commonLikeness, compileTemplate, type Likeness, type Template } from '../../template.ts'
 
-export interface Labels {
+export interface StreamLabels {
   /** Fields that the templates refer to. */
   readonly paths: readonly Path[]
   /** True if every event has the same labels. */
@@ -44,7 +44,11 @@ const nothing = new LogEvent({})
 /** Stands in the key of a single text for what could not be rendered. No text is it: lone surrogates are replaced. */
 const absent = '\udfff'
 
-export function compileLabels(options: Readonly<Record<string, string>>, option: string, timestampKey: string): Labels {
+export function compileLabels(
+  options: Readonly<Record<string, string>>,
+  option: string,
+  timestampKey: string,
+): StreamLabels {
   const labels: Label[] = Object.entries(options).map(([name, value]) => ({
     option: `${option}.${name}`,
     name: compileTemplate(name, timestampKey),

@@ -46,7 +46,7 @@ interface Entries {
 }
 
 /** How streams and entries look on the wire. */
-export interface Format {
+export interface PushFormat {
   readonly contentType: string
   /** The fields that entries have where they look as the kernel of the byte lane writes them; undefined where they do not. */
   readonly lineFields: FieldSelection | undefined
@@ -116,7 +116,7 @@ function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
 }
 
 /** Puts the entries in their final order; returns the request that is sent. */
-export function finishStreams(request: OpenRequest, pool: BodyPool, format: Format): OpenRequest {
+export function finishStreams(request: OpenRequest, pool: BodyPool, format: PushFormat): OpenRequest {
   const order = finalOrder(request)
   const finished = new OpenRequest(request.key, pool.take(), request.owners.ordered(order), request.count)
   finished.bytes = request.bytes
@@ -271,7 +271,7 @@ function writeOpening(instant: Timestamp, body: Body): void {
 }
 
 /** The JSON form. Entries of the source each follow a comma, so that a run of them is copied at once. */
-export function jsonFormat(encoder: Encoder): Format {
+export function jsonFormat(encoder: Encoder): PushFormat {
   const line = new Body(1 << 16)
   const { lineFields } = encoder
   return {
@@ -322,7 +322,7 @@ export function jsonFormat(encoder: Encoder): Format {
 }
 
 /** The protobuf form: `PushRequest{streams=1}`, `Stream{labels=1, entries=2}`, `Entry{timestamp=1, line=2, metadata=3}`. */
-export function protobufFormat(encoder: Encoder): Format {
+export function protobufFormat(encoder: Encoder): PushFormat {
   const fields = new Body(1 << 16)
   return {
     contentType: 'application/x-protobuf',

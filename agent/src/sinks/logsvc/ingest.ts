@@ -31,13 +31,13 @@ export interface IngestOptions extends Omit<HttpSinkOptions, 'auth' | 'compressi
 }
 
 /** Source of a request's lines: templates, or plain texts. */
-export interface Origin {
+export interface RequestOrigin {
   readonly hostname: string
   readonly tags: readonly string[]
   readonly templates: boolean
 }
 
-export function ingestSink(context: SinkContext, options: IngestOptions, origin: Origin): Sink {
+export function ingestSink(context: SinkContext, options: IngestOptions, origin: RequestOrigin): Sink {
   const { timestampKey } = context.globals.logSchema
   const address = ingestAddress(options.endpoint)
   const partition = origin.templates ? compilePartition(context, origin, timestampKey) : undefined
@@ -121,7 +121,7 @@ function withScheme(endpoint: string): URL | null {
 
 function compilePartition(
   context: SinkContext,
-  origin: Origin,
+  origin: RequestOrigin,
   timestampKey: string,
 ): ((event: AnyEvent) => string | undefined) | undefined {
   const hostname = compileTemplate(origin.hostname, timestampKey)

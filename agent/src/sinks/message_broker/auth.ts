@@ -8,7 +8,7 @@ import type { HttpClient, HttpResponse } from '../../http/client.ts'
 import { withoutSecret } from '../../net/redact.ts'
 import { isInline } from '../../schema/meaning.ts'
 
-export interface Credentials {
+export interface BrokerCredentials {
   /** The method and its data; neither where the broker asks for none. Throws a PenstockError with code `PEN_AUTH`. */
   get(signal: AbortSignal): Promise<{ readonly method: string | undefined; readonly data: Buffer | undefined }>
   /** The broker wants others: the next `get` gives new ones, if there are any. */
@@ -21,7 +21,7 @@ export interface Credentials {
  * `token` is the method for a JWT. `basic` takes `user:password`. Any other name is a user of basic authentication, and the token its
  * password.
  */
-export function fixedCredentials(name: string | undefined, token: string | undefined): Credentials {
+export function fixedCredentials(name: string | undefined, token: string | undefined): BrokerCredentials {
   const isUser = name !== undefined && name !== 'token' && name !== 'basic'
   const method = isUser ? 'basic' : name
   const data = isUser && token !== undefined ? `${name}:${token}` : token
@@ -56,7 +56,7 @@ const usedPart = 0.9
 /** Lifetime of a token that does not state it. */
 const defaultLifeSecs = 3600
 
-export class Oauth2Credentials implements Credentials {
+export class Oauth2Credentials implements BrokerCredentials {
   readonly #options: Oauth2Options
   readonly #client: HttpClient
   readonly #now: () => number

@@ -7,7 +7,7 @@ import type { ProtobufWriter } from '../../formats/protobuf.ts'
 import { openConnection } from '../../net/connect.ts'
 import type { Egress } from '../../net/egress.ts'
 import type { TlsSettings } from '../../net/tls.ts'
-import type { Credentials } from './auth.ts'
+import type { BrokerCredentials } from './auth.ts'
 import { BrokerFailure, brokerFailure, failureOf, timedOut } from './failure.ts'
 import { type BrokerAddress, placeOf } from './routing.ts'
 import { command, commandFrame, type Fields, frameSlack, protocolVersion, type Received, readCommand } from './wire.ts'
@@ -22,7 +22,7 @@ export interface ConnectionSettings {
   readonly tls: TlsSettings
   /** Addresses that may not be dialled, of brokers that others name too. */
   readonly egress?: Egress | undefined
-  readonly credentials: Credentials
+  readonly credentials: BrokerCredentials
   readonly clientVersion: string
   readonly connectTimeoutMs: number
   /** How long a question waits for its answer. */

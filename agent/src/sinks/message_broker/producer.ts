@@ -7,7 +7,7 @@ import type { ConcurrencyLimit } from '../../delivery/concurrency.ts'
 import { compressionFailure, type Failure } from '../../delivery/delivery.ts'
 import type { RateLimit } from '../../delivery/rate-limit.ts'
 import type { Request } from '../../delivery/request.ts'
-import { Backoff, type RetryOptions } from '../../delivery/retry.ts'
+import { RetryBackoff, type RetryOptions } from '../../delivery/retry.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import { type Cluster, type ConnectionRetries, reaching } from './cluster.ts'
 import type { Connection } from './connection.ts'
@@ -78,7 +78,7 @@ export class Producer {
   readonly #settings: ProducerSettings
   readonly #concurrency: ConcurrencyLimit
   readonly #retry: RetryOptions
-  #backoff: Backoff
+  #backoff: RetryBackoff
   /** Sends without a receipt, in order: those in flight, and those to send (again). */
   #sent: Send[] = []
   #waiting: Send[] = []
@@ -104,7 +104,7 @@ export class Producer {
     this.#concurrency = settings.concurrency()
     // Each send counts its own attempts; here only the waits grow.
     this.#retry = { ...settings.retry, attempts: Number.POSITIVE_INFINITY }
-    this.#backoff = new Backoff(this.#retry)
+    this.#backoff = new RetryBackoff(this.#retry)
     this.#name = settings.producerName
     this.usedAtMs = settings.clock.now()
   }
@@ -355,7 +355,7 @@ export class Producer {
     }
     this.#sent.shift()
     this.#progress = true
-    if (this.#backoff.retries > 0) this.#backoff = new Backoff(this.#retry)
+    if (this.#backoff.retries > 0) this.#backoff = new RetryBackoff(this.#retry)
     const { clock, events } = this.#settings
     this.#concurrency.answered(send.sentAtMs, clock.now(), 'success')
     events.sent(send.request.count, send.request.bytes)

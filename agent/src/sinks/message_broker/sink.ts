@@ -9,7 +9,7 @@ import { type AnyEvent, Batcher, type BatchLimits } from '../../delivery/batcher
 import type { Failure } from '../../delivery/delivery.ts'
 import { encoderFailed, templateFailed } from '../../delivery/failed-events.ts'
 import { framed, OpenRequest, sealRequest } from '../../delivery/request.ts'
-import { Backoff } from '../../delivery/retry.ts'
+import { RetryBackoff } from '../../delivery/retry.ts'
 import type { Batch } from '../../event/batch.ts'
 import { Body } from '../../event/body.ts'
 import { LogEvent } from '../../event/log.ts'
@@ -229,7 +229,7 @@ export class BrokerSink implements Sink {
   async #askPartitions(topic: Topic): Promise<void> {
     const { cluster, producer } = this.#spec
     const { abandoning } = this.#context
-    const backoff = new Backoff(producer.retry)
+    const backoff = new RetryBackoff(producer.retry)
     const report = (failure: Failure, delayMs: number) =>
       this.#context.events.error({
         ...errorOf(failure, { topic: topic.name, delay_ms: Math.round(delayMs) }),

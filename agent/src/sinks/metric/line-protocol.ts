@@ -7,12 +7,12 @@ import { compareKeys } from '../../event/value.ts'
 import { floatText } from '../../formats/json.ts'
 
 /** A value in the syntax of the line. */
-export type Fields = ReadonlyMap<string, string>
+export type LineFields = ReadonlyMap<string, string>
 
 export function lineOf(
   measurement: string,
   tags: readonly string[],
-  fields: Fields,
+  fields: LineFields,
   instant: Timestamp | undefined,
 ): string {
   let line = escaped(measurement)

@@ -1,6 +1,6 @@
 // The address of a broker, `amqp[s]://user:password@host:port/vhost?timeout=seconds`. Messages about it never contain the password.
 
-export interface BrokerAddress {
+export interface AmqpAddress {
   readonly secure: boolean
   readonly host: string
   readonly port: number
@@ -27,7 +27,7 @@ const parameters = new Map([
 ])
 
 /** The parts of an address, or the text of what is wrong with it. */
-export function parseAddress(text: string): BrokerAddress | string {
+export function parseAddress(text: string): AmqpAddress | string {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== 'amqp:' && url.protocol !== 'amqps:')) {
     return 'must be an address such as `amqp://user:password@host:5672/%2f`, with scheme amqp or amqps'
@@ -67,7 +67,7 @@ export function parseAddress(text: string): BrokerAddress | string {
 }
 
 /** The broker and its virtual host for messages. */
-export function shownAddress({ secure, host, port, vhost }: BrokerAddress): string {
+export function shownAddress({ secure, host, port, vhost }: AmqpAddress): string {
   const bracketed = host.includes(':') ? `[${host}]` : host
   return `${secure ? 'amqps' : 'amqp'}://${bracketed}:${port}/${encodeURIComponent(vhost)}`
 }

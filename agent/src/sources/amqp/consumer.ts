@@ -7,10 +7,10 @@ import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
 import { errorText, PenstockError } from '../../errors.ts'
 import type { Egress } from '../../net/egress.ts'
 import type { TlsSettings } from '../../net/tls.ts'
-import { type BrokerAddress, shownAddress } from './address.ts'
+import { type AmqpAddress, shownAddress } from './address.ts'
 
 export interface ConsumerOptions {
-  readonly address: BrokerAddress
+  readonly address: AmqpAddress
   readonly tls: TlsSettings
   /** Where connections may not go. */
   readonly egress: Egress | undefined
@@ -19,7 +19,7 @@ export interface ConsumerOptions {
   readonly prefetch: number
 }
 
-export type Delivery = ConsumeMessage
+export type AmqpDelivery = ConsumeMessage
 
 /** Frames larger than the limit that the broker agreed to are refused. */
 const longestFrame = 1 << 20
@@ -132,11 +132,11 @@ export async function checkQueue(options: ConsumerOptions, signal: AbortSignal):
   }
 }
 
-export class Consumer {
+export class AmqpConsumer {
   readonly #model: ChannelModel
   readonly #channel: Channel
   readonly #tag: string
-  #waiting: Delivery[] = []
+  #waiting: AmqpDelivery[] = []
   #next = 0
   #waitingBytes = 0
   /** Messages that came and were not answered: a broker keeps them to what it was asked for, or sends without end. */
@@ -174,11 +174,11 @@ export class Consumer {
   }
 
   /** Connects and starts to consume; throws a PenstockError. */
-  static async open(options: ConsumerOptions, signal: AbortSignal): Promise<Consumer> {
+  static async open(options: ConsumerOptions, signal: AbortSignal): Promise<AmqpConsumer> {
     const model = await connect(options, signal)
     try {
       const channel = await model.createChannel()
-      const consumer = new Consumer(model, channel, options)
+      const consumer = new AmqpConsumer(model, channel, options)
       await channel.prefetch(options.prefetch)
       await channel.consume(options.queue, (message) => consumer.#take(message), {
         consumerTag: options.consumerTag,
@@ -194,7 +194,7 @@ export class Consumer {
     }
   }
 
-  #take(message: Delivery | null): void {
+  #take(message: AmqpDelivery | null): void {
     if (this.#ended !== undefined) return
     if (message === null) {
       this.#ended = 'The broker cancelled the consumer, as it does when the queue is deleted.'
@@ -224,7 +224,7 @@ export class Consumer {
   }
 
   /** The next message that waits, if any. */
-  next(): Delivery | undefined {
+  next(): AmqpDelivery | undefined {
     const message = this.#waiting[this.#next]
     if (message === undefined) return undefined
     this.#next++
@@ -248,13 +248,13 @@ export class Consumer {
   }
 
   /** Throws if the channel is gone. */
-  accept(message: Delivery): void {
+  accept(message: AmqpDelivery): void {
     this.#unanswered--
     this.#channel.ack(message)
   }
 
   /** Throws if the channel is gone. The broker drops the message, or moves it where the queue says. */
-  reject(message: Delivery): void {
+  reject(message: AmqpDelivery): void {
     this.#unanswered--
     this.#channel.reject(message, false)
   }

@@ -8,7 +8,7 @@ import { type BatchStatus, Finalizer } from '../../event/finalizer.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { type MessageReader, Outstanding } from '../../intake/message-reader.ts'
 import { Backoff } from '../../timing/backoff.ts'
-import { Consumer, type ConsumerOptions, type Delivery } from './consumer.ts'
+import { AmqpConsumer, type AmqpDelivery, type ConsumerOptions } from './consumer.ts'
 
 const protocol = { protocol: 'amqp_0_9_1' }
 const initialBackoffMs = 1000
@@ -21,7 +21,7 @@ export class MessageReceiver {
   readonly #context: SourceContext
   readonly #outstanding = new Outstanding()
   /** Consumers that messages were taken from and that may still have to be answered. */
-  readonly #open = new Set<Consumer>()
+  readonly #open = new Set<AmqpConsumer>()
 
   constructor(options: ConsumerOptions, reader: MessageReader, context: SourceContext) {
     this.#options = options
@@ -37,7 +37,7 @@ export class MessageReceiver {
     while (!stopping.aborted) {
       let reason: string
       try {
-        const consumer = await Consumer.open({ ...this.#options, prefetch }, stopping)
+        const consumer = await AmqpConsumer.open({ ...this.#options, prefetch }, stopping)
         this.#open.add(consumer)
         backoff.reset()
         await this.#consume(consumer)
@@ -65,7 +65,7 @@ export class MessageReceiver {
     await Promise.all([...this.#open].map((consumer) => consumer.close()))
   }
 
-  async #consume(consumer: Consumer): Promise<void> {
+  async #consume(consumer: AmqpConsumer): Promise<void> {
     const { stopping } = this.#context
     while (!stopping.aborted) {
       const message = consumer.next()
@@ -76,7 +76,7 @@ export class MessageReceiver {
     await consumer.cancel()
   }
 
-  async #handOn(consumer: Consumer, message: Delivery): Promise<void> {
+  async #handOn(consumer: AmqpConsumer, message: AmqpDelivery): Promise<void> {
     const { content, fields, properties } = message
     const { events, acknowledgements } = this.#context
     // A message that waits for its answer does not keep the bytes: those are in events by then.
@@ -95,7 +95,7 @@ export class MessageReceiver {
     if (!acknowledgements) this.#answer(consumer, answered, 'delivered')
   }
 
-  #answer(consumer: Consumer, message: Delivery, status: BatchStatus): void {
+  #answer(consumer: AmqpConsumer, message: AmqpDelivery, status: BatchStatus): void {
     const { events, stopping } = this.#context
     // An agent that is stopping gives up what it could not deliver: the broker gives it out again.
     if (status === 'errored' && stopping.aborted) return

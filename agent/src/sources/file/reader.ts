@@ -32,7 +32,7 @@ export interface FileReaderOptions {
   readonly rule: MultilineRule | undefined
 }
 
-export class FileReader implements Source, TailHooks<FileState> {
+export class FileSourceReader implements Source, TailHooks<FileState> {
   readonly #options: FileReaderOptions
   readonly #context: SourceContext
   readonly #tailer: Tailer<FileState>

@@ -19,14 +19,14 @@ export const marginMs = 60_000
 const maxKnown = 10_000
 
 /** The parts of an event that are remembered. */
-export interface Seen {
+export interface SeenEvent {
   readonly uid: string
   readonly version: string
   readonly ms: number
 }
 
 interface Pending {
-  readonly seen: readonly Seen[]
+  readonly seen: readonly SeenEvent[]
   /** Where a watch continues after it; undefined within a list, which has no order. */
   version: string | undefined
   answered: boolean
@@ -46,7 +46,7 @@ export class Cursor {
   #version: string | undefined
   #uid: string | undefined
   #ms: number
-  readonly #delivered: Map<string, Seen>
+  readonly #delivered: Map<string, SeenEvent>
   /** Handed on. */
   #pending: Pending[] = []
   /** Versions in flight, by uid. */
@@ -82,12 +82,12 @@ export class Cursor {
   }
 
   /** Whether exactly this state of an event has been passed on. */
-  has({ uid, version }: Seen): boolean {
+  has({ uid, version }: SeenEvent): boolean {
     return (this.#handedOn.get(uid) ?? this.#delivered.get(uid)?.version) === version
   }
 
   /** The finalizer for events that are passed on. */
-  handOn(seen: readonly Seen[], version: string | undefined): Finalizer {
+  handOn(seen: readonly SeenEvent[], version: string | undefined): Finalizer {
     const pending: Pending = { seen, version, answered: false }
     const generation = this.#generation
     this.#pending.push(pending)

@@ -4,10 +4,10 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { SourceContext } from '../../component.ts'
 import { logBatch } from '../../event/batch.ts'
-import type { KubeClient } from '../../kube/client.ts'
+import type { ApiServerClient } from '../../kube/client.ts'
 import { type FollowHooks, follow, followReports } from '../../kube/watch.ts'
 import { untilAborted } from '../../timing/wait.ts'
-import { type Cursor, type Cursors, marginMs, type Seen } from './cursor.ts'
+import { type Cursor, type Cursors, marginMs, type SeenEvent } from './cursor.ts'
 import { type KubeEvent, type Occurrence, readEvent } from './log-event.ts'
 
 /** A position older than the predecessor's claim by this much is not the predecessor's. */
@@ -37,11 +37,11 @@ interface Stream {
 }
 
 export class EventFollower {
-  readonly #client: KubeClient
+  readonly #client: ApiServerClient
   readonly #options: FollowerOptions
   readonly #context: SourceContext
 
-  constructor(client: KubeClient, options: FollowerOptions, context: SourceContext) {
+  constructor(client: ApiServerClient, options: FollowerOptions, context: SourceContext) {
     this.#client = client
     this.#options = options
     this.#context = context
@@ -185,6 +185,6 @@ export class EventFollower {
   }
 }
 
-function seenOf({ uid, version, last }: Occurrence): Seen {
+function seenOf({ uid, version, last }: Occurrence): SeenEvent {
   return { uid, version, ms: last.ms }
 }

@@ -6,10 +6,10 @@ import { LogEvent } from '../../event/log.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
 import type { ValueObject } from '../../event/value.ts'
 import { parseRfc3339 } from '../../formats/datetime.ts'
-import type { KubeObject } from '../../kube/watch.ts'
+import type { WatchedObject } from '../../kube/watch.ts'
 import { isTable } from '../../schema/walk.ts'
 
-export type KubeEvent = KubeObject & Readonly<Record<string, unknown>>
+export type KubeEvent = WatchedObject & Readonly<Record<string, unknown>>
 
 /** An event that has what a position needs. */
 export interface Occurrence {

@@ -2,10 +2,10 @@
 // that the selectors of the watch may have left out.
 
 import { pause } from '../../clock.ts'
-import type { KubeClient } from '../../kube/client.ts'
+import type { ApiServerClient } from '../../kube/client.ts'
 import { compileSelector } from '../../kube/labels.ts'
 import { reportServerVersion } from '../../kube/server-version.ts'
-import { type Followed, type FollowHooks, follow, followReports, type KubeObject } from '../../kube/watch.ts'
+import { type Followed, type FollowHooks, follow, followReports, type WatchedObject } from '../../kube/watch.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { ExcludedPods } from './excluded-pods.ts'
@@ -29,7 +29,7 @@ export interface AccessOptions {
   /** Where it is kept what is known of pods. */
   readonly keptPodsDir: string
   /** Asked for the pods in place of the API server, as long as it answers. */
-  readonly kubelet?: KubeClient | undefined
+  readonly kubelet?: ApiServerClient | undefined
 }
 
 /** How long nothing is read while the API has not answered at all. */
@@ -44,7 +44,7 @@ const maxReportedNamespaces = 100
 type Verdict = 'wait' | 'excluded' | 'gone'
 
 export class KubeAccess {
-  readonly #client: KubeClient
+  readonly #client: ApiServerClient
   readonly #options: AccessOptions
   readonly #metadata: PodMetadata
   readonly #events: ComponentEvents
@@ -63,7 +63,7 @@ export class KubeAccess {
 
   /** @param changed called when another folder may have to be read: the one it names, or any */
   constructor(
-    client: KubeClient,
+    client: ApiServerClient,
     options: AccessOptions,
     metadata: PodMetadata,
     context: { readonly events: ComponentEvents; readonly logger: Logger },
@@ -144,7 +144,7 @@ export class KubeAccess {
     if (within !== undefined) return within.map((scope) => this.#followNamespace(scope))
     const metadata = this.#metadata
     return [
-      this.#follow<KubeObject>(
+      this.#follow<WatchedObject>(
         {
           name: 'namespaces',
           path: '/api/v1/namespaces',
@@ -163,11 +163,11 @@ export class KubeAccess {
   #followNamespace(name: string): Promise<void> {
     const metadata = this.#metadata
     const isIncluded = compileSelector(notExcluded)
-    const set = (namespace: KubeObject) => {
+    const set = (namespace: WatchedObject) => {
       if (isIncluded(namespace.metadata.labels ?? {})) metadata.setLabels('namespaces', namespace)
       else metadata.removeLabels('namespaces', namespace)
     }
-    return this.#follow<KubeObject>(
+    return this.#follow<WatchedObject>(
       { name: `namespace ${name}`, path: `/api/v1/namespaces/${encodeURIComponent(name)}`, single: true },
       {
         replaced: (namespaces) => namespaces.forEach(set),
@@ -187,7 +187,7 @@ export class KubeAccess {
     }
     if (!nodeLabels) return []
     return [
-      this.#follow<KubeObject>(
+      this.#follow<WatchedObject>(
         { name: 'nodes', path: '/api/v1/nodes', fieldSelector: `metadata.name=${node}` },
         {
           replaced: (nodes) => metadata.replaceLabels('nodes', nodes),
@@ -198,7 +198,7 @@ export class KubeAccess {
     ]
   }
 
-  #follow<T extends KubeObject>(
+  #follow<T extends WatchedObject>(
     followed: Followed,
     hooks: { replaced(objects: readonly T[]): void; changed(object: T): void; removed(object: T): void },
   ): Promise<void> {
@@ -344,7 +344,7 @@ export class KubeAccess {
         const path = `/api/v1/namespaces/${encodeURIComponent(parts.namespace)}/pods/${encodeURIComponent(parts.name)}`
         const { status, body } = await this.#client.json(path, signal)
         if (status === 200) {
-          verdict = folderOf(body as KubeObject) === folder ? 'excluded' : gone
+          verdict = folderOf(body as WatchedObject) === folder ? 'excluded' : gone
           if (verdict === 'excluded') {
             this.#leftOut.add(folder)
             excluded?.()

@@ -9,7 +9,7 @@ import { MultilineAggregator, type MultilineRule } from '../../tailing/multiline
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import { fact } from '../../telemetry/facts.ts'
 import { bytesOf, type MergeLimit, PartialLine } from './partial.ts'
-import type { Group, PodFile, Stream } from './pod-file.ts'
+import type { Group, PodFile, StandardStream } from './pod-file.ts'
 
 export interface AssemblerOptions {
   /** Whether parts of lines are joined. */
@@ -56,7 +56,7 @@ export class LineAssembler {
     return { stdout: group(), stderr: group() }
   }
 
-  emit(file: PodFile, message: string | Bytes, stream: Stream, timestamp: Timestamp, partial: boolean): void {
+  emit(file: PodFile, message: string | Bytes, stream: StandardStream, timestamp: Timestamp, partial: boolean): void {
     const { orchestrator } = file
     if (orchestrator !== undefined && !partial) {
       const source_type = 'orchestrator_logs'
@@ -77,7 +77,7 @@ export class LineAssembler {
   add(
     file: PodFile,
     message: string | Bytes,
-    stream: Stream,
+    stream: StandardStream,
     timestamp: Timestamp,
     part: boolean,
     start: number,
@@ -97,7 +97,7 @@ export class LineAssembler {
   addBytes(
     file: PodFile,
     bytes: Buffer,
-    stream: Stream,
+    stream: StandardStream,
     timestamp: Timestamp,
     part: boolean,
     start: number,
@@ -108,12 +108,12 @@ export class LineAssembler {
   }
 
   /** Whether the next line of a stream must come as bytes. */
-  joins(file: PodFile, stream: Stream, part: boolean): boolean {
+  joins(file: PodFile, stream: StandardStream, part: boolean): boolean {
     return this.#options.merges && (part || file.partials[stream].pending)
   }
 
   /** Passes on the joined parts of a line, which is `whole` if its last part was read. */
-  finishPartial(file: PodFile, stream: Stream, whole: boolean, now: number): void {
+  finishPartial(file: PodFile, stream: StandardStream, whole: boolean, now: number): void {
     const partial = file.partials[stream]
     const timestamp = partial.timestamp as Timestamp
     const merged = partial.take()
@@ -137,7 +137,7 @@ export class LineAssembler {
   #complete(
     file: PodFile,
     message: string | Bytes,
-    stream: Stream,
+    stream: StandardStream,
     timestamp: Timestamp,
     start: number,
     now: number,

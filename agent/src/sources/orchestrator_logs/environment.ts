@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { SourceContext, Subscription } from '../../component.ts'
 import { PenstockError } from '../../errors.ts'
-import { KubeClient } from '../../kube/client.ts'
+import { ApiServerClient } from '../../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../../kube/config.ts'
 import type { Tailer } from '../../tailing/tail.ts'
 import type { TailOptions } from '../../tailing/tailed-file.ts'
@@ -54,7 +54,7 @@ export async function environmentOf(
     const node = nodeName(options.self_node_name)
     const { kube_config_file } = options
     const target = await (kube_config_file === undefined ? inClusterTarget() : kubeConfigTarget(kube_config_file))
-    return new Standalone(node, new KubeClient(target, `Penstock/${version}`), options, context, nodeLabels)
+    return new Standalone(node, new ApiServerClient(target, `Penstock/${version}`), options, context, nodeLabels)
   }
   // Without a subscription, a pipeline of a bundle would read the pods of all namespaces.
   if (!(hub instanceof PodLogHub) || subscription === undefined) {
@@ -71,12 +71,12 @@ class Standalone implements PodLogEnvironment {
   readonly limits: ThrottleLimits = { perContainer: undefined, pipeline: undefined, shared: [] }
   readonly isManaged = false
   readonly tailing: PodLogEnvironment['tailing']
-  readonly #client: KubeClient
+  readonly #client: ApiServerClient
   readonly #access: KubeAccess
   readonly #stopping: AbortSignal
   #tailer: Tailer<PodFile> | undefined
 
-  constructor(node: string, client: KubeClient, options: PodLogOptions, context: Context, nodeLabels: boolean) {
+  constructor(node: string, client: ApiServerClient, options: PodLogOptions, context: Context, nodeLabels: boolean) {
     const dataDir = options.data_dir ?? context.globals.dataDir
     this.node = node
     this.root = resolve(options.logs_dir)

@@ -6,7 +6,7 @@ import { existsSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pause } from '../../clock.ts'
 import type { RateLimitOptions, Subscription } from '../../component.ts'
-import { KubeClient } from '../../kube/client.ts'
+import { ApiServerClient } from '../../kube/client.ts'
 import type { KubeTarget } from '../../kube/config.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from '../../tailing/discovery.ts'
 import { SharedDiscovery } from '../../tailing/shared-discovery.ts'
@@ -63,14 +63,14 @@ export class PodLogHub {
   readonly maxRotatedFiles: number | undefined
   /** Removed files that are still open keep their room: under pressure they must be let go. */
   isDiskFull = false
-  readonly client: KubeClient
+  readonly client: ApiServerClient
   /** Deleted pods stay known for the longest time that any source asks for. */
   readonly metadata = new PodMetadata()
   readonly access: KubeAccess
   readonly pool = new SlabPool(slabBytes, 32)
   /** Pipelines that stand at the same position of a file read it once. */
   readonly reads = new SharedReads(this.pool)
-  readonly #kubelet: KubeClient | undefined
+  readonly #kubelet: ApiServerClient | undefined
   readonly #discovery: SharedDiscovery
   readonly #readers = new Set<Reader>()
   readonly #limiters = new Map<string, { readonly key: string; readonly limiter: Limiter }>()
@@ -89,8 +89,9 @@ export class PodLogHub {
     this.#freeSpace = options.freeSpace ?? (() => freePart(this.root))
     this.#startDelayMs = options.startDelayMs ?? 0
     this.#events = options.events
-    this.client = new KubeClient(options.target, `Penstock/${version}`)
-    this.#kubelet = options.kubelet === undefined ? undefined : new KubeClient(options.kubelet, `Penstock/${version}`)
+    this.client = new ApiServerClient(options.target, `Penstock/${version}`)
+    this.#kubelet =
+      options.kubelet === undefined ? undefined : new ApiServerClient(options.kubelet, `Penstock/${version}`)
     this.#discovery = new SharedDiscovery(this.root)
     this.access = new KubeAccess(
       this.client,

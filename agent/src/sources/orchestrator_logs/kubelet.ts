@@ -3,7 +3,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { PenstockError } from '../../errors.ts'
-import type { KubeClient } from '../../kube/client.ts'
+import type { ApiServerClient } from '../../kube/client.ts'
 import type { FollowHooks } from '../../kube/watch.ts'
 import { folderOf, type PodObject } from './pod-metadata.ts'
 
@@ -16,11 +16,11 @@ const maxFailures = 3
 const retryMs = 1000
 
 export class KubeletPods {
-  readonly #client: KubeClient
+  readonly #client: ApiServerClient
   #poke = () => {}
   #stamps: Map<string, string> | undefined
 
-  constructor(client: KubeClient) {
+  constructor(client: ApiServerClient) {
     this.#client = client
   }
 

@@ -11,10 +11,10 @@ import type { Limiter } from './limiter.ts'
 import type { PartialLine } from './partial.ts'
 import type { Pod } from './pod-metadata.ts'
 
-export type Stream = 'stdout' | 'stderr'
-export type Group = MultilineAggregator<{ readonly timestamp: Timestamp; readonly stream: Stream }>
+export type StandardStream = 'stdout' | 'stderr'
+export type Group = MultilineAggregator<{ readonly timestamp: Timestamp; readonly stream: StandardStream }>
 
-export const streams: readonly Stream[] = ['stdout', 'stderr']
+export const streams: readonly StandardStream[] = ['stdout', 'stderr']
 
 /**
  * Lines that a resumed source reads again because its predecessor held them back: for each stream, those from a position on.
@@ -22,7 +22,7 @@ export const streams: readonly Stream[] = ['stdout', 'stderr']
  */
 export interface Resumed {
   readonly until: number
-  readonly from: Readonly<Record<Stream, number | undefined>>
+  readonly from: Readonly<Record<StandardStream, number | undefined>>
 }
 
 export interface PodFile {
@@ -62,12 +62,12 @@ export interface PodFile {
   heldUntil: number
   /** Finalizers of parts of lines that began in the file before, until the lines are passed on. */
   carried: Finalizer[]
-  readonly partials: Readonly<Record<Stream, PartialLine>>
-  readonly groups: Readonly<Record<Stream, Group>> | undefined
+  readonly partials: Readonly<Record<StandardStream, PartialLine>>
+  readonly groups: Readonly<Record<StandardStream, Group>> | undefined
 }
 
 /** Position of the first line of a stream that is held back. */
-export function heldFrom(file: PodFile, stream: Stream): number | undefined {
+export function heldFrom(file: PodFile, stream: StandardStream): number | undefined {
   const partial = file.partials[stream]
   const group = file.groups?.[stream].pendingFrom
   if (!partial.pending) return group
@@ -79,7 +79,7 @@ export function safePosition(file: PodFile, position: number): number {
   return Math.min(position, heldFrom(file, 'stdout') ?? position, heldFrom(file, 'stderr') ?? position)
 }
 
-export function isHandedOn({ until, from }: Resumed, stream: Stream, position: number): boolean {
+export function isHandedOn({ until, from }: Resumed, stream: StandardStream, position: number): boolean {
   if (position >= until) return false
   const held = from[stream]
   return held === undefined || position < held

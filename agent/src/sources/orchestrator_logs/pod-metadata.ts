@@ -2,7 +2,7 @@
 // so the identity of an object shows whether data derived from it is out of date.
 
 import type { ValueObject } from '../../event/value.ts'
-import type { KubeObject } from '../../kube/watch.ts'
+import type { WatchedObject } from '../../kube/watch.ts'
 import { type PodFields, podFields } from './field-selector.ts'
 import { lengthOf, lengthOfPod, PodShares, type ShareLimits } from './pod-shares.ts'
 import { excludedContainers } from './selection.ts'
@@ -13,7 +13,7 @@ interface ContainerStatus {
   readonly containerID?: string
 }
 
-export interface PodObject extends KubeObject {
+export interface PodObject extends WatchedObject {
   readonly spec?: {
     readonly nodeName?: string
     readonly restartPolicy?: string
@@ -61,7 +61,7 @@ export interface Pod {
 }
 
 /** Name of the folder of a pod's logs: that of a static pod carries the hash of its manifest. */
-export function folderOf(object: KubeObject): string {
+export function folderOf(object: WatchedObject): string {
   const { namespace = '', name, uid = '', annotations } = object.metadata
   return `${namespace}_${name}_${annotations?.['kubernetes.io/config.mirror'] ?? uid}`
 }
@@ -239,7 +239,7 @@ export class PodMetadata {
     this.#pods.set(folder, this.#shares.bounded(folder, podFrom(object)))
   }
 
-  removePod(object: KubeObject): void {
+  removePod(object: WatchedObject): void {
     const folder = folderOf(object)
     this.#shares.release(folder)
     this.#pods.remove(folder, Date.now())
@@ -268,15 +268,15 @@ export class PodMetadata {
     return this.#shares.takeReduced()
   }
 
-  setLabels(kind: 'namespaces' | 'nodes', object: KubeObject): void {
+  setLabels(kind: 'namespaces' | 'nodes', object: WatchedObject): void {
     this.#kept(kind).set(object.metadata.name, labelsOf(object))
   }
 
-  removeLabels(kind: 'namespaces' | 'nodes', object: KubeObject): void {
+  removeLabels(kind: 'namespaces' | 'nodes', object: WatchedObject): void {
     this.#kept(kind).remove(object.metadata.name, Date.now())
   }
 
-  replaceLabels(kind: 'namespaces' | 'nodes', objects: readonly KubeObject[]): void {
+  replaceLabels(kind: 'namespaces' | 'nodes', objects: readonly WatchedObject[]): void {
     const labels = new Map<string, ValueObject>()
     for (const object of objects) labels.set(object.metadata.name, labelsOf(object))
     this.#kept(kind).replace(labels, Date.now())
@@ -294,7 +294,7 @@ export class PodMetadata {
   }
 }
 
-function labelsOf(object: KubeObject): ValueObject {
+function labelsOf(object: WatchedObject): ValueObject {
   return (object.metadata.labels ?? {}) as ValueObject
 }
 

@@ -1,7 +1,7 @@
 // The page `/server-status?auto` of mod_status: lines of `Name: value`. Known ones become metrics.
 
 import type { Timestamp } from '../../event/timestamp.ts'
-import { type Outcome, type Reading, Readings } from '../../intake/scrape.ts'
+import { type Reading, Readings, type ScrapeOutcome } from '../../intake/scrape.ts'
 
 interface Known {
   readonly type: 'counter' | 'gauge'
@@ -54,7 +54,7 @@ const workerStates: Readonly<Record<string, string>> = {
 const number = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/
 
 /** Metrics of a server: whether it answered, and the values of its page. */
-export function readStatus(outcome: Outcome, endpoint: string, namespace: string, time: Timestamp): Reading {
+export function readStatus(outcome: ScrapeOutcome, endpoint: string, namespace: string, time: Timestamp): Reading {
   const tags = [
     ['endpoint', endpoint],
     ['host', new URL(endpoint).host],

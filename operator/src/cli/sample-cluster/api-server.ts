@@ -5,7 +5,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { compileSelector } from '@penstock/agent/kube'
 
-export interface KubeObject {
+export interface SampleObject {
   readonly kind: 'Pod' | 'Namespace' | 'Node' | 'Event'
   readonly apiVersion: 'v1' | 'events.k8s.io/v1'
   readonly metadata: {
@@ -30,11 +30,11 @@ const lists = {
 } as const
 
 export class SampleApiServer implements AsyncDisposable {
-  readonly #objects: readonly KubeObject[]
+  readonly #objects: readonly SampleObject[]
   readonly #server: Server
   readonly #watches = new Set<ServerResponse>()
 
-  constructor(objects: readonly KubeObject[]) {
+  constructor(objects: readonly SampleObject[]) {
     this.#objects = objects
     this.#server = createServer((request, response) => {
       const url = new URL(request.url ?? '/', 'http://localhost')
@@ -103,7 +103,7 @@ export class SampleApiServer implements AsyncDisposable {
   }
 }
 
-function matchesFields(object: KubeObject, selector: string): boolean {
+function matchesFields(object: SampleObject, selector: string): boolean {
   return terms(selector).every((term) => {
     const [, path, operator, value] = /^([^=!]+)(!?=)=?(.*)$/.exec(term) ?? []
     const found = (path ?? '')

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { readYamlDocuments } from '@penstock/agent/config'
 import { PenstockError } from '@penstock/agent/errors'
 import { isTable } from '@penstock/agent/schema'
-import type { KubeObject } from './api-server.ts'
+import type { SampleObject } from './api-server.ts'
 
 /** Fields of `v1` and what `events.k8s.io/v1` calls them. */
 const renamed: Readonly<Record<string, string>> = {
@@ -19,7 +19,7 @@ const renamed: Readonly<Record<string, string>> = {
 }
 
 /** The Events in a file of YAML or JSON: a list, or one a document. */
-export function eventsOf(file: string): KubeObject[] {
+export function eventsOf(file: string): SampleObject[] {
   const { documents, problem } = readYamlDocuments(readFileSync(file, 'utf8'))
   const broken = problem ?? documents.flatMap(({ problems }) => problems)[0]
   if (broken !== undefined) throw new PenstockError('PEN_USAGE', `"${file}" cannot be read: ${broken.message}.`)
@@ -34,6 +34,6 @@ export function eventsOf(file: string): KubeObject[] {
     const isOlder = object['apiVersion'] === 'v1'
     const fields = Object.entries(object).map(([name, value]) => [isOlder ? (renamed[name] ?? name) : name, value])
     // The agent checks each field before it uses it.
-    return { ...Object.fromEntries(fields), apiVersion: 'events.k8s.io/v1' } as KubeObject
+    return { ...Object.fromEntries(fields), apiVersion: 'events.k8s.io/v1' } as SampleObject
   })
 }

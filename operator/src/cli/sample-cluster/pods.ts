@@ -5,7 +5,7 @@ import { appendFileSync, createReadStream, createWriteStream, mkdirSync, renameS
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { pipeline } from 'node:stream/promises'
-import type { KubeObject } from './api-server.ts'
+import type { SampleObject } from './api-server.ts'
 
 export const sampleNode = 'laptop'
 
@@ -77,7 +77,7 @@ export const samplePodNames: readonly string[] = pods.map(
 export const sampleContainers: readonly string[] = pods.map(({ container }) => container)
 
 /** Objects as the API has them: the node, the namespace and the pods. */
-export function sampleObjects(namespace: string): KubeObject[] {
+export function sampleObjects(namespace: string): SampleObject[] {
   return [
     {
       kind: 'Node',
@@ -100,7 +100,7 @@ export function sampleObjects(namespace: string): KubeObject[] {
       },
     },
     ...pods.map(
-      (pod): KubeObject => ({
+      (pod): SampleObject => ({
         kind: 'Pod',
         apiVersion: 'v1',
         metadata: {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Agent, AgentSpec } from '../../api/agent.ts'
 import { availabilityOf, type WorkloadObject } from './available.ts'
-import type { PodObject } from './pods.ts'
+import type { AgentPod } from './pods.ts'
 
 function agent(spec: Partial<AgentSpec>): Agent {
   const metadata = { name: 'node', namespace: 'system' }
@@ -18,7 +18,7 @@ function workload(kind: string, status: WorkloadObject['status'], generation = 1
   }
 }
 
-function pod(status: PodObject['status']): PodObject {
+function pod(status: AgentPod['status']): AgentPod {
   const metadata = { name: 'p', namespace: 'system' }
   return { apiVersion: 'v1', kind: 'Pod', metadata, ...(status === undefined ? {} : { status }) }
 }

@@ -4,7 +4,7 @@ import type { Agent } from '../../api/agent.ts'
 import type { Finding } from '../../api/conditions.ts'
 import type { KubeObject } from '../../api/object.ts'
 import { labels, workloadName } from '../../workloads/names.ts'
-import type { PodObject } from './pods.ts'
+import type { AgentPod } from './pods.ts'
 
 /** A DaemonSet, Deployment or StatefulSet. */
 export type WorkloadObject = KubeObject & { readonly status?: WorkloadStatus }
@@ -28,7 +28,7 @@ export function workloadKindOf({ spec }: Agent): 'DaemonSet' | 'Deployment' | 'S
 export function availabilityOf(
   agent: Agent,
   workload: WorkloadObject | undefined,
-  pods: readonly PodObject[],
+  pods: readonly AgentPod[],
   unsupportedNodes: number,
 ): { readonly finding: Finding; readonly fields: Readonly<Record<string, unknown>> } {
   const yes = (message: string): Finding => ({ type: 'Available', status: 'True', reason: 'Available', message })
@@ -91,7 +91,7 @@ const createReasons: ReadonlySet<string> = new Set([
 ])
 
 /** The reason why a pod does not run, in words that stay the same during retries. */
-export function troubleOf(pods: Iterable<PodObject>): string | undefined {
+export function troubleOf(pods: Iterable<AgentPod>): string | undefined {
   for (const { metadata, status } of pods) {
     for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
       const { name, ready, restartCount, state, lastState } = container

@@ -6,7 +6,7 @@ import type { KubeObject } from '../../api/object.ts'
 import type { Artifact, SecretRef } from '../../compile/artifact.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { Delivered, RolloutRecord } from '../../fleet/delivery.ts'
-import { type Entry, older } from '../../render/bundle.ts'
+import { type BundledPipeline, older } from '../../render/bundle.ts'
 import { type Fragment, fragmentOf } from '../../render/fragment.ts'
 import { slotBytes } from '../../render/slots.ts'
 import { secretSlots } from '../../workloads/names.ts'
@@ -23,8 +23,8 @@ export function selectFragments(
   artifacts: Iterable<Artifact>,
   rolledBack: Readonly<RolledBack>,
   stable: ReadonlyMap<string, Fragment>,
-): { readonly entries: readonly Entry[]; readonly rolledBack: RolledBack } {
-  const entries: Entry[] = []
+): { readonly entries: readonly BundledPipeline[]; readonly rolledBack: RolledBack } {
+  const entries: BundledPipeline[] = []
   const still: Record<string, RolledBack[string]> = {}
   for (const artifact of artifacts) {
     let fragment: Fragment | undefined = fragmentOf(artifact)
@@ -57,7 +57,7 @@ export function dropRevisions(delivered: Delivered, mayCarry: (fragment: Fragmen
 }
 
 export interface Valued {
-  readonly entries: readonly Entry[]
+  readonly entries: readonly BundledPipeline[]
   /** Values by their keys. */
   readonly of: Map<string, Buffer>
   /** Why a Pipeline does not run in its newest version, by Pipeline. */
@@ -66,15 +66,15 @@ export interface Valued {
 
 /** Keeps the Pipelines whose values are there and fit, older Pipelines first. Any other keeps its stable version if that one can. */
 export async function withValues(
-  entries: readonly Entry[],
+  entries: readonly BundledPipeline[],
   stable: ReadonlyMap<string, Fragment>,
   read: (ref: SecretRef) => Promise<Buffer | undefined>,
 ): Promise<Valued> {
   const of = new Map<string, Buffer>()
   const reasons = new Map<string, string>()
-  const kept: Entry[] = []
+  const kept: BundledPipeline[] = []
   let taken = 0
-  const include = async (entry: Entry): Promise<string | undefined> => {
+  const include = async (entry: BundledPipeline): Promise<string | undefined> => {
     const found = new Map<string, Buffer>()
     for (const ref of entry.fragment.secretRefs) {
       const value = of.get(ref.key) ?? (await read(ref))

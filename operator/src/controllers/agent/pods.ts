@@ -2,7 +2,7 @@
 
 import type { Agent } from '../../api/agent.ts'
 import type { KubeObject } from '../../api/object.ts'
-import type { Delivery, Report } from '../../fleet/delivery.ts'
+import type { FleetState, Report } from '../../fleet/delivery.ts'
 import { labels } from '../../workloads/names.ts'
 
 interface ContainerStatus {
@@ -17,7 +17,7 @@ interface ContainerStatus {
 }
 
 /** A pod as far as it matters here. */
-export interface PodObject extends KubeObject {
+export interface AgentPod extends KubeObject {
   readonly spec?: { readonly nodeName?: string }
   readonly status?: {
     readonly phase?: string
@@ -28,19 +28,19 @@ export interface PodObject extends KubeObject {
 }
 
 /** Whether a pod has been silent for too long, counted from when it could have been heard first. */
-export function isLost(pod: PodObject, report: Report | undefined, delivery: Delivery, now: number): boolean {
+export function isLost(pod: AgentPod, report: Report | undefined, delivery: FleetState, now: number): boolean {
   return delivery.isStale(report, now, Date.parse(pod.metadata.creationTimestamp ?? '') || 0)
 }
 
 /** How often the containers of a pod were started again. */
-export function restartsOf(pod: PodObject): number {
+export function restartsOf(pod: AgentPod): number {
   return (pod.status?.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0)
 }
 
 /** The pods of an Agent that have not ended. */
-export function podsOf(agent: Agent, all: Iterable<PodObject>): PodObject[] {
+export function podsOf(agent: Agent, all: Iterable<AgentPod>): AgentPod[] {
   const { namespace, name } = agent.metadata
-  const pods: PodObject[] = []
+  const pods: AgentPod[] = []
   for (const pod of all) {
     const { labels: own, namespace: where, deletionTimestamp } = pod.metadata
     if (where !== namespace || own?.[labels.agent] !== name || deletionTimestamp !== undefined) continue

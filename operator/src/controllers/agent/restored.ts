@@ -1,7 +1,7 @@
 // The content that an earlier process delivered for an Agent, read from its Secrets.
 
 import { gunzipSync } from 'node:zlib'
-import { type Manifest, readBundle, type Shard, sha256 } from '@penstock/agent/bundle'
+import { type BundleManifest, readBundle, type Shard, sha256 } from '@penstock/agent/bundle'
 import type { Delivered, RolloutRecord } from '../../fleet/delivery.ts'
 import { shardKey } from '../../render/bundle.ts'
 import { fragmentsOf } from '../../render/fragment.ts'
@@ -27,7 +27,7 @@ export function restored(
   const text = config.data('manifest.json')
   if (text === undefined) return delivered
   try {
-    const manifest = JSON.parse(text.toString('utf8')) as Manifest
+    const manifest = JSON.parse(text.toString('utf8')) as BundleManifest
     delivered.startSpreadMs = manifest.startSpreadMs ?? 0
     if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
     const named = [manifest.stable, manifest.candidate].filter((revision) => revision !== undefined)

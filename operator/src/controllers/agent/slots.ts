@@ -5,7 +5,7 @@ import { isGood } from '../../fleet/undo.ts'
 import { type Digests, digestFile, renderManifest } from '../../render/manifest.ts'
 import { place } from '../../render/slots.ts'
 import { configSlots, secretSlots } from '../../workloads/names.ts'
-import type { AgentSecrets, Contents } from '../agent-secrets.ts'
+import type { AgentSecrets, SecretContents } from '../agent-secrets.ts'
 import { valueKeys, wantedIn } from '../revisions.ts'
 
 /** Room in the first Secret for what Kubernetes and the record of the rollout add to the manifest. */
@@ -31,8 +31,8 @@ export interface SeenSecrets {
 export interface SecretsPlan {
   /** Revisions that stay available. */
   readonly kept: ReadonlySet<string>
-  readonly values: readonly Contents[]
-  readonly shards: readonly Contents[]
+  readonly values: readonly SecretContents[]
+  readonly shards: readonly SecretContents[]
   /** The values that the revisions in force refer to. */
   readonly named: ReadonlyMap<string, Buffer>
   readonly digests: Digests

@@ -1,10 +1,10 @@
 import type { Candidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import type { Report } from '../../fleet/delivery.ts'
-import type { PodObject } from './pods.ts'
+import type { AgentPod } from './pods.ts'
 import { StepWatch, worseIn } from './step.ts'
 
-function pod(restartCount: number): PodObject {
+function pod(restartCount: number): AgentPod {
   const status = { containerStatuses: [{ name: 'agent', restartCount }] }
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', uid: 'u' }, spec: { nodeName: 'n' }, status }
 }

@@ -3,7 +3,7 @@
 import type { Candidate } from '@penstock/agent/bundle'
 import type { Report } from '../../fleet/delivery.ts'
 import type { AgentNode } from '../rollout-plan.ts'
-import { type PodObject, restartsOf } from './pods.ts'
+import { type AgentPod, restartsOf } from './pods.ts'
 
 /** Remembers restarts and waits of one step, and shows each agent as the rollout sees it. */
 export class StepWatch {
@@ -14,7 +14,7 @@ export class StepWatch {
   #waits = new Map<string, number>()
 
   /** Begins again when this is another step than the last one. */
-  follow(step: string, pods: readonly PodObject[]): void {
+  follow(step: string, pods: readonly AgentPod[]): void {
     if (step === this.#step) return
     this.#step = step
     this.#restarts = new Map(pods.map((pod) => [pod.metadata.uid ?? '', restartsOf(pod)]))
@@ -27,7 +27,7 @@ export class StepWatch {
     this.#waits = new Map()
   }
 
-  node(pod: PodObject, report: Report | undefined, stale: boolean, now: number): AgentNode {
+  node(pod: AgentPod, report: Report | undefined, stale: boolean, now: number): AgentNode {
     const uid = pod.metadata.uid ?? ''
     const before = this.#restarts.get(uid)
     return {

@@ -35,7 +35,7 @@ import { fragmentsIn } from '../revisions.ts'
 import { type JobObject, recreation, type StatefulSetObject, type VolumeWork, volumeWork } from '../volumes.ts'
 import { egressPorts } from './egress.ts'
 import { holds } from './holds.ts'
-import type { PodObject } from './pods.ts'
+import type { AgentPod } from './pods.ts'
 
 /** How long foreign changes are counted. */
 export const contendedMs = 600_000
@@ -71,7 +71,7 @@ export function newApplied(): Applied {
 
 export interface SeenObjects {
   readonly agents: Cache<Agent>
-  readonly pods: Cache<PodObject>
+  readonly pods: Cache<AgentPod>
   /** The objects that Agents own, by kind. */
   readonly owned: ReadonlyMap<string, Cache>
   readonly claims: Cache
@@ -80,7 +80,7 @@ export interface SeenObjects {
 export class Workloads {
   readonly #context: OperatorContext
   readonly #agents: Cache<Agent>
-  readonly #pods: Cache<PodObject>
+  readonly #pods: Cache<AgentPod>
   readonly #owned: ReadonlyMap<string, Cache>
   readonly claims: Cache
   readonly #input: ((agent: Agent) => Partial<WorkloadInput>) | undefined

@@ -27,7 +27,7 @@ export interface JudgeOptions {
   readonly newest: (key: string) => Artifact | undefined
 }
 
-export class Judge {
+export class PipelineJudge {
   readonly #settings: OperatorContext['settings']
   readonly #gathered: Gatherer
   readonly #agents: Cache<Agent>

@@ -1,8 +1,8 @@
 // Sources and Sinks that Pipelines share: their own mistakes, independent of their users, and who uses them.
 
 import { canonicalJson } from '@penstock/agent/bundle'
-import type { Kind } from '../../api/kinds.ts'
-import type { Source } from '../../api/source.ts'
+import type { ResourceKind } from '../../api/kinds.ts'
+import type { SourceResource } from '../../api/source.ts'
 import { sharedVerdict, type Verdict } from '../../compile/job.ts'
 import type { CompilePool } from '../../compile/pool.ts'
 import { resourceOf } from '../../compile/resources.ts'
@@ -28,7 +28,7 @@ export class SharedObjects {
   }
 
   /** Writes the status of a shared object. */
-  async report(kind: Kind, key: string, object: Source): Promise<void> {
+  async report(kind: ResourceKind, key: string, object: SourceResource): Promise<void> {
     const users = [...this.#gathered.pipelines.values()].flatMap((cache) => cache.find('reference', key))
     const namespaces = new Set(users.flatMap((user) => user.metadata.namespace ?? []))
     const resolved = await this.#references(object)
@@ -44,7 +44,7 @@ export class SharedObjects {
   }
 
   /** Its own mistakes, independent of its users; found once for each version of it and of the policy. */
-  async #verdict(key: string, object: Source): Promise<Verdict> {
+  async #verdict(key: string, object: SourceResource): Promise<Verdict> {
     const alone = plain(object)
     const job = await this.#gathered.jobOf(sharedPipeline(resourceOf(alone)), this.#context.signal)
     const mark = canonicalJson([object.metadata.uid, object.metadata.generation, job.policy])
@@ -55,7 +55,7 @@ export class SharedObjects {
     return verdict
   }
 
-  async #references(object: Source): Promise<Verdict> {
+  async #references(object: SourceResource): Promise<Verdict> {
     for (const name of secretsOf(object)) {
       if ((await this.#gathered.keysIn(name, this.#context.signal)) !== null) continue
       const [kind, where = ''] = name.split(' ') as [string, string]

@@ -1,15 +1,15 @@
 // `Reachable` of Sinks, and of Pipelines for their own sinks, from the refusals that pods report.
 
 import { conditionOf, type Finding, type Reason } from '../../api/conditions.ts'
-import { clusterPipelineKind, clusterSinkKind, type Kind, pipelineKind, sinkKind } from '../../api/kinds.ts'
+import { clusterPipelineKind, clusterSinkKind, pipelineKind, type ResourceKind, sinkKind } from '../../api/kinds.ts'
 import { keyOf, objectKey } from '../../api/object.ts'
 import type { Pipeline } from '../../api/pipeline.ts'
-import type { Sink } from '../../api/sink.ts'
+import type { SinkResource } from '../../api/sink.ts'
 import { authoritiesIn } from '../../compile/egress-ports.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { Report } from '../../fleet/delivery.ts'
 import type { HeldTexts } from '../../fleet/held-texts.ts'
-import { ownSinksFinding, type Reach, type Refusal, reachesOf } from '../../fleet/reach.ts'
+import { type DestinationRefusal, ownSinksFinding, type Reach, reachesOf } from '../../fleet/reach.ts'
 import type { Cache } from '../../kube/cache.ts'
 
 const maxDestinations = 3
@@ -19,7 +19,7 @@ export class SinkReach {
   readonly #texts: HeldTexts
   readonly #pipelines: Cache<Pipeline>
   readonly #clusterPipelines: Cache<Pipeline>
-  readonly #sinks: readonly { readonly kind: Kind; readonly cache: Cache }[]
+  readonly #sinks: readonly { readonly kind: ResourceKind; readonly cache: Cache }[]
 
   constructor(context: OperatorContext, texts: HeldTexts) {
     const { caches } = context
@@ -40,7 +40,7 @@ export class SinkReach {
         const key = `${kind.kind}/${keyOf(object)}`
         const found = reaches.get(key)?.finding((refusal) => this.#destinationsOf(refusal))
         if (found === undefined) continue // nothing new: the condition stays
-        const finding = this.#texts.finding(key, (object as Sink).status?.conditions, found, now)
+        const finding = this.#texts.finding(key, (object as SinkResource).status?.conditions, found, now)
         const generation = object.metadata.generation ?? 0
         this.#context.status.report(kind, object, 'rollout', { generation, findings: [finding] })
       }
@@ -66,7 +66,7 @@ export class SinkReach {
   }
 
   /** Hosts and ports that the options of a sink name; an address in a Secret is not shown. */
-  #destinationsOf({ pipeline, component }: Refusal): string[] {
+  #destinationsOf({ pipeline, component }: DestinationRefusal): string[] {
     const options = this.#context.artifacts.get(pipeline)?.sinks[`${pipeline}/${component}`]
     if (options === undefined) return []
     const named = authoritiesIn('sink', options).map(({ host, port }) =>

@@ -7,8 +7,8 @@ import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'
 import type { Artifact } from '../../compile/artifact.ts'
 import { Artifacts } from '../../controllers/artifacts.ts'
-import { Delivery } from '../../fleet/delivery.ts'
-import type { Attempt } from '../../kube/reviews.ts'
+import { FleetState } from '../../fleet/delivery.ts'
+import type { ReviewedAction } from '../../kube/reviews.ts'
 import { testContext } from '../../testing/context.ts'
 import { Inquiries } from './inquiries.ts'
 import { Observers } from './observers.ts'
@@ -33,19 +33,19 @@ async function started() {
   artifacts.set(artifactOf('ClusterPipeline', undefined, 'audit'))
   artifacts.set(artifactOf('Pipeline', 'shop', 'checkout'))
   artifacts.markComplete()
-  const asked: Attempt[] = []
+  const asked: ReviewedAction[] = []
   const context = testContext({
     ...{ artifacts, logger: silentLogger, signal: ending.signal, settings: {} },
     caches: { cache: () => ({ get: () => undefined }) },
     reviews: {
       userOf: async () => ({ username: 'mallory' }),
-      mayDo: async (_: unknown, attempt: Attempt) => {
+      mayDo: async (_: unknown, attempt: ReviewedAction) => {
         asked.push(attempt)
         return 'resourceAttributes' in attempt && attempt.resourceAttributes.resource === 'pipelines'
       },
     },
   })
-  const delivery = new Delivery()
+  const delivery = new FleetState()
   const inquiries = new Inquiries()
   const observers = new Observers(context, delivery, inquiries)
   const server = createServer((request, response) => void observers.serve(request, response))

@@ -5,12 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { conditionOf } from '../../api/conditions.ts'
-import { clusterPipelineKind, type Kind, pipelineKind } from '../../api/kinds.ts'
+import { clusterPipelineKind, pipelineKind, type ResourceKind } from '../../api/kinds.ts'
 import { group, objectKey } from '../../api/object.ts'
 import type { Pipeline } from '../../api/pipeline.ts'
 import type { Artifact } from '../../compile/artifact.ts'
 import type { OperatorContext } from '../../context.ts'
-import type { Delivery, Report } from '../../fleet/delivery.ts'
+import type { FleetState, Report } from '../../fleet/delivery.ts'
 import type { Cache } from '../../kube/cache.ts'
 import type { User } from '../../kube/reviews.ts'
 import { Allowances, busy, TokenGate } from '../../kube/token-gate.ts'
@@ -58,7 +58,7 @@ export interface Reader {
 
 export class Observers {
   readonly #context: OperatorContext
-  readonly #delivery: Delivery
+  readonly #delivery: FleetState
   readonly #inquiries: Inquiries
   readonly #pipelines: Cache<Pipeline>
   readonly #clusterPipelines: Cache<Pipeline> | undefined
@@ -66,7 +66,7 @@ export class Observers {
   readonly #relayed = new Allowances(strangers.perSource)
   #looking = 0
 
-  constructor(context: OperatorContext, delivery: Delivery, inquiries: Inquiries) {
+  constructor(context: OperatorContext, delivery: FleetState, inquiries: Inquiries) {
     this.#context = context
     this.#delivery = delivery
     this.#inquiries = inquiries
@@ -199,7 +199,7 @@ export class Observers {
 
   async #authorise(
     request: IncomingMessage,
-    { kind, namespace, name, subresource, verb }: Wish & { readonly kind: Kind },
+    { kind, namespace, name, subresource, verb }: Wish & { readonly kind: ResourceKind },
   ): Promise<User> {
     const own = request.headers[tokenHeader]
     const token = typeof own === 'string' ? own : /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
@@ -227,7 +227,7 @@ export class Observers {
     )
   }
 
-  #artifact(kind: Kind, namespace: string | undefined, name: string): Artifact {
+  #artifact(kind: ResourceKind, namespace: string | undefined, name: string): Artifact {
     const { artifacts } = this.#context
     if (!artifacts.complete) throw new Refusal(503, 'The operator has just started; try again in a few seconds.')
     // The requested kind and name decide which right is needed, not the form of an id.
@@ -260,7 +260,11 @@ interface Wish {
   readonly verb: string
 }
 
-function subjectOf(query: URLSearchParams): { kind: Kind; namespace: string | undefined; name: string | undefined } {
+function subjectOf(query: URLSearchParams): {
+  kind: ResourceKind
+  namespace: string | undefined
+  name: string | undefined
+} {
   const asked = textIn(query, 'kind') ?? pipelineKind.kind
   const kind = [pipelineKind, clusterPipelineKind].find((each) => each.kind === asked)
   if (kind === undefined)

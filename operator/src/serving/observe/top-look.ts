@@ -4,7 +4,7 @@
 import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle'
 import type { LogPosition } from '@penstock/agent/schema'
 import type { Artifact } from '../../compile/artifact.ts'
-import type { Delivery } from '../../fleet/delivery.ts'
+import type { FleetState } from '../../fleet/delivery.ts'
 import type { Asked, Look } from './inquiries.ts'
 import type { Runner } from './observers.ts'
 
@@ -57,7 +57,7 @@ export class TopLook implements Look {
   readonly id: string
   readonly #intervalMs: number
   readonly #pod: TopOptions['pod']
-  readonly #delivery: Delivery
+  readonly #delivery: FleetState
   readonly #chosen: () => readonly Artifact[]
   readonly #runners: (id: string) => readonly Runner[]
   /** The last two of each pod, the newest first. */
@@ -65,7 +65,7 @@ export class TopLook implements Look {
 
   constructor(
     { id, intervalMs, pod }: TopOptions,
-    delivery: Delivery,
+    delivery: FleetState,
     chosen: () => readonly Artifact[],
     runners: (id: string) => readonly Runner[],
   ) {
