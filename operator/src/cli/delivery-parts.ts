@@ -3,7 +3,7 @@
 import type { OperatorPart } from '../context.ts'
 import { type AgentControllerOptions, agentPart } from '../controllers/agent.ts'
 import { rolloutPart } from '../controllers/rollout.ts'
-import { FleetState } from '../fleet/delivery.ts'
+import { FleetState } from '../fleet/state.ts'
 import { type HeartbeatServerOptions, heartbeatPart } from '../serving/heartbeat.ts'
 
 export interface DeliveryPartsOptions extends AgentControllerOptions, HeartbeatServerOptions {
@@ -11,11 +11,11 @@ export interface DeliveryPartsOptions extends AgentControllerOptions, HeartbeatS
 }
 
 export function deliveryParts(options: DeliveryPartsOptions): OperatorPart[] {
-  const delivery = new FleetState(options.heartbeatPeriodMs)
+  const fleet = new FleetState(options.heartbeatPeriodMs)
   // Agents trust what the server that they report to shows.
   const workloadInput: AgentControllerOptions['workloadInput'] = (agent) => {
     const ca = options.certificate?.current()?.ca
     return { ...(ca === undefined ? {} : { operatorAuthority: ca }), ...options.workloadInput?.(agent) }
   }
-  return [heartbeatPart(delivery, options), agentPart(delivery, { ...options, workloadInput }), rolloutPart(delivery)]
+  return [heartbeatPart(fleet, options), agentPart(fleet, { ...options, workloadInput }), rolloutPart(fleet)]
 }

@@ -13,7 +13,7 @@ import type { OperatorContext, StatusContribution } from '../context.ts'
 import { Artifacts } from '../controllers/artifacts.ts'
 import { RolloutStatus } from '../controllers/rollout.ts'
 import { type StatusObject, statusOf } from '../controllers/status.ts'
-import { type Delivered, FleetState } from '../fleet/delivery.ts'
+import { type Delivered, FleetState } from '../fleet/state.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { podType } from '../kube/types.ts'
@@ -107,13 +107,13 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
     ...{ hash: 'sha256:new', mode: 'Node', hub: { subscriptions: [] }, sources: {}, sinks: {} },
   } as unknown as Artifact)
   artifacts.markComplete()
-  const delivery = new FleetState()
+  const fleet = new FleetState()
   const names = ['a', 'b']
   const hear = (name: string, body: HeartbeatBody) =>
-    delivery.hear(system, { pod: name, podUid: name, node: `node-${name}` }, body, monotonicNow())
+    fleet.hear(system, { pod: name, podUid: name, node: `node-${name}` }, body, monotonicNow())
 
   // All of them ran the revision before.
-  delivery.set(system, { ...deliveredAs('was undone', hasEarlier), record: { rolledBack: {}, history: [] } })
+  fleet.set(system, { ...deliveredAs('was undone', hasEarlier), record: { rolledBack: {}, history: [] } })
   for (const [index, pod] of pair.entries()) {
     const name = names[index] as string
     if (pod === 'none' || pod === 'starts') continue
@@ -132,10 +132,10 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
       },
     },
   } as unknown as OperatorContext
-  stack.use(await new RolloutStatus(context, delivery).start())
+  stack.use(await new RolloutStatus(context, fleet).start())
   await vi.advanceTimersByTimeAsync(100_000)
 
-  delivery.set(system, deliveredAs(what, hasEarlier))
+  fleet.set(system, deliveredAs(what, hasEarlier))
   for (const [index, pod] of pair.entries()) {
     const name = names[index] as string
     if (pod === 'starts') putPod(name, { creationTimestamp: new Date(monotonicNow()).toISOString() })

@@ -10,7 +10,7 @@ import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import { compileJob } from '../compile/job.ts'
 import type { StatusContribution } from '../context.ts'
-import { FleetState } from '../fleet/delivery.ts'
+import { FleetState } from '../fleet/state.ts'
 import { undoAnnotation } from '../fleet/undo.ts'
 import { Store } from '../kube/store.ts'
 import { clusterRoleBindingType, namespaceType, secretType } from '../kube/types.ts'
@@ -153,13 +153,13 @@ async function started(
       heartbeatUrl: 'https://operator:9443',
     },
   })
-  const delivery = new FleetState()
-  const controller = stack.use(new AgentController(context, delivery, {}))
+  const fleet = new FleetState()
+  const controller = stack.use(new AgentController(context, fleet, {}))
   stack.defer(() => ending.abort())
   await controller.start()
   const conditionIn = (type: string) => reports.at(-1)?.findings.find((finding) => finding.type === type)
   return {
-    ...{ delivery, artifacts, written, conditionIn, cache, deleted, agent },
+    ...{ fleet, artifacts, written, conditionIn, cache, deleted, agent },
     /** All values in the Secrets of the Agent. */
     values: () => {
       const found: string[] = []
@@ -181,7 +181,7 @@ test('an Agent of a tenant gets no value of another namespace, whatever it selec
   for (const artifact of await everyPipeline()) operator.artifacts.set(artifact)
   operator.artifacts.markComplete()
   await vi.waitFor(() => expect(operator.values()).toEqual([values.evil]), waited)
-  expect([...(operator.delivery.get('evil/hub')?.selected.keys() ?? [])]).toEqual(['evil/own'])
+  expect([...(operator.fleet.get('evil/hub')?.selected.keys() ?? [])]).toEqual(['evil/own'])
   await vi.waitFor(() => expect(operator.conditionIn('Accepted')?.status).toBe('True'), waited)
   expect(operator.conditionIn('Narrowed')?.message).toBe(
     '`spec.pipelines.clusterPipelines` has no effect in namespace "evil". It takes Pipelines of namespace "evil" alone. Agents of these namespaces may take more: nodes, system. Make it there, or add "evil" to --agent-namespaces (value `agentNamespaces` of the chart).',

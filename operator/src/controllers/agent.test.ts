@@ -9,7 +9,7 @@ import type { Agent } from '../api/agent.ts'
 import { agentKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { StatusContribution, StatusWriter } from '../context.ts'
-import { FleetState } from '../fleet/delivery.ts'
+import { FleetState } from '../fleet/state.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { daemonSetType, podType } from '../kube/types.ts'
@@ -102,20 +102,20 @@ async function started(
     caches: { cache, synced: async () => {} },
     settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
   })
-  const delivery = new FleetState()
-  const controller = stack.use(new AgentController(context, delivery, {}))
+  const fleet = new FleetState()
+  const controller = stack.use(new AgentController(context, fleet, {}))
   stack.defer(() => ending.abort())
   await controller.start()
   return {
-    ...{ delivery, asked, written, rev, cache, artifacts, reports, metrics: context.metrics },
+    ...{ fleet, asked, written, rev, cache, artifacts, reports, metrics: context.metrics },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
 
 test('agents that ask are given what is in force before all Pipelines are compiled again', async () => {
   await using operator = await started('Stream', { k: 'of the shop' })
-  await vi.waitFor(() => expect(operator.delivery.offered('system/node')).toBeDefined(), 30_000)
-  const { stable, candidate, values, account } = operator.delivery.offered('system/node') ?? {}
+  await vi.waitFor(() => expect(operator.fleet.offered('system/node')).toBeDefined(), 30_000)
+  const { stable, candidate, values, account } = operator.fleet.offered('system/node') ?? {}
   expect([stable?.rev, candidate, account]).toEqual([operator.rev, undefined, 'penstock-node'])
   expect([...(stable?.fragments.keys() ?? [])]).toEqual(['shop/p'])
   expect(values?.get('k')?.toString()).toBe('of the shop')
@@ -128,13 +128,13 @@ test.each([
   await using operator = await started(configDelivery, values)
   const pass = /^controller_runtime_reconcile_total\{controller="agent",result="requeue_after"\} [1-9]/m
   await vi.waitFor(async () => expect(await operator.metrics.metrics()).toMatch(pass), 30_000)
-  expect(operator.delivery.offered('system/node')).toBeUndefined()
+  expect(operator.fleet.offered('system/node')).toBeUndefined()
   expect(operator.asked.includes('Secret penstock-node-sec-0')).toBe(configDelivery === 'Stream')
 })
 
 test('what changed is taken back when the agents that have been given it only wait', async () => {
   await using operator = await started('Mounted', { k: 'of the shop' })
-  const { delivery, artifacts } = operator
+  const { fleet, artifacts } = operator
   const metadata = { name: 'pod', namespace: 'system', uid: 'pod-uid', labels: { [labels.agent]: 'node' } }
   const pod = { ...{ apiVersion: 'v1', kind: 'Pod' }, metadata: { ...metadata, resourceVersion: '1' } }
   operator.cache(podType, { labelSelector: labels.agent }).replace([pod as KubeObject], '', () => true)
@@ -145,8 +145,8 @@ test('what changed is taken back when the agents that have been given it only wa
     ...{ state: 'Waiting', reason: 'A value is not there.' },
   }
   const say = () => {
-    delivery.hear(key, { pod: 'pod', podUid: 'pod-uid', node: 'n' }, said, monotonicNow())
-    delivery.changed(key)
+    fleet.hear(key, { pod: 'pod', podUid: 'pod-uid', node: 'n' }, said, monotonicNow())
+    fleet.changed(key)
   }
   const none = { sources: {}, transforms: {}, sinks: {}, secretRefs: [], sourceTypes: [], labels: {} }
   artifacts.set({
@@ -155,20 +155,20 @@ test('what changed is taken back when the agents that have been given it only wa
     tenancy: { restricted: false, denyCidrs: [], allowHosts: [], cpuShare: 100 },
   })
   artifacts.markComplete()
-  await vi.waitFor(() => expect(delivery.get(key)?.candidate).toBeDefined(), 30_000)
+  await vi.waitFor(() => expect(fleet.get(key)?.candidate).toBeDefined(), 30_000)
   say()
-  await vi.waitFor(() => expect(delivery.get(key)?.why).toBe('It waits for 1 agent to load it.'), 30_000)
-  expect(delivery.get(key)?.record.rolledBack).toEqual({})
+  await vi.waitFor(() => expect(fleet.get(key)?.why).toBe('It waits for 1 agent to load it.'), 30_000)
+  expect(fleet.get(key)?.record.rolledBack).toEqual({})
 
   await vi.waitFor(() => {
     clock.aheadMs += maxWaitMs // also since the last pass, which may have been before the report
     say()
-    expect(delivery.get(key)?.record.rolledBack).toHaveProperty('_cluster/p')
+    expect(fleet.get(key)?.record.rolledBack).toHaveProperty('_cluster/p')
   }, 30_000)
-  expect(delivery.get(key)?.record.rolledBack['_cluster/p']?.why).toContain('has waited for more than 2 minutes')
+  expect(fleet.get(key)?.record.rolledBack['_cluster/p']?.why).toContain('has waited for more than 2 minutes')
   // The clock of the next candidate starts again.
   say()
-  await vi.waitFor(() => expect(delivery.get(key)?.why).toBe('It waits for 1 agent to load it.'), 30_000)
+  await vi.waitFor(() => expect(fleet.get(key)?.why).toBe('It waits for 1 agent to load it.'), 30_000)
 })
 
 test('the more nodes a DaemonSet counts, the longer its agents may wait at their start; a count that is not there changes nothing', async () => {

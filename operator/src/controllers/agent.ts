@@ -10,7 +10,7 @@ import { type KubeObject, keyOf, objectKey } from '../api/object.ts'
 import { type Artifact, type SecretRef, secretValue } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import { changesOf } from '../fleet/contents.ts'
-import type { Delivered, FleetState, KnownRevision } from '../fleet/delivery.ts'
+import type { Delivered, FleetState, KnownRevision } from '../fleet/state.ts'
 import { undoAnnotation } from '../fleet/undo.ts'
 import type { Cache } from '../kube/cache.ts'
 import { KubeError } from '../kube/client.ts'
@@ -62,12 +62,12 @@ export interface AgentControllerOptions {
   readonly workloadInput?: (agent: Agent) => Partial<WorkloadInput>
 }
 
-export function agentPart(delivery: FleetState, options: AgentControllerOptions = {}): OperatorPart {
+export function agentPart(fleet: FleetState, options: AgentControllerOptions = {}): OperatorPart {
   return {
     name: 'agent',
     leaderOnly: true,
     async start(context) {
-      return new AgentController(context, delivery, options).start()
+      return new AgentController(context, fleet, options).start()
     },
   }
 }
@@ -94,7 +94,7 @@ interface AgentMemory {
 
 export class AgentController implements AsyncDisposable {
   readonly #context: OperatorContext
-  readonly #delivery: FleetState
+  readonly #fleet: FleetState
   readonly #controller: Controller
   readonly #queue: WorkQueue
   /** Of passes that reports of agents, or changes of Pipelines, bring about. */
@@ -112,9 +112,9 @@ export class AgentController implements AsyncDisposable {
   readonly #memory = new Map<string, AgentMemory>()
   readonly #subscriptions: Disposable[] = []
 
-  constructor(context: OperatorContext, delivery: FleetState, options: AgentControllerOptions) {
+  constructor(context: OperatorContext, fleet: FleetState, options: AgentControllerOptions) {
     this.#context = context
-    this.#delivery = delivery
+    this.#fleet = fleet
     this.#controller = new Controller({
       name: 'agent',
       logger: context.logger,
@@ -197,7 +197,7 @@ export class AgentController implements AsyncDisposable {
       this.#otherNodes.subscribe(({ type }) => {
         if (type !== 'changed') all()
       }),
-      this.#delivery.onChange((agent) => this.#queue.addAfter(agent, this.#spacing.waitMs)),
+      this.#fleet.onChange((agent) => this.#queue.addAfter(agent, this.#spacing.waitMs)),
     )
     this.#running = true
     this.#controller.start(() => [...[...this.#agents.values()].map(keyOf), rightsKey])
@@ -216,7 +216,7 @@ export class AgentController implements AsyncDisposable {
   /** A Secret or ConfigMap of a user has changed: the Agents that carry its values are looked at. */
   #secretChanged(object: KubeObject): void {
     const { namespace, name } = object.metadata
-    for (const [key, { selected }] of this.#delivery.agents()) {
+    for (const [key, { selected }] of this.#fleet.agents()) {
       for (const { secretRefs } of selected.values()) {
         if (!secretRefs.some((ref) => refersTo(ref, namespace, name))) continue
         this.#soon(key)
@@ -264,7 +264,7 @@ export class AgentController implements AsyncDisposable {
         decided: [],
       }
       this.#memory.set(key, memory)
-      this.#delivery.forget(key)
+      this.#fleet.forget(key)
     }
     if (!this.#context.artifacts.complete) {
       await this.#offerRestored(key, agent, memory, signal)
@@ -273,7 +273,7 @@ export class AgentController implements AsyncDisposable {
     let waitMs: number | undefined
     try {
       waitMs = await this.#deliver(key, agent, memory, signal)
-      await this.#workloads.apply(agent, memory.applied, this.#delivery.get(key), signal)
+      await this.#workloads.apply(agent, memory.applied, this.#fleet.get(key), signal)
     } catch (error) {
       const denied = error instanceof KubeError && error.status === 403
       const lacksRights = denied && (await this.#lacksRights(agent, signal))
@@ -287,7 +287,7 @@ export class AgentController implements AsyncDisposable {
     if (this.#workloads.contended(agent, memory.applied) !== undefined)
       waitMs = Math.min(waitMs ?? contendedMs, contendedMs / 10)
     if (this.#context.settings.secretsMode !== 'Namespaced') return waitMs
-    const usesSecrets = [...(this.#delivery.get(key)?.selected.values() ?? [])].some((one) => one.secretRefs.length > 0)
+    const usesSecrets = [...(this.#fleet.get(key)?.selected.values() ?? [])].some((one) => one.secretRefs.length > 0)
     return usesSecrets ? Math.min(waitMs ?? unwatchedMs, unwatchedMs) : waitMs
   }
 
@@ -297,7 +297,7 @@ export class AgentController implements AsyncDisposable {
 
   async #forget(key: string, namespace: string, name: string, signal: AbortSignal): Promise<void> {
     this.#memory.delete(key)
-    this.#delivery.forget(key)
+    this.#fleet.forget(key)
     // In other namespaces it has no owner that the garbage collector knows.
     const agent = { metadata: { namespace, name } }
     for (const object of [...(this.#owned.get(roleBindingType.kind)?.values() ?? [])]) {
@@ -311,7 +311,7 @@ export class AgentController implements AsyncDisposable {
   async #deliver(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<number | undefined> {
     const { secrets } = memory
     if (await secrets.read(signal)) memory.restored = undefined
-    const delivered = this.#delivery.get(key) ?? memory.restored ?? this.#restored(key, secrets)
+    const delivered = this.#fleet.get(key) ?? memory.restored ?? this.#restored(key, secrets)
     memory.restored = undefined
     if (this.#withdraw(agent, delivered)) memory.withdrawing = true
     const stableFragments = fragmentsIn(delivered, delivered.stable)
@@ -352,7 +352,7 @@ export class AgentController implements AsyncDisposable {
     const waitMs = back.revision === undefined ? this.#advance(key, agent, memory, delivered, bundle) : undefined
     await this.#write(key, delivered, memory, values.of, signal)
     memory.withdrawing = false
-    this.#delivery.set(key, delivered)
+    this.#fleet.set(key, delivered)
     for (const { type, reason, message } of memory.decided.splice(0)) this.#event(agent, type, reason, message)
     return waitMs
   }
@@ -374,7 +374,7 @@ export class AgentController implements AsyncDisposable {
     const named = picked(needed, secrets.values.data)
     // Agents would refuse one without all of its values.
     if (wanted.length > 0 && named.size === needed.size)
-      this.#delivery.offer(key, offeredOf(agent, delivered, named, digestFile(named)))
+      this.#fleet.offer(key, offeredOf(agent, delivered, named, digestFile(named)))
   }
 
   #restored(key: string, secrets: AgentSecrets): Delivered {
@@ -437,7 +437,7 @@ export class AgentController implements AsyncDisposable {
       agent.spec.mode === 'Sidecar' ? this.#sidecarsOf(key, memory, now) : this.#nodesOf(key, pods, memory, now)
     const revisionOf = triedRevisions(delivered, candidate, changed)
     const nodes = seen.map((node) => ({ ...node, revision: revisionOf(node.revision) }))
-    const reports = [...this.#delivery.reports(key)].map(({ revision, pipelines }) => ({
+    const reports = [...this.#fleet.reports(key)].map(({ revision, pipelines }) => ({
       revision: revisionOf(revision),
       pipelines,
     }))
@@ -465,17 +465,17 @@ export class AgentController implements AsyncDisposable {
   }
 
   #nodesOf(key: string, pods: readonly AgentPod[], memory: AgentMemory, now: number): AgentNode[] {
-    this.#delivery.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
+    this.#fleet.keep(key, new Set(pods.map((pod) => pod.metadata.uid ?? '')))
     return pods.map((pod) => {
-      const report = this.#delivery.report(key, pod.metadata.uid ?? '')
-      return memory.step.node(pod, report, isLost(pod, report, this.#delivery, now), now)
+      const report = this.#fleet.report(key, pod.metadata.uid ?? '')
+      return memory.step.node(pod, report, isLost(pod, report, this.#fleet, now), now)
     })
   }
 
   /** Pods with a sidecar are the users' own: only those that report are known. */
   #sidecarsOf(key: string, memory: AgentMemory, now: number): AgentNode[] {
-    const reports = [...this.#delivery.reports(key)].filter((report) => !this.#delivery.isStale(report, now))
-    this.#delivery.keep(key, new Set(reports.map((report) => report.podUid)))
+    const reports = [...this.#fleet.reports(key)].filter((report) => !this.#fleet.isStale(report, now))
+    this.#fleet.keep(key, new Set(reports.map((report) => report.podUid)))
     return reports.map((report) => memory.step.sidecar(report, now))
   }
 
@@ -491,13 +491,13 @@ export class AgentController implements AsyncDisposable {
     let allKnown = true
     const agent = this.#agents.get(...(key.split('/') as [string, string]))
     for (const pod of agent === undefined ? [] : podsOf(agent, this.#pods.values())) {
-      const revision = this.#delivery.report(key, pod.metadata.uid ?? '')?.revision
+      const revision = this.#fleet.report(key, pod.metadata.uid ?? '')?.revision
       if (revision === undefined) allKnown = false
       else running.add(revision)
     }
-    for (const { revision } of this.#delivery.reports(key)) if (revision !== undefined) running.add(revision)
+    for (const { revision } of this.#fleet.reports(key)) if (revision !== undefined) running.add(revision)
     // Pods with a sidecar that have not reported since this process started are not known.
-    if (agent?.spec.mode === 'Sidecar' && !this.#delivery.isStale(undefined, monotonicNow())) allKnown = false
+    if (agent?.spec.mode === 'Sidecar' && !this.#fleet.isStale(undefined, monotonicNow())) allKnown = false
     // Withdrawn content must not stay for pods that may run it.
     if (memory.withdrawing) allKnown = true
     if (agent !== undefined) delivered.startSpreadMs = this.#startSpread(agent, delivered.startSpreadMs)
@@ -514,7 +514,7 @@ export class AgentController implements AsyncDisposable {
     const { named, digests } = plan
     await secrets.write(plan.values, plan.shards, canonicalJson(delivered.record), signal)
     // Only now: what agents are given is never newer than what a successor of this process finds.
-    this.#delivery.offer(key, agent === undefined ? undefined : offeredOf(agent, delivered, named, digests))
+    this.#fleet.offer(key, agent === undefined ? undefined : offeredOf(agent, delivered, named, digests))
   }
 
   /** The most that node agents wait at their start before they ask the API server. */
@@ -531,7 +531,7 @@ export class AgentController implements AsyncDisposable {
   // --- the status ---
 
   #reportWorkload(key: string, agent: Agent, memory: AgentMemory): void {
-    const delivered = this.#delivery.get(key)
+    const delivered = this.#fleet.get(key)
     const bundle = memory.rendered?.bundle
     const kind = workloadKindOf(agent)
     const workload = kind && this.#owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))

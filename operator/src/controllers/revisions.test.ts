@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { KnownRevision } from '../fleet/delivery.ts'
+import type { KnownRevision } from '../fleet/state.ts'
 import type { ShardFile } from '../render/bundle.ts'
 import { forgetRevisions } from './revisions.ts'
 

@@ -1,7 +1,7 @@
 // The content of an Agent's revisions: their pipelines, the differences between two, and the secret values that they need. Pure.
 
 import type { Candidate, Revision } from '@penstock/agent/bundle'
-import type { Delivered, KnownRevision } from '../fleet/delivery.ts'
+import type { Delivered, KnownRevision } from '../fleet/state.ts'
 import type { Fragment } from '../render/fragment.ts'
 
 /** The pipelines of a revision; none if its content is not available. */

@@ -9,7 +9,7 @@ import { agentKind, pipelineKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { StatusContribution } from '../context.ts'
-import { FleetState } from '../fleet/delivery.ts'
+import { FleetState } from '../fleet/state.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { podType } from '../kube/types.ts'
@@ -63,9 +63,9 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
     sinks: { 'shop/p/out': { type: 'http', uri: 'https://store.example/in' } },
   } as unknown as Artifact)
   artifacts.markComplete()
-  const delivery = new FleetState()
+  const fleet = new FleetState()
   const fragments = new Map([['shop/p', { id: 'shop/p', hash: 'sha256:1' } as Fragment]])
-  delivery.set('system/node', {
+  fleet.set('system/node', {
     ...{ stable: { rev: 'r1', shards: [] }, candidate: undefined, record: { rolledBack: {}, history: [] } },
     ...{ revisions: new Map([['r1', { rev: 'r1', shards: [], fragments }]]), selected: fragments },
     ...{ evicted: new Map(), startSpreadMs: 0, why: '' },
@@ -94,13 +94,13 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
       },
     },
   })
-  await stack.use(new RolloutStatus(context, delivery)).start()
+  await stack.use(new RolloutStatus(context, fleet)).start()
   return {
     /** The Agent's status after one of its agents has reported this version. */
     async agentWith(version: string) {
       const body = { version, revision: 'r1', state: 'Loaded', pipelines: {}, failures: [], failed: [] }
       const sender = { pod: 'a', podUid: 'a', node: 'node-a' }
-      delivery.hear('system/node', sender, body as unknown as HeartbeatBody, monotonicNow())
+      fleet.hear('system/node', sender, body as unknown as HeartbeatBody, monotonicNow())
       await vi.advanceTimersByTimeAsync(15_000)
       return programmed
     },
@@ -110,7 +110,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
         for (const [pod, ids] of Object.entries(reading)) {
           const body = { revision: 'r1', state: 'Loaded', pipelines: {}, failures: [], failed: [], reading: ids }
           const sender = { pod, podUid: pod, node: `node-${pod}` }
-          delivery.hear('system/node', sender, body as unknown as HeartbeatBody, monotonicNow())
+          fleet.hear('system/node', sender, body as unknown as HeartbeatBody, monotonicNow())
         }
         await vi.advanceTimersByTimeAsync(15_000)
       }
@@ -126,7 +126,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
         reading: ['shop/p'],
       }
       const sender = { pod, podUid: pod, node: `node-${pod}` }
-      delivery.hear('system/node', sender, body as unknown as HeartbeatBody, monotonicNow())
+      fleet.hear('system/node', sender, body as unknown as HeartbeatBody, monotonicNow())
       await vi.advanceTimersByTimeAsync(seconds * 1000)
       return `${flowing?.status} ${flowing?.reason}`
     },

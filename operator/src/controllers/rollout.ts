@@ -10,10 +10,10 @@ import { keyOf } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Artifact } from '../compile/artifact.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import type { Delivered, FleetState, Report } from '../fleet/delivery.ts'
 import { causeOf, type FailingComponent, flowWindowMs, rounded, steady } from '../fleet/flow.ts'
 import { HeldTexts } from '../fleet/held-texts.ts'
 import type { Reach } from '../fleet/reach.ts'
+import type { Delivered, FleetState, Report } from '../fleet/state.ts'
 import { readingOf, type Traffic, trafficOf } from '../fleet/traffic.ts'
 import {
   extentOf,
@@ -57,12 +57,12 @@ const maxFailures = 5
 const nothingFound =
   'No events were read, and no agent has found a log of a pod that it selects. Compare its selectors with the labels of the pods, or ask: kubectl penstock why POD.'
 
-export function rolloutPart(delivery: FleetState): OperatorPart {
+export function rolloutPart(fleet: FleetState): OperatorPart {
   return {
     name: 'rollout',
     leaderOnly: true,
     async start(context) {
-      return new RolloutStatus(context, delivery).start()
+      return new RolloutStatus(context, fleet).start()
     },
   }
 }
@@ -76,7 +76,7 @@ function isReported({ metadata, status }: Agent | Pipeline): boolean {
 
 export class RolloutStatus implements AsyncDisposable {
   readonly #context: OperatorContext
-  readonly #delivery: FleetState
+  readonly #fleet: FleetState
   readonly #agents: Cache<Agent>
   readonly #namespaces: Cache
   readonly #pods: Cache<AgentPod>
@@ -95,9 +95,9 @@ export class RolloutStatus implements AsyncDisposable {
   readonly #texts = new HeldTexts()
   readonly #reach: SinkReach
 
-  constructor(context: OperatorContext, delivery: FleetState) {
+  constructor(context: OperatorContext, fleet: FleetState) {
     this.#context = context
-    this.#delivery = delivery
+    this.#fleet = fleet
     const { caches } = context
     this.#agents = caches.cache<Agent>(agentKind)
     this.#namespaces = caches.cache(namespaceType, { metadataOnly: true })
@@ -111,7 +111,7 @@ export class RolloutStatus implements AsyncDisposable {
     await this.#context.caches.synced(this.#context.signal)
     this.#startedAt = monotonicNow()
     this.#subscriptions.push(
-      this.#delivery.onChange(() => this.#soon()),
+      this.#fleet.onChange(() => this.#soon()),
       this.#context.artifacts.subscribe(() => this.#soon()),
       this.#pods.subscribe(() => this.#soon()),
       this.#agents.subscribe(() => this.#soon()),
@@ -140,10 +140,10 @@ export class RolloutStatus implements AsyncDisposable {
   #sumUp(now: number): void {
     if (!this.#context.artifacts.complete) return
     const views: AgentView[] = []
-    for (const [key, delivered] of this.#delivery.agents()) views.push(this.#view(key, delivered, now))
+    for (const [key, delivered] of this.#fleet.agents()) views.push(this.#view(key, delivered, now))
     // After a start, agents take up to a period of their heartbeats to report. The status of an earlier process stays
     // until then: missing reports are no change of the object. Of pods with a sidecar nobody knows how many there are.
-    const isHearing = now - this.#startedAt < this.#delivery.hearingMs
+    const isHearing = now - this.#startedAt < this.#fleet.hearingMs
     const unheard = (view: AgentView) => isHearing && (view.isSidecar || view.live.length + view.stale < view.desired)
     for (const view of views) this.#reportAgent(view, unheard(view))
     const reaches = this.#reach.reachesOf(views.flatMap(({ live }) => live))
@@ -160,9 +160,9 @@ export class RolloutStatus implements AsyncDisposable {
       }
     }
     this.#reach.report(reaches, now)
-    this.#standstill.keep(new Map(this.#delivery.agents()))
+    this.#standstill.keep(new Map(this.#fleet.agents()))
     const isThere = (id: string) => this.#context.artifacts.get(id) !== undefined
-    this.#delivery.keepFlows({ has: isThere })
+    this.#fleet.keepFlows({ has: isThere })
     for (const id of this.#unreadSince.keys()) if (!isThere(id)) this.#unreadSince.delete(id)
     for (const id of this.#begun) if (!isThere(id)) this.#begun.delete(id)
     this.#texts.keep((key) => isThere(key.split(' ')[0] as string) || reaches.has(key))
@@ -170,7 +170,7 @@ export class RolloutStatus implements AsyncDisposable {
 
   /** Whether findings of an earlier process no longer count: this process has received reports for the whole span of the figures. */
   #isWhole(id: string, now: number): boolean {
-    return this.#begun.has(id) || now - this.#startedAt > flowWindowMs + 2 * this.#delivery.hearingMs
+    return this.#begun.has(id) || now - this.#startedAt > flowWindowMs + 2 * this.#fleet.hearingMs
   }
 
   #objectOf({ namespace, name }: Artifact): Pipeline | undefined {
@@ -196,15 +196,15 @@ export class RolloutStatus implements AsyncDisposable {
       }
       desired++
       // A pod that was already lost when this process started has never reported to it.
-      if (this.#delivery.report(key, uid) !== undefined) continue
-      const isSilent = isLost(pod, undefined, this.#delivery, now)
+      if (this.#fleet.report(key, uid) !== undefined) continue
+      const isSilent = isLost(pod, undefined, this.#fleet, now)
       if (isSilent) lost++
       standings.push(standingOf(undefined, isSilent, inForce, now))
     }
-    const reports = [...this.#delivery.reports(key)]
+    const reports = [...this.#fleet.reports(key)]
     for (const report of reports) {
       if (ending.has(report.podUid)) continue
-      const standing = standingOf(report, this.#delivery.isStale(report, now), inForce, now)
+      const standing = standingOf(report, this.#fleet.isStale(report, now), inForce, now)
       standings.push(standing)
       if (standing !== 'serving') continue
       serving.add(report)
@@ -212,7 +212,7 @@ export class RolloutStatus implements AsyncDisposable {
       servingBy.set(revision, (servingBy.get(revision) ?? 0) + 1)
     }
     const turnout = turnoutOf(standings)
-    const live = reports.filter((report) => !this.#delivery.isStale(report, now))
+    const live = reports.filter((report) => !this.#fleet.isStale(report, now))
     const byRevision = Map.groupBy(live, (report) => report.revision ?? '')
     const failing = new Map<string, Report[]>()
     for (const report of live) {
@@ -323,7 +323,7 @@ export class RolloutStatus implements AsyncDisposable {
 
   /** The figures of a Pipeline. Written figures stay while they are about the same. */
   #figures(id: string, { status }: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number) {
-    const flow = this.#delivery.flow(id)
+    const flow = this.#fleet.flow(id)
     flow?.hold(now, traffic.bufferedBytes)
     const before = status?.flow
     if (before === undefined) this.#begun.add(id)
@@ -485,7 +485,7 @@ export class RolloutStatus implements AsyncDisposable {
 
   /** From the last report of each agent; losses and silence from recent reports only. */
   #flowing(id: string, object: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number): Finding {
-    const found = this.#withCause(id, object, flowingNow(this.#delivery.flow(id), object, traffic, lag, now), now)
+    const found = this.#withCause(id, object, flowingNow(this.#fleet.flow(id), object, traffic, lag, now), now)
     if (found.status !== 'Unknown') return found
     const known = conditionOf(object.status?.conditions, 'Flowing')
     if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(id, now))
@@ -497,7 +497,7 @@ export class RolloutStatus implements AsyncDisposable {
   /** Names the component that something is wrong in, and what that says. */
   #withCause(id: string, object: Pipeline, found: Finding, now: number): Finding {
     const { conditions } = object.status ?? {}
-    const failing = this.#delivery.flow(id)?.failing(now) ?? []
+    const failing = this.#fleet.flow(id)?.failing(now) ?? []
     const cause = causeOf(found.reason, failing)
     const message = cause === undefined ? found.message : `${found.message} ${cause}`
     return this.#texts.finding(`${id} Flowing`, conditions, { ...found, message }, now)

@@ -10,7 +10,7 @@ import { agentKind, pipelineKind, type ResourceKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Artifact } from '../compile/artifact.ts'
-import { FleetState } from '../fleet/delivery.ts'
+import { FleetState } from '../fleet/state.ts'
 import { settledMs } from '../fleet/turnout.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { KubeClient } from '../kube/client.ts'
@@ -104,8 +104,8 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     } as unknown as Artifact)
   }
   artifacts.markComplete()
-  const delivery = new FleetState()
-  delivery.set(system, {
+  const fleet = new FleetState()
+  fleet.set(system, {
     ...{ stable: { rev: 'r1', shards: [] }, candidate: undefined, record: { rolledBack: {}, history: [] } },
     ...{ revisions: new Map([['r1', { rev: 'r1', shards: [], fragments }]]), selected: fragments },
     ...{ evicted: new Map(), startSpreadMs: 0, why: '' },
@@ -114,14 +114,14 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} }, settings: {} },
     ...{ caches: { cache, synced: async () => {} }, status: statuses.start() },
   })
-  stack.use(await new RolloutStatus(context, delivery).start())
+  stack.use(await new RolloutStatus(context, fleet).start())
   stack.defer(() => ending.abort())
   const said = new Map<string, string | undefined>()
   const hear = (pod: string, revision: string | undefined) => {
     said.set(pod, revision)
     const body = { startedAt: pod, revision, state: 'Loaded', pipelines: {}, failures: [], failed: [], reading: [] }
     const sender = { pod, podUid: pod, node: `node-of-${pod}` }
-    delivery.hear(system, sender, body as unknown as HeartbeatBody, monotonicNow())
+    fleet.hear(system, sender, body as unknown as HeartbeatBody, monotonicNow())
   }
   return {
     hear,
@@ -135,7 +135,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     remove(pod: string) {
       cache(podType).remove(cache(podType).get('system', pod) as KubeObject)
       said.delete(pod)
-      delivery.keep(system, new Set(said.keys()))
+      fleet.keep(system, new Set(said.keys()))
     },
     /** An agent falls silent. */
     silence: (pod: string) => void said.delete(pod),

@@ -1,6 +1,6 @@
 import type { Candidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
-import type { Delivered } from '../fleet/delivery.ts'
+import type { Delivered } from '../fleet/state.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { waitText } from './waits.ts'
 

@@ -1,6 +1,6 @@
 // The reason why some agents do not run a Pipeline yet. Pure.
 
-import type { Delivered } from '../fleet/delivery.ts'
+import type { Delivered } from '../fleet/state.ts'
 import { fragmentsIn, shortRevision } from './revisions.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { KubeClient } from '../kube/client.ts'
 import type { Fragment } from '../render/fragment.ts'
-import { FleetState } from './delivery.ts'
 import { LeftoverAnswers } from './leftovers.ts'
+import { FleetState } from './state.ts'
 
 const fragment = (id: string, uid: string, ...sinks: readonly string[]): Fragment =>
   ({ id, uid, sinks: sinks.map((name) => [`${id}/${name}`, '{}']) }) as unknown as Fragment
@@ -15,10 +15,10 @@ function asked(
   options: { candidate?: readonly Fragment[]; objects?: Record<string, string>; away?: boolean; lost?: boolean } = {},
 ) {
   const { candidate, objects = {}, away = false, lost = false } = options
-  const delivery = new FleetState()
+  const fleet = new FleetState()
   const revision = (rev: string, fragments: readonly Fragment[]) =>
     [rev, { rev, shards: [], fragments: byId(...fragments) }] as const
-  delivery.set('system/node', {
+  fleet.set('system/node', {
     stable: { rev: 's', shards: [] },
     candidate: candidate === undefined ? undefined : { rev: 'c', shards: [], percent: 5, salt: 'x' },
     record: { rolledBack: {}, history: [] },
@@ -37,7 +37,7 @@ function asked(
     const uid = objects[`${namespace}/${name}`]
     return uid === undefined ? undefined : { metadata: { name, uid } }
   }
-  return { leftovers: new LeftoverAnswers({ get } as unknown as KubeClient, delivery), requests }
+  return { leftovers: new LeftoverAnswers({ get } as unknown as KubeClient, fleet), requests }
 }
 
 const buffer = { kind: 'buffer', id: 'shop/a/es' }

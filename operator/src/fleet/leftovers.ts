@@ -7,7 +7,7 @@ import type { KubeObject } from '../api/object.ts'
 import type { KubeClient } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import type { Fragment } from '../render/fragment.ts'
-import type { FleetState } from './delivery.ts'
+import type { FleetState } from './state.ts'
 
 const maxAsked = 50
 /** Many agents ask about the same pipeline, each again and again. */
@@ -19,12 +19,12 @@ type Existence = { readonly uid: string } | 'absent' | 'unknown'
 
 export class LeftoverAnswers {
   readonly #kube: Pick<KubeClient, 'get'>
-  readonly #delivery: FleetState
+  readonly #fleet: FleetState
   readonly #asked = new Map<string, { readonly until: number; readonly existence: Promise<Existence> }>()
 
-  constructor(kube: Pick<KubeClient, 'get'>, delivery: FleetState) {
+  constructor(kube: Pick<KubeClient, 'get'>, fleet: FleetState) {
     this.#kube = kube
-    this.#delivery = delivery
+    this.#fleet = fleet
   }
 
   /** Keys of those that nothing needs any more. */
@@ -56,7 +56,7 @@ export class LeftoverAnswers {
 
   /** Revisions that agents may or must run; undefined if unknown. */
   #revisions(agent: string): readonly ReadonlyMap<string, Fragment>[] | undefined {
-    const delivered = this.#delivery.get(agent)
+    const delivered = this.#fleet.get(agent)
     if (delivered?.stable === undefined) return undefined
     const { stable, candidate, revisions, selected } = delivered
     const known = [stable, candidate]

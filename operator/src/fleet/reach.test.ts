@@ -1,8 +1,8 @@
 import type { ComponentReport, HeartbeatBody } from '@penstock/agent/bundle'
 import { describe, expect, test } from 'vitest'
 import type { Finding } from '../api/conditions.ts'
-import type { Report } from './delivery.ts'
 import { ownSinksFinding, type Refusals, reachesOf, refusalsAfter } from './reach.ts'
+import type { Report } from './state.ts'
 
 const refused = (reason = 'Unauthorized'): Partial<ComponentReport> => ({
   ...{ errors: 1, dropped: 3, lastError: { reason, message: `Request failed. ${reason}.`, at: '' } },

@@ -3,7 +3,7 @@
 
 import type { HeartbeatBody } from '@penstock/agent/bundle'
 import type { Finding, Reason } from '../api/conditions.ts'
-import type { Report } from './delivery.ts'
+import type { Report } from './state.ts'
 
 type ReachReason = Extract<Reason, 'Unauthorized' | 'ConnectFailed' | 'TLSFailed' | 'Rejecting'>
 

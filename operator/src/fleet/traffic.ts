@@ -1,7 +1,7 @@
 // The pods' reports about the events of each pipeline, read from heartbeats and summed up over pods and Agents.
 
 import type { PipelineReport } from '@penstock/agent/bundle'
-import type { Report } from './delivery.ts'
+import type { Report } from './state.ts'
 
 /** Figures of a pipeline's report that count up; the figures of several pods are added. */
 const addedFigures = [

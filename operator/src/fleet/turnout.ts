@@ -2,7 +2,7 @@
 // Pipeline: such pods are counted separately from those that serve. Pure, except for the memory of `Standstill`.
 
 import { type Condition, conditionOf } from '../api/conditions.ts'
-import type { Report } from './delivery.ts'
+import type { Report } from './state.ts'
 
 /**
  * `serving`: it runs the content of the Agent. `starting`: it has not loaded the content in force yet, and is young enough to do so in

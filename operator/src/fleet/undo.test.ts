@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { RolloutRecord } from './delivery.ts'
+import type { RolloutRecord } from './state.ts'
 import { remembered, undoneOf } from './undo.ts'
 
 const entry = (revision: string, result = 'RolledOut') => ({ revision, at: '2026-01-01T00:00:00Z', result })

@@ -1,7 +1,7 @@
 // Going back to an earlier revision, as `penstock rollout undo` asks for by an annotation. The earlier revision stays until
 // the Pipelines differ from those at the time of the request, or the annotation is removed. Pure.
 
-import type { RolloutRecord } from './delivery.ts'
+import type { RolloutRecord } from './state.ts'
 
 /** Annotation of an Agent: the first characters of a revision and the time of the request, so that a repeated request counts as new. */
 export const undoAnnotation = 'penstock.dev/undo'

@@ -20,8 +20,8 @@ import { version } from '@penstock/agent/program'
 import { Counter } from 'prom-client'
 import { group, type KubeObject, objectKey } from '../api/object.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
-import type { FleetState } from '../fleet/delivery.ts'
 import { LeftoverAnswers } from '../fleet/leftovers.ts'
+import type { FleetState } from '../fleet/state.ts'
 import type { Cache } from '../kube/cache.ts'
 import { isNormal } from '../kube/client.ts'
 import { monotonicNow } from '../kube/clock.ts'
@@ -63,12 +63,12 @@ const relayMs = 10_000
 /** Connections that wait to be taken: after a restart all agents of a large cluster come at once. The kernel may hold fewer. */
 const backlog = 4096
 
-export function heartbeatPart(delivery: FleetState, options: HeartbeatServerOptions = {}): OperatorPart {
+export function heartbeatPart(fleet: FleetState, options: HeartbeatServerOptions = {}): OperatorPart {
   return {
     name: 'heartbeat',
     leaderOnly: false,
     async start(context) {
-      const server = new HeartbeatServer(context, delivery, options)
+      const server = new HeartbeatServer(context, fleet, options)
       await server.listen()
       return server
     },
@@ -77,7 +77,7 @@ export function heartbeatPart(delivery: FleetState, options: HeartbeatServerOpti
 
 class HeartbeatServer implements AsyncDisposable {
   readonly #context: OperatorContext
-  readonly #delivery: FleetState
+  readonly #fleet: FleetState
   readonly #options: HeartbeatServerOptions
   readonly #inquiries = new Inquiries()
   readonly #observers: Observers
@@ -91,13 +91,13 @@ class HeartbeatServer implements AsyncDisposable {
   /** For the first certificate. */
   #waiting: Disposable | undefined
 
-  constructor(context: OperatorContext, delivery: FleetState, options: HeartbeatServerOptions) {
+  constructor(context: OperatorContext, fleet: FleetState, options: HeartbeatServerOptions) {
     this.#context = context
-    this.#delivery = delivery
+    this.#fleet = fleet
     this.#options = options
-    this.#observers = new Observers(context, delivery, this.#inquiries)
-    this.#leftovers = new LeftoverAnswers(context.kube.as('heartbeat'), delivery)
-    this.#streams = new Streams(context, delivery)
+    this.#observers = new Observers(context, fleet, this.#inquiries)
+    this.#leftovers = new LeftoverAnswers(context.kube.as('heartbeat'), fleet)
+    this.#streams = new Streams(context, fleet)
     this.#pods = context.caches.cache<Pod>(podType, { labelSelector: labels.agent })
     this.#readers = new TokenGate({ ...strangers, review: (token) => context.reviews.userOf(token) })
     this.#count = new Counter({
@@ -220,7 +220,7 @@ class HeartbeatServer implements AsyncDisposable {
       return answer(response, 400, `The heartbeat is not understood: ${errorText(error)}`)
     }
     const { agent, ...from } = sender.asked
-    this.#delivery.hear(agent, from, heartbeat, monotonicNow())
+    this.#fleet.hear(agent, from, heartbeat, monotonicNow())
     this.#count.inc({ result: 'taken' })
     const { heartbeatPeriodMs: periodMs } = this.#context.settings
     const gone = await this.#leftovers.gone(agent, heartbeat.leftovers)

@@ -8,8 +8,8 @@ import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { expect, test, vi } from 'vitest'
 import type { KubeObject } from '../api/object.ts'
-import { FleetState, type Offered } from '../fleet/delivery.ts'
 import { lingerMs, NodePods, podPlace } from '../fleet/node-pods.ts'
+import { FleetState, type Offered } from '../fleet/state.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import { Store } from '../kube/store.ts'
 import { namespaceType, podType } from '../kube/types.ts'
@@ -62,7 +62,7 @@ async function serving() {
   const pods = new Store<KubeObject>(podType, [''], silentLogger)
   const namespaces = new Store<KubeObject>(namespaceType, [''], silentLogger)
   namespaces.replace([], '', () => true)
-  const delivery = new FleetState()
+  const fleet = new FleetState()
   const ending = new AbortController()
   const context = testContext({
     ...{ logger: silentLogger, metrics: new Registry(), signal: ending.signal },
@@ -71,7 +71,7 @@ async function serving() {
       synced: (signal: AbortSignal) => pods.whenSynced(signal),
     },
   })
-  const streams = new Streams(context, delivery)
+  const streams = new Streams(context, fleet)
   stack.defer(() => {
     streams[Symbol.dispose]()
     ending.abort()
@@ -119,7 +119,7 @@ async function serving() {
     }
   }
   const waiting = async () => Number(/^penstock_streams_waiting (\d+)$/m.exec(await context.metrics.metrics())?.[1])
-  return { pods, delivery, ask, waiting, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+  return { pods, fleet, ask, waiting, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
 const unknown = { rev: '', candidate: false, mark: '' }
@@ -130,7 +130,7 @@ const until = async (holds: () => Promise<boolean>) => {
 
 test('an agent gets what concerns its node, with the secrets of that, and nothing before the pods are known', async () => {
   await using rig = await serving()
-  rig.delivery.offer('system/node', offer())
+  rig.fleet.offer('system/node', offer())
   const early = rig.ask('a')
   await until(async () => (await rig.waiting()) === 1)
   rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
@@ -147,7 +147,7 @@ test('a pipeline that was given stays while it is busy; a claim to be busy with 
   using _ = { [Symbol.dispose]: () => void vi.useRealTimers() }
   await using rig = await serving()
   rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
-  rig.delivery.offer('system/node', offer())
+  rig.fleet.offer('system/node', offer())
   const busy = ['bank/p', 'shop/p', 'bank/gone']
   const claimed = await rig.ask('b', { busy })
   expect([claimed.pipelines, claimed.head?.secrets]).toEqual([[], {}])
@@ -175,15 +175,15 @@ test('an operator that has started since goes by the mark of what the pod has', 
   {
     await using before = await serving()
     before.pods.replace([pod('shop', 'web', 'a')], '', () => true)
-    before.delivery.offer('system/node', offer())
+    before.fleet.offer('system/node', offer())
     have = (await before.ask('a')).have ?? unknown
   }
   await using rig = await serving()
   rig.pods.replace([], '', () => true)
-  rig.delivery.offer('system/node', offer())
+  rig.fleet.offer('system/node', offer())
   expect((await rig.ask('a', { ...lines, have })).status).toBe(204) // what it has is what it needs
   const stable = revision('r2', fragment('shop', 'k-shop'), fragment('bank', 'k-bank'))
-  rig.delivery.offer('system/node', offer({ stable }))
+  rig.fleet.offer('system/node', offer({ stable }))
   const next = await rig.ask('a', { ...lines, have })
   expect([next.head?.rev, next.head?.mark]).toEqual(['r2', have.mark])
   // The same mark is no proof of anything else.
@@ -194,7 +194,7 @@ test('an operator that has started since goes by the mark of what the pod has', 
 test('who has the newest waits until there is something newer for it', async () => {
   await using rig = await serving()
   rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
-  rig.delivery.offer('system/node', offer())
+  rig.fleet.offer('system/node', offer())
   const { have = unknown } = await rig.ask('a')
   expect((await rig.ask('a', { have, waitMs: 50 })).status).toBe(204)
   expect((await rig.ask('a', { have, waitMs: 0 })).status).toBe(204)
@@ -210,7 +210,7 @@ test('who has the newest waits until there is something newer for it', async () 
   const next = rig.ask('a', { have: grown.have ?? unknown })
   await until(async () => (await rig.waiting()) === 2)
   const stable = revision('r2', fragment('shop', 'k-shop'), fragment('bank', 'k-bank'), fragment('third'))
-  rig.delivery.offer('system/node', offer({ stable }))
+  rig.fleet.offer('system/node', offer({ stable }))
   for (const same of [await next, await other]) {
     expect(same.head?.rev).toBe('r2')
     expect(same.pipelines).toBeUndefined()
@@ -222,7 +222,7 @@ test('who has the newest waits until there is something newer for it', async () 
   await until(async () => (await rig.waiting()) === 1)
   const changed = new Map([...values, ['k-bank', Buffer.from('another')]])
   const digests = Object.fromEntries([...changed].map(([key, value]) => [key, sha256(value)]))
-  rig.delivery.offer('system/node', offer({ stable, secretsEpoch: 'e2', values: changed, digests }))
+  rig.fleet.offer('system/node', offer({ stable, secretsEpoch: 'e2', values: changed, digests }))
   expect((await rotated).head?.secrets?.['k-bank']?.value).toBe(btoa('another'))
 })
 
@@ -230,35 +230,35 @@ test('the nodes that a candidate is tried on get it, and the others what is stab
   await using rig = await serving()
   rig.pods.replace([], '', () => true)
   const candidate = { ...revision('r2', fragment('shop')), percent: 100, salt: 's' }
-  rig.delivery.offer('system/node', offer({ candidate }))
+  rig.fleet.offer('system/node', offer({ candidate }))
   const tried = await rig.ask('a')
   expect(tried.head).toMatchObject({ rev: 'r2', candidate: true })
   const back = rig.ask('a', { have: tried.have ?? unknown })
   await until(async () => (await rig.waiting()) === 1)
-  rig.delivery.offer('system/node', offer({ candidate: { ...candidate, percent: 0 } }))
+  rig.fleet.offer('system/node', offer({ candidate: { ...candidate, percent: 0 } }))
   expect((await back).head).toMatchObject({ rev: 'r1', candidate: false })
 })
 
 test('a bundle is for the pods of its Agent, and where there is none nobody gets one', async () => {
   await using rig = await serving()
   rig.pods.replace([pod('shop', 'web', 'a')], '', () => true)
-  rig.delivery.offer('system/node', offer())
+  rig.fleet.offer('system/node', offer())
   const foreign = await rig.ask('a', {}, 'system/node a impostor default')
   expect(foreign.status).toBe(403)
   expect(foreign.text).toContain('default')
   expect(foreign.text).not.toContain('of the shop')
   expect((await rig.ask('a', { waitMs: 50 }, 'system/other a other penstock-other')).status).toBe(204)
   // One that waited before there was an offer is refused like any other.
-  rig.delivery.offer('system/node', undefined)
+  rig.fleet.offer('system/node', undefined)
   const early = rig.ask('a', { waitMs: 500 }, 'system/node a impostor default')
   await until(async () => (await rig.waiting()) === 1)
-  rig.delivery.offer('system/node', offer())
+  rig.fleet.offer('system/node', offer())
   expect((await early).status).toBe(204)
 })
 
 test('pods of users with a sidecar, and aggregators, get all of it', async () => {
   await using rig = await serving()
-  rig.delivery.offer('shop/sidecar', offer({ mode: 'Sidecar', account: undefined }))
+  rig.fleet.offer('shop/sidecar', offer({ mode: 'Sidecar', account: undefined }))
   const got = await rig.ask('a', {}, 'shop/sidecar a web default')
   expect(got.pipelines).toEqual(['bank/p', 'shop/p'])
 })
@@ -281,11 +281,11 @@ test('a pod that is gone counts for a while', () => {
 test('each of many waiting agents gets an answer', async () => {
   await using rig = await serving()
   rig.pods.replace([], '', () => true)
-  rig.delivery.offer('system/node', offer())
+  rig.fleet.offer('system/node', offer())
   const nodes = Array.from({ length: 200 }, (_, index) => `n${index}`)
   const { have = unknown } = await rig.ask('a')
   const answers = nodes.map((node) => rig.ask(node, { have }))
   await until(async () => (await rig.waiting()) === nodes.length)
-  rig.delivery.offer('system/node', offer({ stable: revision('r2', fragment('shop')) }))
+  rig.fleet.offer('system/node', offer({ stable: revision('r2', fragment('shop')) }))
   expect(new Set((await Promise.all(answers)).map(({ head }) => head?.rev))).toEqual(new Set(['r2']))
 })

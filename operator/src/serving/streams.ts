@@ -16,8 +16,8 @@ import {
 } from '@penstock/agent/bundle'
 import { Counter, Gauge } from 'prom-client'
 import type { OperatorContext } from '../context.ts'
-import type { FleetState, Offered, OfferedRevision } from '../fleet/delivery.ts'
 import { NodePods, type PodOnNode, podPlace } from '../fleet/node-pods.ts'
+import type { FleetState, Offered, OfferedRevision } from '../fleet/state.ts'
 import type { Cache } from '../kube/cache.ts'
 import { namespaceType, podType } from '../kube/types.ts'
 import { textOf } from '../render/bundle.ts'
@@ -68,7 +68,7 @@ interface Held {
 
 export class Streams implements Disposable {
   readonly #context: OperatorContext
-  readonly #delivery: FleetState
+  readonly #fleet: FleetState
   /** By uid of the pod. */
   readonly #held = new Map<string, Held>()
   /** Those to look at. */
@@ -86,9 +86,9 @@ export class Streams implements Disposable {
   readonly #answers: Counter
   readonly #bytes: Counter
 
-  constructor(context: OperatorContext, delivery: FleetState) {
+  constructor(context: OperatorContext, fleet: FleetState) {
     this.#context = context
-    this.#delivery = delivery
+    this.#fleet = fleet
     const registers = [context.metrics]
     this.#answers = new Counter({
       name: 'penstock_streams_total',
@@ -111,11 +111,11 @@ export class Streams implements Disposable {
       },
     })
     this.#subscriptions.push(
-      delivery.onOffer((agent) => {
+      fleet.onOffer((agent) => {
         // Parts made of the earlier offer may hold values that are gone.
         this.#kept.clear()
         this.#keptBytes = 0
-        if (delivery.offered(agent)?.mode === 'Node') this.#followPods()
+        if (fleet.offered(agent)?.mode === 'Node') this.#followPods()
         this.#lookAt(({ asked }) => asked.agent === agent)
       }),
     )
@@ -130,7 +130,7 @@ export class Streams implements Disposable {
   /** Answers a request when there is something to say, or its time is over. */
   async serve(asked: Asked, account: string, body: Buffer, response: ServerResponse): Promise<void> {
     const { have, busy, waitMs } = requestOf(body)
-    const offered = this.#delivery.offered(asked.agent)
+    const offered = this.#fleet.offered(asked.agent)
     const request = { asked, account, have, busy: knownOf(busy, offered) }
     if (offered !== undefined && !isOwn(offered, account)) {
       this.#answers.inc({ given: 'refused' })
@@ -183,7 +183,7 @@ export class Streams implements Disposable {
 
   /** Content newer than the agent's; undefined if there is none, or it is unknown yet. */
   #partFor({ asked, account, have, busy }: Request): Part | undefined {
-    const offered = this.#delivery.offered(asked.agent)
+    const offered = this.#fleet.offered(asked.agent)
     if (offered === undefined || asked.node === '' || !isOwn(offered, account)) return undefined
     const candidate = offered.candidate !== undefined && takesCandidate(offered.candidate, asked.node)
     const revision = candidate ? offered.candidate : offered.stable

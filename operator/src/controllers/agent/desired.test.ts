@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Artifact } from '../../compile/artifact.ts'
-import type { Delivered, KnownRevision } from '../../fleet/delivery.ts'
+import type { Delivered, KnownRevision } from '../../fleet/state.ts'
 import { renderBundle } from '../../render/bundle.ts'
 import type { Fragment } from '../../render/fragment.ts'
 import { slotBytes } from '../../render/slots.ts'

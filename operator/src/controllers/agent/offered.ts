@@ -1,7 +1,7 @@
 // The content that the agents of an Agent may fetch by a stream.
 
 import type { Agent } from '../../api/agent.ts'
-import type { Delivered, Offered } from '../../fleet/delivery.ts'
+import type { Delivered, Offered } from '../../fleet/state.ts'
 import type { Digests } from '../../render/manifest.ts'
 import { workloadName } from '../../workloads/names.ts'
 import { fragmentsIn } from '../revisions.ts'

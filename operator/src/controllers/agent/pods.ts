@@ -2,7 +2,7 @@
 
 import type { Agent } from '../../api/agent.ts'
 import type { KubeObject } from '../../api/object.ts'
-import type { FleetState, Report } from '../../fleet/delivery.ts'
+import type { FleetState, Report } from '../../fleet/state.ts'
 import { labels } from '../../workloads/names.ts'
 
 interface ContainerStatus {
@@ -28,8 +28,8 @@ export interface AgentPod extends KubeObject {
 }
 
 /** Whether a pod has been silent for too long, counted from when it could have been heard first. */
-export function isLost(pod: AgentPod, report: Report | undefined, delivery: FleetState, now: number): boolean {
-  return delivery.isStale(report, now, Date.parse(pod.metadata.creationTimestamp ?? '') || 0)
+export function isLost(pod: AgentPod, report: Report | undefined, fleet: FleetState, now: number): boolean {
+  return fleet.isStale(report, now, Date.parse(pod.metadata.creationTimestamp ?? '') || 0)
 }
 
 /** How often the containers of a pod were started again. */

@@ -4,7 +4,7 @@
 import { takesCandidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import { changesOf } from '../../fleet/contents.ts'
-import type { Delivered } from '../../fleet/delivery.ts'
+import type { Delivered } from '../../fleet/state.ts'
 import { renderBundle } from '../../render/bundle.ts'
 import type { Fragment } from '../../render/fragment.ts'
 import { changedIn, fragmentsIn } from '../revisions.ts'

@@ -2,7 +2,7 @@
 
 import type { Candidate } from '@penstock/agent/bundle'
 import { type Content, changesOf, contentsOf, hasTried, isSameContent } from '../../fleet/contents.ts'
-import type { Delivered, KnownRevision } from '../../fleet/delivery.ts'
+import type { Delivered, KnownRevision } from '../../fleet/state.ts'
 import { renderBundle } from '../../render/bundle.ts'
 import { fragmentsIn, shareFragments } from '../revisions.ts'
 import { mayJoin, type RolloutPolicy } from '../rollout-plan.ts'

@@ -2,7 +2,7 @@
 
 import { gunzipSync } from 'node:zlib'
 import { type BundleManifest, readBundle, type Shard, sha256 } from '@penstock/agent/bundle'
-import type { Delivered, RolloutRecord } from '../../fleet/delivery.ts'
+import type { Delivered, RolloutRecord } from '../../fleet/state.ts'
 import { shardKey } from '../../render/bundle.ts'
 import { fragmentsOf } from '../../render/fragment.ts'
 import type { AgentSecrets } from '../agent-secrets.ts'

@@ -1,6 +1,6 @@
 // The planned content of an Agent's Secrets: secret values, shards and the manifest. Each key stays in its slot if it can. Pure.
 
-import type { Delivered } from '../../fleet/delivery.ts'
+import type { Delivered } from '../../fleet/state.ts'
 import { isGood } from '../../fleet/undo.ts'
 import { type Digests, digestFile, renderManifest } from '../../render/manifest.ts'
 import { place } from '../../render/slots.ts'

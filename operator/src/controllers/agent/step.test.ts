@@ -1,6 +1,6 @@
 import type { Candidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
-import type { Report } from '../../fleet/delivery.ts'
+import type { Report } from '../../fleet/state.ts'
 import type { AgentPod } from './pods.ts'
 import { StepWatch, worseIn } from './step.ts'
 

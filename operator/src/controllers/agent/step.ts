@@ -1,7 +1,7 @@
 // The events of a rollout's agents since the candidate's present step began.
 
 import type { Candidate } from '@penstock/agent/bundle'
-import type { Report } from '../../fleet/delivery.ts'
+import type { Report } from '../../fleet/state.ts'
 import type { AgentNode } from '../rollout-plan.ts'
 import { type AgentPod, restartsOf } from './pods.ts'
 

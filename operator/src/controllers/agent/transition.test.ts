@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { KnownRevision, RolloutRecord } from '../../fleet/delivery.ts'
+import type { KnownRevision, RolloutRecord } from '../../fleet/state.ts'
 import type { Fragment } from '../../render/fragment.ts'
 import { type AgentNode, policyOf } from '../rollout-plan.ts'
 import { advance, goBack, type RolloutState, type Seen } from './transition.ts'

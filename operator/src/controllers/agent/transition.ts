@@ -2,7 +2,7 @@
 // carries the decision out on a copy of the state, and the controller assigns the result once.
 
 import type { Candidate, Revision } from '@penstock/agent/bundle'
-import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/delivery.ts'
+import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/state.ts'
 import { remembered, undoneOf } from '../../fleet/undo.ts'
 import type { Fragment } from '../../render/fragment.ts'
 import { shortRevision } from '../revisions.ts'

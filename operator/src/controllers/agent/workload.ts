@@ -6,7 +6,7 @@ import { type Agent, isTenants } from '../../api/agent.ts'
 import { conditionOf, type Finding } from '../../api/conditions.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../../api/object.ts'
 import type { OperatorContext } from '../../context.ts'
-import type { Delivered } from '../../fleet/delivery.ts'
+import type { Delivered } from '../../fleet/state.ts'
 import type { Cache } from '../../kube/cache.ts'
 import { monotonicNow } from '../../kube/clock.ts'
 import {

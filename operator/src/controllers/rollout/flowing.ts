@@ -2,8 +2,8 @@
 
 import { conditionOf, type Finding, type Reason } from '../../api/conditions.ts'
 import type { Pipeline } from '../../api/pipeline.ts'
-import { isStalled } from '../../fleet/delivery.ts'
 import type { Flow } from '../../fleet/flow.ts'
+import { isStalled } from '../../fleet/state.ts'
 import type { Traffic } from '../../fleet/traffic.ts'
 import { type Lag, laggingText } from './view.ts'
 

@@ -7,9 +7,9 @@ import type { Pipeline } from '../../api/pipeline.ts'
 import type { SinkResource } from '../../api/sink.ts'
 import { authoritiesIn } from '../../compile/egress-ports.ts'
 import type { OperatorContext } from '../../context.ts'
-import type { Report } from '../../fleet/delivery.ts'
 import type { HeldTexts } from '../../fleet/held-texts.ts'
 import { type DestinationRefusal, ownSinksFinding, type Reach, reachesOf } from '../../fleet/reach.ts'
+import type { Report } from '../../fleet/state.ts'
 import type { Cache } from '../../kube/cache.ts'
 
 const maxDestinations = 3

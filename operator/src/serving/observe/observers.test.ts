@@ -7,7 +7,7 @@ import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'
 import type { Artifact } from '../../compile/artifact.ts'
 import { Artifacts } from '../../controllers/artifacts.ts'
-import { FleetState } from '../../fleet/delivery.ts'
+import { FleetState } from '../../fleet/state.ts'
 import type { ReviewedAction } from '../../kube/reviews.ts'
 import { testContext } from '../../testing/context.ts'
 import { Inquiries } from './inquiries.ts'
@@ -45,9 +45,9 @@ async function started() {
       },
     },
   })
-  const delivery = new FleetState()
+  const fleet = new FleetState()
   const inquiries = new Inquiries()
-  const observers = new Observers(context, delivery, inquiries)
+  const observers = new Observers(context, fleet, inquiries)
   const server = createServer((request, response) => void observers.serve(request, response))
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   stack.defer(() => server.closeAllConnections())

@@ -10,7 +10,7 @@ import { group, objectKey } from '../../api/object.ts'
 import type { Pipeline } from '../../api/pipeline.ts'
 import type { Artifact } from '../../compile/artifact.ts'
 import type { OperatorContext } from '../../context.ts'
-import type { FleetState, Report } from '../../fleet/delivery.ts'
+import type { FleetState, Report } from '../../fleet/state.ts'
 import type { Cache } from '../../kube/cache.ts'
 import type { User } from '../../kube/reviews.ts'
 import { Allowances, busy, TokenGate } from '../../kube/token-gate.ts'
@@ -58,7 +58,7 @@ export interface Reader {
 
 export class Observers {
   readonly #context: OperatorContext
-  readonly #delivery: FleetState
+  readonly #fleet: FleetState
   readonly #inquiries: Inquiries
   readonly #pipelines: Cache<Pipeline>
   readonly #clusterPipelines: Cache<Pipeline> | undefined
@@ -66,9 +66,9 @@ export class Observers {
   readonly #relayed = new Allowances(strangers.perSource)
   #looking = 0
 
-  constructor(context: OperatorContext, delivery: FleetState, inquiries: Inquiries) {
+  constructor(context: OperatorContext, fleet: FleetState, inquiries: Inquiries) {
     this.#context = context
-    this.#delivery = delivery
+    this.#fleet = fleet
     this.#inquiries = inquiries
     this.#gate = new TokenGate({ ...strangers, review: (token) => context.reviews.userOf(token) })
     this.#pipelines = context.caches.cache<Pipeline>(pipelineKind)
@@ -118,7 +118,7 @@ export class Observers {
       const look = new TapLook(
         { id: randomUUID(), pipeline: artifact.id, component: shown, node, limit, intervalMs: limits.tapMs },
         reader,
-        (agent) => this.#delivery.get(agent)?.selected.has(artifact.id) === true,
+        (agent) => this.#fleet.get(agent)?.selected.has(artifact.id) === true,
       )
       using _ = this.#inquiries.open(look)
       const asked = runners.filter(({ report }) => node === undefined || report.node === node).length
@@ -147,7 +147,7 @@ export class Observers {
       return found.sort((left, right) => (left.id < right.id ? -1 : 1))
     }
     await this.#look(response, query, async (reader) => {
-      const look = new TopLook({ id: randomUUID(), intervalMs, pod }, this.#delivery, chosen, (id) => this.#runners(id))
+      const look = new TopLook({ id: randomUUID(), intervalMs, pod }, this.#fleet, chosen, (id) => this.#runners(id))
       using _ = this.#inquiries.open(look)
       const timer = setInterval(() => reader.line(JSON.stringify(look.line())), intervalMs)
       await ended(reader.signal)
@@ -244,10 +244,10 @@ export class Observers {
   #runners(id: string): Runner[] {
     const runners: Runner[] = []
     const now = Date.now()
-    for (const [agent, { selected }] of this.#delivery.agents()) {
+    for (const [agent, { selected }] of this.#fleet.agents()) {
       if (!selected.has(id)) continue
-      for (const report of this.#delivery.reports(agent))
-        if (!this.#delivery.isStale(report, now)) runners.push({ agent, report })
+      for (const report of this.#fleet.reports(agent))
+        if (!this.#fleet.isStale(report, now)) runners.push({ agent, report })
     }
     return runners
   }

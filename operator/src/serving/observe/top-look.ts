@@ -4,7 +4,7 @@
 import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle'
 import type { LogPosition } from '@penstock/agent/schema'
 import type { Artifact } from '../../compile/artifact.ts'
-import type { FleetState } from '../../fleet/delivery.ts'
+import type { FleetState } from '../../fleet/state.ts'
 import type { Asked, Look } from './inquiries.ts'
 import type { Runner } from './observers.ts'
 
@@ -57,7 +57,7 @@ export class TopLook implements Look {
   readonly id: string
   readonly #intervalMs: number
   readonly #pod: TopOptions['pod']
-  readonly #delivery: FleetState
+  readonly #fleet: FleetState
   readonly #chosen: () => readonly Artifact[]
   readonly #runners: (id: string) => readonly Runner[]
   /** The last two of each pod, the newest first. */
@@ -65,21 +65,21 @@ export class TopLook implements Look {
 
   constructor(
     { id, intervalMs, pod }: TopOptions,
-    delivery: FleetState,
+    fleet: FleetState,
     chosen: () => readonly Artifact[],
     runners: (id: string) => readonly Runner[],
   ) {
     this.id = id
     this.#intervalMs = intervalMs
     this.#pod = pod
-    this.#delivery = delivery
+    this.#fleet = fleet
     this.#chosen = chosen
     this.#runners = runners
   }
 
   inquiry({ agent, node }: Asked): FiguresInquiry | undefined {
     if (this.#pod !== undefined && this.#pod.node !== node) return undefined
-    const selected = this.#delivery.get(agent)?.selected
+    const selected = this.#fleet.get(agent)?.selected
     const ids = this.#chosen().flatMap(({ id }) => (selected?.has(id) === true ? [id] : []))
     if (ids.length === 0) return undefined
     const pipelines = ids.length > maxNamed ? {} : { pipelines: ids }
@@ -89,7 +89,7 @@ export class TopLook implements Look {
 
   take({ agent, podUid }: Asked, body: Buffer): void {
     // An agent reports for the pipelines of its Agent and for no others.
-    const selected = this.#delivery.get(agent)?.selected
+    const selected = this.#fleet.get(agent)?.selected
     const pipelines = new Map<string, Figures>()
     for (const [id, figures] of Object.entries(figuresIn(body)))
       if (selected?.has(id)) pipelines.set(id, cleaned(figures))

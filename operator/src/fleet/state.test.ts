@@ -2,11 +2,11 @@ import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { expect, test, vi } from 'vitest'
 import { monotonicNow } from '../kube/clock.ts'
 import type { Fragment } from '../render/fragment.ts'
-import { FleetState } from './delivery.ts'
+import { FleetState } from './state.ts'
 
 const sender = { pod: 'agent-1', podUid: 'uid-1', node: 'node-1' }
 
-function delivery(...selected: readonly string[]): FleetState {
+function fleet(...selected: readonly string[]): FleetState {
   const made = new FleetState()
   made.set('shop/sidecar', {
     stable: undefined,
@@ -27,7 +27,7 @@ const body = (extra: object): HeartbeatBody =>
 const traffic = { eventsIn: 10, eventsOut: 9, dropped: 1, errors: 1, components: { out: { kind: 'sink', errors: 1 } } }
 
 test('an agent speaks for the pipelines of its Agent and for no others', () => {
-  const made = delivery('shop/own')
+  const made = fleet('shop/own')
   made.hear(
     'shop/sidecar',
     sender,
@@ -54,7 +54,7 @@ test.each([
   { pipelines: { 'shop/own': { eventsIn: -5, components: 7 } }, failed: 'all', failures: { length: 3 } },
   { state: { toString: 1 }, revision: 'r'.repeat(100_000) },
 ])('a heartbeat that makes no sense is read as one that says nothing: %j', (extra) => {
-  const made = delivery('shop/own')
+  const made = fleet('shop/own')
   made.hear('shop/sidecar', sender, body(extra), 1_000_000)
   const report = made.report('shop/sidecar', 'uid-1')
   expect(report?.revision?.length ?? 0).toBeLessThanOrEqual(1024)
@@ -62,7 +62,7 @@ test.each([
 })
 
 test('a change is announced once, and repeating it announces nothing', () => {
-  const made = delivery('shop/own')
+  const made = fleet('shop/own')
   const announced: string[] = []
   using _ = made.onChange((agent) => announced.push(agent))
   for (const at of [1, 2, 3]) made.hear('shop/sidecar', sender, body({ revision: 'r1' }), at)
@@ -71,7 +71,7 @@ test('a change is announced once, and repeating it announces nothing', () => {
 })
 
 test('a clock that jumps makes no agent stale', () => {
-  const made = delivery('shop/own')
+  const made = fleet('shop/own')
   made.hear('shop/sidecar', sender, body({}), monotonicNow())
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
   try {
