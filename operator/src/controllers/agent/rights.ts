@@ -1,7 +1,6 @@
 // The rights of agents in the whole cluster: three roles, each bound once, with the accounts of all Agents of the platform.
 
 import { canonicalJson } from '@penstock/agent/bundle'
-import type { Agent } from '../../api/agent.ts'
 import { apiVersionOf, type KubeObject, type OwnerReference } from '../../api/object.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { Cache } from '../../kube/cache.ts'
@@ -10,6 +9,7 @@ import { clusterRoleBindingType, clusterRoleType } from '../../kube/types.ts'
 import { operatorName } from '../../workloads/installation-names.ts'
 import { ForeignObjectError, labels } from '../../workloads/names.ts'
 import { clusterBindings, renderRights } from '../../workloads/render.ts'
+import type { AgentCaches } from './caches.ts'
 import { holds } from './holds.ts'
 
 const removeOldBindings =
@@ -17,19 +17,14 @@ const removeOldBindings =
 
 export class ClusterRights {
   readonly #context: OperatorContext
-  readonly #agents: Cache<Agent>
-  readonly #namespaces: Cache
-  readonly #bindings: Cache | undefined
+  readonly #caches: Pick<AgentCaches, 'agents' | 'namespaces' | 'bindings'>
   #problem: string | undefined
   #oldBindingsLogged = false
   #owner: OwnerReference | undefined
 
-  /** @param bindings undefined where the operator has no rights in the whole cluster to give */
-  constructor(context: OperatorContext, agents: Cache<Agent>, namespaces: Cache, bindings: Cache | undefined) {
+  constructor(context: OperatorContext, caches: Pick<AgentCaches, 'agents' | 'namespaces' | 'bindings'>) {
     this.#context = context
-    this.#agents = agents
-    this.#namespaces = namespaces
-    this.#bindings = bindings
+    this.#caches = caches
   }
 
   /** Why the bindings are not as they should be. */
@@ -54,11 +49,11 @@ export class ClusterRights {
   /** Keeps the accounts of all Agents of the platform in the bindings of their roles. */
   async #apply(signal: AbortSignal): Promise<void> {
     const { settings, kube } = this.#context
-    const bindings = this.#bindings
+    const { bindings } = this.#caches
     if (bindings === undefined) return
     const isMissing = clusterBindings.some((name) => bindings.get(undefined, name) === undefined)
     if (this.#owner === undefined || isMissing) this.#owner = await this.#ownerOf(signal)
-    for (const wanted of renderRights(this.#agents.values(), settings, { owner: this.#owner })) {
+    for (const wanted of renderRights(this.#caches.agents.values(), settings, { owner: this.#owner })) {
       const { name } = wanted.metadata
       const live = bindings.get(undefined, name) as (KubeObject & { readonly subjects?: unknown }) | undefined
       if (live === undefined && wanted.subjects.length === 0) continue
@@ -82,7 +77,7 @@ export class ClusterRights {
   async #ownerOf(signal: AbortSignal): Promise<OwnerReference | undefined> {
     const { kube, settings } = this.#context
     const role = await kube.as('agent').get<KubeObject>(clusterRoleType, undefined, operatorName, { signal })
-    const namespace = this.#namespaces.get(undefined, settings.namespace)
+    const namespace = this.#caches.namespaces.get(undefined, settings.namespace)
     const owner = role ?? namespace
     if (owner?.metadata.uid === undefined) return undefined
     const { name, uid } = owner.metadata

@@ -7,25 +7,17 @@ import { conditionOf, type Finding } from '../../api/conditions.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../../api/object.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { Delivered } from '../../fleet/state.ts'
-import type { Cache } from '../../kube/cache.ts'
 import { monotonicNow } from '../../kube/clock.ts'
 import {
   clusterRoleBindingType,
   configMapType,
-  daemonSetType,
   deploymentType,
-  horizontalPodAutoscalerType,
   jobType,
   leaseType,
-  networkPolicyType,
   nodeType,
   persistentVolumeClaimType,
-  podDisruptionBudgetType,
   podMonitorType,
-  roleBindingType,
   secretType,
-  serviceAccountType,
-  serviceType,
   statefulSetType,
 } from '../../kube/types.ts'
 import { ForeignObjectError, isOwn, labels, leaseName, leaseNames, workloadName } from '../../workloads/names.ts'
@@ -33,29 +25,13 @@ import type { WorkloadInput } from '../../workloads/pod.ts'
 import { type Manifest, renderDrains, renderWorkloads } from '../../workloads/render.ts'
 import { fragmentsIn } from '../revisions.ts'
 import { type JobObject, recreation, type StatefulSetObject, type VolumeWork, volumeWork } from '../volumes.ts'
+import { type AgentCaches, ownedTypes } from './caches.ts'
 import { egressPorts } from './egress.ts'
 import { holds } from './holds.ts'
-import type { AgentPod } from './pods.ts'
 
 /** How long foreign changes are counted. */
 export const contendedMs = 600_000
 const operatorManager = 'penstock-operator'
-
-/** Types that an Agent owns, watched for foreign changes. */
-export const ownedTypes: readonly ResourceType[] = [
-  serviceAccountType,
-  clusterRoleBindingType,
-  roleBindingType,
-  configMapType,
-  daemonSetType,
-  deploymentType,
-  statefulSetType,
-  serviceType,
-  podDisruptionBudgetType,
-  horizontalPodAutoscalerType,
-  networkPolicyType,
-  jobType,
-]
 
 /** The applied parts of an Agent's workload. */
 export interface Applied {
@@ -69,40 +45,26 @@ export function newApplied(): Applied {
   return { verified: new Map(), reverts: new Map() }
 }
 
-export interface SeenObjects {
-  readonly agents: Cache<Agent>
-  readonly pods: Cache<AgentPod>
-  /** The objects that Agents own, by kind. */
-  readonly owned: ReadonlyMap<string, Cache>
-  readonly claims: Cache
-}
-
 export class Workloads {
   readonly #context: OperatorContext
-  readonly #agents: Cache<Agent>
-  readonly #pods: Cache<AgentPod>
-  readonly #owned: ReadonlyMap<string, Cache>
-  readonly claims: Cache
+  readonly #caches: AgentCaches
   readonly #input: ((agent: Agent) => Partial<WorkloadInput>) | undefined
   readonly #startedAt = monotonicNow()
 
   constructor(
     context: OperatorContext,
-    seen: SeenObjects,
+    caches: AgentCaches,
     input: ((agent: Agent) => Partial<WorkloadInput>) | undefined,
   ) {
     this.#context = context
-    this.#agents = seen.agents
-    this.#pods = seen.pods
-    this.#owned = seen.owned
-    this.claims = seen.claims
+    this.#caches = caches
     this.#input = input
   }
 
   /** The workloads of an Agent that are there. */
   live(agent: Agent) {
     const live = (kind: string) => {
-      const found = this.#owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))
+      const found = this.#caches.owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))
       return found !== undefined && isOwn(agent, found) ? found : undefined
     }
     return { deployment: live('Deployment'), set: live('StatefulSet') as StatefulSetObject | undefined }
@@ -129,7 +91,7 @@ export class Workloads {
       networkPolicy: settings.agentNetworkPolicy,
       egressPorts: ports,
       podMonitors: await client.serves(podMonitorType, { signal }),
-      lease: leaseName(agent, this.#agents.values()),
+      lease: leaseName(agent, this.#caches.agents.values()),
       ...(settings.rolesOnly ? { namespaces: settings.watchNamespaces ?? [] } : {}),
       ...(settings.metricsTokenSecret === '' ? {} : { metricsTokenSecret: settings.metricsTokenSecret }),
       ...this.#input?.(agent),
@@ -152,7 +114,7 @@ export class Workloads {
     for (const manifest of renderDrains(agent, input, volumes.draining)) {
       wanted.add(`${manifest.kind}/${manifest.metadata.name}`)
       // The work of a running Job cannot be changed.
-      if (this.#owned.get('Job')?.get(agent.metadata.namespace, manifest.metadata.name) !== undefined) continue
+      if (this.#caches.owned.get('Job')?.get(agent.metadata.namespace, manifest.metadata.name) !== undefined) continue
       await this.#applyOne(agent, memory, jobType, manifest, signal)
       this.#context.events.record(
         agent,
@@ -186,7 +148,7 @@ export class Workloads {
     const { namespace } = agent.metadata
     const name = workloadName(agent)
     if (agent.spec.aggregator?.autoscaling === undefined) return
-    if (this.#owned.get('HorizontalPodAutoscaler')?.get(namespace, name) !== undefined) return
+    if (this.#caches.owned.get('HorizontalPodAutoscaler')?.get(namespace, name) !== undefined) return
     for (const type of [deploymentType, statefulSetType]) {
       const live = this.live(agent)[type === deploymentType ? 'deployment' : 'set'] as StatefulSetObject | undefined
       const replicas = live?.spec?.replicas
@@ -201,12 +163,12 @@ export class Workloads {
   #volumes(agent: Agent): VolumeWork {
     const { namespace } = agent.metadata
     const pods = new Set<string>()
-    for (const { metadata } of this.#pods.values()) if (metadata.namespace === namespace) pods.add(metadata.name)
+    for (const { metadata } of this.#caches.pods.values()) if (metadata.namespace === namespace) pods.add(metadata.name)
     return volumeWork(agent, {
       workload: this.live(agent).set,
-      claims: this.claims.values(),
+      claims: this.#caches.claims.values(),
       pods,
-      job: (name) => this.#owned.get('Job')?.get(namespace, name) as JobObject | undefined,
+      job: (name) => this.#caches.owned.get('Job')?.get(namespace, name) as JobObject | undefined,
     })
   }
 
@@ -219,7 +181,7 @@ export class Workloads {
   ): Promise<void> {
     const id = idOf(type.kind, manifest.metadata)
     const namespace = type.namespaced ? (manifest.metadata.namespace ?? agent.metadata.namespace) : undefined
-    const cache = this.#owned.get(manifest.kind)
+    const cache = this.#caches.owned.get(manifest.kind)
     // ConfigMaps are cached without their content, PodMonitors and Leases, which change all the time, not at all: those are looked at by
     // themselves.
     const whole = cache !== undefined && type !== configMapType
@@ -254,7 +216,7 @@ export class Workloads {
   #isLeft({ metadata }: KubeObject): boolean {
     const agent = metadata.labels?.[labels.agent]
     if (metadata.labels?.[labels.managedBy] !== 'penstock' || agent === undefined) return false
-    return leaseNames.includes(metadata.name) && this.#agents.get(metadata.namespace, agent) === undefined
+    return leaseNames.includes(metadata.name) && this.#caches.agents.get(metadata.namespace, agent) === undefined
   }
 
   /** Notes a foreign change that is about to be taken back, and by whom it was. */
@@ -293,7 +255,7 @@ export class Workloads {
 
   async #prune(agent: Agent, wanted: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     const { namespace, uid } = agent.metadata
-    for (const [kind, cache] of this.#owned) {
+    for (const [kind, cache] of this.#caches.owned) {
       // All Agents share these.
       if (cache.type === clusterRoleBindingType) continue
       for (const object of [...cache.values()]) {

@@ -1,0 +1,150 @@
+// The bundle of an Agent, from what must run to what its Secrets and its streams hold: content, undo, arrivals, one decision of the
+// rollout, writes. Each step is a file of its own; the order is here.
+
+import { canonicalJson } from '@penstock/agent/bundle'
+import { errorText } from '@penstock/agent/errors'
+import type { Agent } from '../../api/agent.ts'
+import type { OperatorContext } from '../../context.ts'
+import type { Delivered, FleetState } from '../../fleet/state.ts'
+import { undoAnnotation } from '../../fleet/undo.ts'
+import { monotonicNow } from '../../kube/clock.ts'
+import { digestFile, startSpreadOf } from '../../render/manifest.ts'
+import { forgetRevisions, fragmentsIn, valueKeys, wantedIn } from '../revisions.ts'
+import { policyOf } from '../rollout-plan.ts'
+import type { AgentCaches } from './caches.ts'
+import { AgentContent } from './content.ts'
+import type { AgentMemory } from './memory.ts'
+import { offeredOf } from './offered.ts'
+import { rebaseRollout } from './rebase.ts'
+import { restored } from './restored.ts'
+import { picked, planSecrets } from './slots.ts'
+import { goBack, type RolloutEvent } from './transition.ts'
+import { decideTrial } from './trial.ts'
+
+export class AgentBundles {
+  readonly #context: OperatorContext
+  readonly #caches: AgentCaches
+  readonly #fleet: FleetState
+  readonly #content: AgentContent
+
+  constructor(context: OperatorContext, caches: AgentCaches, fleet: FleetState) {
+    this.#context = context
+    this.#caches = caches
+    this.#fleet = fleet
+    this.#content = new AgentContent(context, caches)
+  }
+
+  /** Brings the Secrets and streams of an Agent one decision further; returns after how long the next may be due. */
+  async deliver(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<number | undefined> {
+    const { secrets } = memory
+    if (await secrets.read(signal)) memory.restored = undefined
+    const delivered = this.#fleet.get(key) ?? memory.restored ?? this.#restored(key, memory)
+    memory.restored = undefined
+    if (this.#content.withdraw(agent, delivered)) memory.withdrawing = true
+    const stable = fragmentsIn(delivered, delivered.stable)
+    const content = await this.#content.render(agent, delivered, memory, signal)
+    const { bundle, createdAt, values } = content
+    const request = agent.metadata.annotations?.[undoAnnotation]
+    const back = goBack(delivered, delivered.revisions, request, bundle.rev, new Date().toISOString())
+    Object.assign(delivered, back.state)
+    this.#record(agent, back.events)
+    let waitMs: number | undefined
+    if (back.revision === undefined) {
+      await rebaseRollout(delivered, bundle, policyOf(agent.spec.rollout), createdAt, monotonicNow())
+      const pods = this.#caches.podsOf(agent)
+      const { artifacts } = this.#context
+      waitMs = decideTrial(key, agent, delivered, memory, { bundle, pods, fleet: this.#fleet, artifacts })
+    } else {
+      await this.#content.addValues(content, back.revision, stable, memory, signal)
+    }
+    await this.#write(key, delivered, memory, values, signal)
+    memory.withdrawing = false
+    this.#fleet.set(key, delivered)
+    this.#record(agent, memory.decided.splice(0))
+    return waitMs
+  }
+
+  /**
+   * Compiling all Pipelines after a start takes a while, in which pods come and agents start. Agents that ask get the content that is
+   * already in force, like agents that read mounted files.
+   */
+  async offerRestored(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<void> {
+    if (agent.spec.configDelivery !== 'Stream' || memory.restored !== undefined) return
+    const { secrets } = memory
+    await secrets.read(signal)
+    const delivered = this.#restored(key, memory)
+    // The content that an owner lends is known when everything is compiled.
+    if (this.#content.withdraw(agent, delivered)) return
+    memory.restored = delivered
+    const wanted = wantedIn(delivered)
+    const needed = valueKeys(delivered, wanted)
+    const named = picked(needed, secrets.values.data)
+    // Agents would refuse one without all of its values.
+    if (wanted.length > 0 && named.size === needed.size)
+      this.#fleet.offer(key, offeredOf(agent, delivered, named, digestFile(named)))
+  }
+
+  #restored(key: string, { secrets }: AgentMemory): Delivered {
+    return restored(secrets, (error) =>
+      this.#context.logger.error(
+        { error: errorText(error), agent: key },
+        'The delivered bundle could not be read; it is written anew.',
+      ),
+    )
+  }
+
+  #record(agent: Agent, events: readonly RolloutEvent[]): void {
+    for (const { type, reason, message } of events) this.#context.events.record(agent, type, reason, message)
+  }
+
+  async #write(
+    key: string,
+    delivered: Delivered,
+    memory: AgentMemory,
+    values: ReadonlyMap<string, Buffer>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { secrets } = memory
+    const agent = this.#caches.agents.get(...(key.split('/') as [string, string]))
+    if (agent !== undefined) delivered.startSpreadMs = this.#startSpread(agent, delivered.startSpreadMs)
+    const plan = planSecrets(delivered, {
+      agent: key,
+      ...this.#runningOf(key, agent, memory),
+      value: (id) => values.get(id),
+      values: secrets.values,
+      config: secrets.config,
+      manifestExtras: { delivery: agent?.spec.configDelivery, startSpreadMs: delivered.startSpreadMs },
+    })
+    forgetRevisions(delivered.revisions, plan.kept)
+    const { named, digests } = plan
+    await secrets.write(plan.values, plan.shards, canonicalJson(delivered.record), signal)
+    // Only now: what agents are given is never newer than what a successor of this process finds.
+    this.#fleet.offer(key, agent === undefined ? undefined : offeredOf(agent, delivered, named, digests))
+  }
+
+  /** The revisions that pods run, and whether those of all pods are known. */
+  #runningOf(key: string, agent: Agent | undefined, memory: AgentMemory) {
+    const running = new Set<string>()
+    let allKnown = true
+    for (const pod of agent === undefined ? [] : this.#caches.podsOf(agent)) {
+      const revision = this.#fleet.report(key, pod.metadata.uid ?? '')?.revision
+      if (revision === undefined) allKnown = false
+      else running.add(revision)
+    }
+    for (const { revision } of this.#fleet.reports(key)) if (revision !== undefined) running.add(revision)
+    // Pods with a sidecar that have not reported since this process started are not known.
+    if (agent?.spec.mode === 'Sidecar' && !this.#fleet.isStale(undefined, monotonicNow())) allKnown = false
+    // Withdrawn content must not stay for pods that may run it.
+    if (memory.withdrawing) allKnown = true
+    return { running, allKnown }
+  }
+
+  /** The most that node agents wait at their start before they ask the API server. */
+  #startSpread(agent: Agent, before: number): number {
+    if (agent.spec.mode !== 'Node') return 0
+    const { observedGeneration, desiredNumberScheduled } = this.#caches.workloadOf(agent, 'DaemonSet')?.status ?? {}
+    // Before its nodes are counted it says 0.
+    if (observedGeneration === undefined || desiredNumberScheduled === undefined) return before
+    return startSpreadOf(desiredNumberScheduled, before)
+  }
+}

@@ -1,0 +1,41 @@
+// What the loop remembers of an Agent between its passes.
+
+import type { Agent } from '../../api/agent.ts'
+import type { OperatorContext } from '../../context.ts'
+import type { Delivered } from '../../fleet/state.ts'
+import type { Cache } from '../../kube/cache.ts'
+import type { RenderedBundle } from '../../render/bundle.ts'
+import { AgentSecrets } from '../agent-secrets.ts'
+import { StepWatch } from './step.ts'
+import type { RolloutEvent } from './transition.ts'
+import { type Applied, newApplied } from './workload.ts'
+
+export interface AgentMemory {
+  readonly secrets: AgentSecrets
+  uid: string | undefined
+  /** The state that an earlier process has delivered, until this one makes its first decision. */
+  restored: Delivered | undefined
+  /** Whether the Secrets may still hold what was withdrawn. */
+  withdrawing: boolean
+  /** Changes of what is selected that have been rendered. */
+  rendered: { readonly key: string; readonly bundle: RenderedBundle } | undefined
+  /** The events of agents in the candidate's present step. */
+  readonly step: StepWatch
+  /** The applied parts of its workload. */
+  readonly applied: Applied
+  /** Events about a decision, which are recorded once it is written. */
+  readonly decided: RolloutEvent[]
+}
+
+export function newMemory(agent: Agent, { kube, logger }: OperatorContext, secrets: Cache): AgentMemory {
+  return {
+    secrets: new AgentSecrets(agent, kube.as('agent'), secrets, logger),
+    uid: agent.metadata.uid,
+    restored: undefined,
+    withdrawing: false,
+    rendered: undefined,
+    step: new StepWatch(),
+    applied: newApplied(),
+    decided: [],
+  }
+}
