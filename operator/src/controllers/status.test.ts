@@ -105,3 +105,32 @@ test('the time of a condition changes with its status alone', () => {
   )
   expect(times(second)).toMatchObject({ Accepted: '2026-01-02T04:00:00Z', ResolvedRefs: '2026-01-02T03:04:05Z' })
 })
+
+describe('a condition of an earlier generation says nothing of this one', () => {
+  const before = (findings: readonly Finding[]) =>
+    object(
+      statusOf(
+        pipelineKind,
+        object(),
+        { compile: { generation: 2, findings: good }, rollout: { generation: 2, findings } },
+        now,
+      ),
+    )
+  test.each<[string, readonly Finding[]]>([
+    ['it ran', programmed],
+    ['it was rolled back', [{ type: 'Programmed', status: 'False', reason: 'RolledBack', message: 'no' }]],
+    ['it was suspended', [{ type: 'Programmed', status: 'False', reason: 'Suspended', message: 'no' }]],
+  ])('%s, and the new one is accepted: whether it is ready is not known', (_, earlier) => {
+    const known = before(earlier)
+    const expected = ['Ready=Unknown/Pending', 'Reconciling=True/Progressing']
+    // The part that knows has reported on the earlier generation, or in an earlier process.
+    const compile = { generation: 3, findings: good }
+    for (const reports of [{ compile, rollout: { generation: 2, findings: earlier } }, { compile }]) {
+      const { conditions, observedGeneration } = statusOf(pipelineKind, known, reports, now)
+      expect(observedGeneration).toBe(3)
+      const shown = conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`)
+      expect(shown.filter((each) => /^(Ready|Reconciling|Stalled)/.test(each))).toEqual(expected)
+      expect(conditions.find(({ type }) => type === 'Programmed')?.observedGeneration).toBe(2)
+    }
+  })
+})

@@ -239,7 +239,8 @@ export function statusOf(
     const reason = type === 'Flowing' ? 'NoData' : 'Pending'
     found.set(type, { type, status: 'Unknown', reason, message: 'Nothing is known yet.', generation })
   }
-  for (const finding of summaryOf(object, found, always, needed)) found.set(finding.type, { ...finding, generation })
+  for (const finding of summaryOf(object, found, { always, needed, generation }))
+    found.set(finding.type, { ...finding, generation })
   const time = `${now.toISOString().slice(0, 19)}Z`
   const conditions = conditionTypes.flatMap((type): Condition | [] => {
     const finding = found.get(type)
@@ -257,12 +258,18 @@ export function statusOf(
   return { ...status, observedGeneration: generation, conditions }
 }
 
-/** `Ready`, and `Reconciling` or `Stalled` while they are true (kstatus). */
+interface Summarised {
+  readonly always: readonly ConditionType[]
+  readonly needed: readonly ConditionType[]
+  /** The generation that the summary is about. */
+  readonly generation: number
+}
+
+/** `Ready`, and `Reconciling` or `Stalled` while they are true (kstatus). A condition of an earlier generation says nothing of this one. */
 function summaryOf(
   object: StatusObject,
-  found: ReadonlyMap<ConditionType, Finding>,
-  always: readonly ConditionType[],
-  needed: readonly ConditionType[],
+  found: ReadonlyMap<ConditionType, Finding & { readonly generation: number }>,
+  { always, needed, generation }: Summarised,
 ): Finding[] {
   if (object.spec?.managementState === 'Unmanaged') {
     const message = 'spec.managementState is Unmanaged: nothing is changed.'
@@ -271,7 +278,12 @@ function summaryOf(
   const suspended = object.spec?.suspend === true
   const relevant = needed
     .filter((type) => !(suspended && type === 'Programmed'))
-    .map((type) => found.get(type) as Finding)
+    .map((type): Finding => {
+      const finding = found.get(type) as Finding & { readonly generation: number }
+      if (finding.generation >= generation) return finding
+      const message = `${type} of generation ${generation} is not known yet.`
+      return { type, status: 'Unknown', reason: 'Pending', message }
+    })
   // A Pipeline is ready when it runs, whatever becomes of its events.
   const unreachable = always.includes('Reachable') ? found.get('Reachable') : undefined
   const failed = relevant.find(({ status }) => status === 'False')
