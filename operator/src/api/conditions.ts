@@ -49,6 +49,7 @@ export const reasons = [
   'Undone',
   'BundleTooLarge',
   'Suspended',
+  'Stopped',
   // Flowing
   'Flowing',
   'AllEventsDropped',

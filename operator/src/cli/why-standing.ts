@@ -34,6 +34,7 @@ interface Judged {
 const stopping: ReadonlySet<string | undefined> = new Set<Reason>([
   'Pending',
   'Suspended',
+  'Stopped',
   'BundleTooLarge',
   'RolledBack',
   'Undone',

@@ -80,6 +80,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
     ...{ artifacts, signal: ending.signal, logger: silentLogger, events: { record: () => {} } },
     caches: { cache, synced: async () => {} },
     status: {
+      reported: () => undefined,
       report: (_: unknown, object: KubeObject, __: unknown, { findings, fields = {} }: StatusContribution) => {
         if (object.metadata.name === 'node') programmed = findings.find(({ type }) => type === 'Programmed')
         if (object.metadata.name !== 'p') return

@@ -5,7 +5,7 @@ import { errorText } from '@penstock/agent/errors'
 import { counted } from '@penstock/agent/program'
 import { type Agent, takes } from '../api/agent.ts'
 import { conditionOf, type Finding, type Reason } from '../api/conditions.ts'
-import { agentKind, clusterPipelineKind, pipelineKind } from '../api/kinds.ts'
+import { agentKind, clusterPipelineKind, pipelineKind, type ResourceKind } from '../api/kinds.ts'
 import { keyOf } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Artifact } from '../compile/artifact.ts'
@@ -35,6 +35,7 @@ import { fragmentsIn, shortRevision, wantedIn } from './revisions.ts'
 import { agentStatus } from './rollout/agent-status.ts'
 import { flowingNow, nothingRead } from './rollout/flowing.ts'
 import { SinkReach } from './rollout/sink-reach.ts'
+import { runningAny, stoppedStatus } from './rollout/stopped.ts'
 import {
   type AgentView,
   failureText,
@@ -69,9 +70,8 @@ export function rolloutPart(fleet: FleetState): OperatorPart {
 
 /** Whether the status covers its present generation. */
 function isReported({ metadata, status }: Agent | Pipeline): boolean {
-  return (
-    status?.observedGeneration === metadata.generation && conditionOf(status?.conditions, 'Programmed') !== undefined
-  )
+  const known = conditionOf(status?.conditions, 'Programmed')
+  return known !== undefined && known.observedGeneration === metadata.generation
 }
 
 export class RolloutStatus implements AsyncDisposable {
@@ -149,7 +149,8 @@ export class RolloutStatus implements AsyncDisposable {
     const reaches = this.#reach.reachesOf(views.flatMap(({ live }) => live))
     for (const artifact of this.#context.artifacts.values()) {
       const object = this.#objectOf(artifact)
-      if (object === undefined) continue
+      // Of an object that has replaced one of its name, the compiler speaks first.
+      if (object === undefined || object.metadata.uid !== artifact.uid) continue
       const concerned = views.filter(({ delivered }) => isConcerned(delivered, artifact.id))
       const isUnknown = concerned.length === 0 ? isHearing : concerned.some(unheard)
       if (isUnknown && isReported(object)) continue
@@ -159,6 +160,7 @@ export class RolloutStatus implements AsyncDisposable {
         this.#failed(object, error)
       }
     }
+    this.#reportStopped(views, views.some(unheard))
     this.#reach.report(reaches, now)
     this.#standstill.keep(new Map(this.#fleet.agents()))
     const isThere = (id: string) => this.#context.artifacts.get(id) !== undefined
@@ -270,6 +272,35 @@ export class RolloutStatus implements AsyncDisposable {
 
   // --- Pipeline ---
 
+  /** Pipelines that were judged and may not run: what their status says of agents must not stay. */
+  #reportStopped(views: readonly AgentView[], isUnheard: boolean): void {
+    const { artifacts, status } = this.#context
+    for (const [kind, cache] of [
+      [pipelineKind, this.#pipelines],
+      [clusterPipelineKind, this.#clusterPipelines],
+    ] as const) {
+      for (const object of cache.values()) {
+        const { namespace = '_cluster', name, generation, deletionTimestamp } = object.metadata
+        const id = `${namespace}/${name}`
+        if (deletionTimestamp !== undefined || artifacts.get(id) !== undefined) continue
+        if (isUnheard && isReported(object)) continue
+        if (status.reported(kind, object, 'compile')?.generation !== generation) continue
+        const before = status.reported(kind, object, 'rollout')
+        try {
+          const stopped = stoppedStatus(object, before, isUnheard ? undefined : runningAny(id, views))
+          if (stopped !== undefined) status.report(kind, object, 'rollout', stopped)
+        } catch (error) {
+          this.#failed(object, error)
+        }
+      }
+    }
+  }
+
+  /** The generation that the compiler has judged: of a newer one nothing is known yet. */
+  #judgedGeneration(kind: ResourceKind, object: Pipeline, artifact: Artifact): number {
+    return Math.max(artifact.generation, this.#context.status.reported(kind, object, 'compile')?.generation ?? 0)
+  }
+
   #reportPipeline(
     artifact: Artifact,
     object: Pipeline,
@@ -280,12 +311,13 @@ export class RolloutStatus implements AsyncDisposable {
     const { id } = artifact
     const found = concerned.map((view) => this.#pipelineOn(artifact, view))
     const kind = artifact.namespace === undefined ? clusterPipelineKind : pipelineKind
+    const generation = this.#judgedGeneration(kind, object, artifact)
     const share = shareOf(concerned, found)
     const isHeld =
       concerned.some(({ isSettled }) => !isSettled) &&
       !concerned.some(({ failing }) => failing.has(id)) &&
-      mayHold(object.status, found, extentOf(share), object.metadata.generation)
-    const programmed = this.#programmed(artifact, object, concerned, share, isHeld)
+      mayHold(object.status, found, extentOf(share), generation)
+    const programmed = this.#programmed(artifact, object, concerned, share, { isHeld, generation })
     // Numbers stand with the condition that they belong to.
     const agents = (isHeld && programmed.status === 'True' ? object.status?.agents : undefined) ?? found
     const traffic = trafficOn(concerned, id)
@@ -306,7 +338,7 @@ export class RolloutStatus implements AsyncDisposable {
     const running = isRunning ? artifact.generation : object.status?.programmedGeneration
     const { summary, ...figures } = this.#figures(id, object, traffic, lag, now)
     this.#context.status.report(kind, object, 'rollout', {
-      generation: object.metadata.generation ?? artifact.generation,
+      generation,
       findings,
       fields: {
         ...(running === undefined ? {} : { programmedGeneration: running }),
@@ -419,7 +451,7 @@ export class RolloutStatus implements AsyncDisposable {
     object: Pipeline,
     views: readonly AgentView[],
     share: Share,
-    isHeld: boolean,
+    { isHeld, generation }: { readonly isHeld: boolean; readonly generation: number },
   ): Finding {
     const { id } = artifact
     const finding = (status: Finding['status'], reason: Reason, message: string): Finding => ({
@@ -462,8 +494,7 @@ export class RolloutStatus implements AsyncDisposable {
     if (extent === 'nowhere' || extent === 'unheard') return finding('False', 'Pending', withWaits)
     if (extent === 'podless' && artifact.mode !== 'Sidecar')
       return finding('False', 'Pending', 'The Agents that select it have no pods yet.')
-    const older = artifact.generation < (object.metadata.generation ?? artifact.generation)
-    return older
+    return artifact.generation < generation
       ? finding(
           'True',
           'PreviousGeneration',

@@ -5,12 +5,12 @@ import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type Condition, conditionOf } from '../api/conditions.ts'
+import { type Condition, conditionOf, type Finding } from '../api/conditions.ts'
 import { agentKind, pipelineKind, type ResourceKind } from '../api/kinds.ts'
 import type { KubeObject, ResourceType } from '../api/object.ts'
 import type { Pipeline } from '../api/pipeline.ts'
 import type { Artifact } from '../compile/artifact.ts'
-import { FleetState } from '../fleet/state.ts'
+import { type Delivered, FleetState } from '../fleet/state.ts'
 import { settledMs } from '../fleet/turnout.ts'
 import type { Cache } from '../kube/cache.ts'
 import type { KubeClient } from '../kube/client.ts'
@@ -36,6 +36,17 @@ afterEach(() => {
 
 const system = 'system/node'
 
+function summaryOf({ metadata, status }: Pipeline) {
+  const ready = conditionOf(status?.conditions, 'Ready')
+  const programmed = conditionOf(status?.conditions, 'Programmed')
+  return {
+    generation: metadata.generation ?? 0,
+    observed: status?.observedGeneration ?? 0,
+    ready: `${ready?.status} ${ready?.reason}`,
+    programmed: `${programmed?.status} ${programmed?.reason} ${programmed?.message}`,
+  }
+}
+
 /** Pipelines that all agents of a cluster run, and an API server that counts the writes of their status. */
 async function cluster(size: { readonly agents: number; readonly pipelines: number; readonly writeMs?: number }) {
   const stack = new AsyncDisposableStack()
@@ -49,6 +60,8 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
   let version = 0
   let writes = 0
   const happened: string[] = []
+  /** Each written status of a Pipeline. */
+  const shown: ({ readonly name: string } & ReturnType<typeof summaryOf>)[] = []
   const apply = async (kind: ResourceKind, written: StatusObject) => {
     if (size.writeMs !== undefined) await new Promise((done) => setTimeout(done, size.writeMs))
     writes++
@@ -60,6 +73,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
       status: written.status,
     }
     cache(kind).set(stored)
+    if (kind === pipelineKind) shown.push({ name, ...summaryOf(stored as unknown as Pipeline) })
     return stored
   }
   const statuses = stack.use(
@@ -127,6 +141,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     hear,
     putPod,
     happened,
+    shown,
     /** Summing up what agents report of a Pipeline throws. */
     breakPipeline(id: string) {
       artifacts.set({ ...artifacts.get(id), generation: 2, hub: undefined } as unknown as Artifact)
@@ -153,6 +168,42 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
       const condition = conditionOf(status?.conditions as readonly Condition[], type)
       return `${condition?.status} ${condition?.reason} ${condition?.message}`
     },
+    /** The author applies another spec, or another object of the name; the compiler has not looked at it yet. */
+    edit(name: string, { uid = name, ...spec }: { readonly uid?: string; readonly suspend?: boolean } = {}) {
+      const { metadata, status } = cache(pipelineKind).get('shop', name) as StatusObject
+      const isNew = uid !== metadata.uid
+      const generation = isNew ? 1 : (metadata.generation ?? 0) + 1
+      put(pipelineKind, 'shop', name, {
+        metadata: { uid, generation },
+        spec: { sources: [], sinks: [], ...spec },
+        ...(isNew ? {} : { status }),
+      })
+    },
+    /** The compiler has looked at it: accepted with new content or the same, or what ran is stopped, or kept. */
+    judge(name: string, verdict: 'changed' | 'same' | 'stopped' | 'kept') {
+      const object = cache(pipelineKind).get('shop', name) as KubeObject
+      const { generation = 0, uid = '' } = object.metadata
+      const isUsable = verdict === 'changed' || verdict === 'same'
+      const accepted: Finding = isUsable
+        ? { type: 'Accepted', status: 'True', reason: 'Valid', message: '' }
+        : { type: 'Accepted', status: 'False', reason: 'ForbiddenOption', message: 'no' }
+      const resolved: Finding = { type: 'ResolvedRefs', status: 'True', reason: 'Resolved', message: '' }
+      const id = `shop/${name}`
+      const before = artifacts.get(id) as Artifact
+      if (verdict === 'stopped') artifacts.remove(id)
+      else if (isUsable)
+        artifacts.set({ ...before, uid, generation, hash: verdict === 'same' ? before.hash : `${before.hash}+` })
+      statuses.report(pipelineKind, object, 'compile', { generation, findings: [accepted, resolved] })
+    },
+    /** Agents get a revision without a Pipeline. */
+    withdraw(name: string, revision: string) {
+      const left = new Map([...fragments].filter(([id]) => id !== `shop/${name}`))
+      const delivered = fleet.get(system) as Delivered
+      delivered.revisions.set(revision, { rev: revision, shards: [], fragments: left })
+      fleet.set(system, { ...delivered, stable: { rev: revision, shards: [] }, selected: left })
+      fleet.changed(system)
+    },
+    status: (name: string) => (cache(pipelineKind).get('shop', name) as Pipeline).status,
     agents: (name: string) => (cache(pipelineKind).get('shop', name) as Pipeline).status?.agents?.[0],
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
@@ -274,4 +325,70 @@ test('what has happened is reported once, when it is written', async () => {
   await using operator = await settled({ agents: 2, pipelines: 1 })
   await restart(operator, 'agent-0')
   expect(operator.happened).toEqual(['p-0: Normal Accepted', 'p-0: Normal Programmed'])
+})
+
+test('a changed Pipeline is not ready before agents run the change, in any written status', async () => {
+  await using operator = await settled({ agents: 2, pipelines: 1 })
+  operator.shown.length = 0
+  operator.edit('p-0')
+  await operator.pass(5)
+  // The compiler is slow: nothing is said of the new generation.
+  expect(operator.status('p-0')?.observedGeneration).toBe(1)
+  expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 2 of 2 agents run it.')
+  operator.judge('p-0', 'changed')
+  await operator.pass(15)
+  expect(operator.says('p-0', 'Programmed')).toBe('False RollingOut 0 of 2 agents run it; 2 run an earlier version.')
+  const ofNew = operator.shown.filter(({ observed }) => observed === 2)
+  expect(ofNew.length).toBeGreaterThan(0)
+  for (const { ready } of ofNew) expect(ready).not.toBe('True Ready')
+})
+
+test('a change without effect on the agents is ready again at once', async () => {
+  await using operator = await settled({ agents: 2, pipelines: 1 })
+  operator.edit('p-0')
+  operator.judge('p-0', 'same')
+  await operator.pass(15)
+  expect(operator.says('p-0', 'Ready')).toBe('True Ready ')
+  expect(operator.status('p-0')?.observedGeneration).toBe(2)
+})
+
+test('a refused change says that the version before it runs, and not before it was looked at', async () => {
+  await using operator = await settled({ agents: 2, pipelines: 1 })
+  operator.shown.length = 0
+  operator.edit('p-0')
+  await operator.pass(15)
+  for (const { programmed } of operator.shown) expect(programmed).not.toContain('not accepted')
+  operator.judge('p-0', 'kept')
+  await operator.pass(15)
+  expect(operator.says('p-0', 'Programmed')).toBe(
+    'True PreviousGeneration 2 of 2 agents run it. It is generation 1; the newest is not accepted.',
+  )
+})
+
+test.each([
+  { what: 'is suspended', spec: { suspend: true }, reason: 'Suspended spec.suspend is true' },
+  { what: 'was stopped by a policy', spec: {}, reason: 'Stopped Its last good version was stopped' },
+])('a Pipeline that $what is run by no agent, once they have loaded that', async ({ spec, reason }) => {
+  await using operator = await settled({ agents: 2, pipelines: 2 })
+  operator.edit('p-0', spec)
+  operator.judge('p-0', 'stopped')
+  await operator.pass(15)
+  expect(operator.says('p-0', 'Programmed')).toBe(`False ${reason}: 2 agents still run it.`)
+  operator.withdraw('p-0', 'r2')
+  operator.hear('agent-0', 'r2')
+  operator.hear('agent-1', 'r2')
+  await operator.pass(15)
+  expect(operator.says('p-0', 'Programmed')).toBe(`False ${reason}: no agent runs it.`)
+  expect(operator.status('p-0')).toMatchObject({ summary: { agents: '0/0' } })
+  expect(operator.status('p-0')?.agents).toBeUndefined()
+  expect(operator.status('p-0')?.programmedGeneration).toBeUndefined()
+  expect(operator.says('p-1', 'Programmed')).toBe('True Programmed 2 of 2 agents run it.')
+  expect(await operator.pass(120)).toBe(0)
+})
+
+test('a Pipeline that replaces one of its name has nothing of its status', async () => {
+  await using operator = await settled({ agents: 2, pipelines: 1 })
+  operator.edit('p-0', { uid: 'another' })
+  await operator.pass(15)
+  expect(operator.status('p-0')).toBeUndefined()
 })
