@@ -59,7 +59,7 @@ test('keys sort by a column, and turn the order', () => {
   const toIn = ['right', 'right', 'right', 'right']
   expect(ids(screenWith())).toEqual(['in', 'keep', 'out'])
   expect(ids(screenWith(...toIn))).toEqual(['keep', 'in', 'out'])
-  expect(screenWith(...toIn).text(size)).toContain(' INv ')
+  expect(screenWith(...toIn).text(size)).toContain(' IN↓ ')
   expect(ids(screenWith(...toIn, 'r'))).toEqual(['out', 'in', 'keep'])
 })
 
@@ -94,5 +94,5 @@ test('no line is wider and no screen higher than the terminal, and the column th
     expect(lines.length).toBeLessThanOrEqual(5)
     for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(columns)
   }
-  expect(screenWith('left').text({ ...size, columns: 60 })).toContain('BUFFERv')
+  expect(screenWith('left').text({ ...size, columns: 60 })).toContain('BUFFER↓')
 })

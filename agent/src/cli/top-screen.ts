@@ -72,7 +72,7 @@ export class AgentTopScreen implements Drawing {
       isHuman: this.#isHuman,
       sheet: { ...size, columns: size.columns - markOf(-1).length },
       sorted,
-      mark: isRising ? '^' : 'v',
+      mark: isRising ? '↑' : '↓',
     })
     const room = Math.max(1, size.rows - 4)
     // The row that is chosen stays in sight.

@@ -69,7 +69,7 @@ test('errors of a component stand below it, within the tree, and large figures h
         { name: 'two', errors: 0 },
       ],
       agents: [{ name: 'system/node' }],
-      flow: { window: '1m', eventsIn: 120034, eventsOut: 120000, dropped: 34 },
+      flow: { window: '1m', eventsIn: 120034, eventsOut: 120000, dropped: 34, lagSeconds: 1, buffered: 2048 },
     },
   } as unknown as Pipeline
   expect(statusText(pipeline, { color: false }).split('\n').slice(1)).toEqual([
@@ -79,6 +79,6 @@ test('errors of a component stand below it, within the tree, and large figures h
     '  └─ sink two (http)',
     '          0 errors',
     '  agent     system/node: no revision yet',
-    '  flow      in 120,034, out 120,000, dropped 34, errors 0 in 1m',
+    '  flow      in 120,034, out 120,000, dropped 34, errors 0 in 1m; now 1 s behind, 2 KiB buffered',
   ])
 })

@@ -205,9 +205,11 @@ export function statusText(pipeline: Pipeline, { color, columns }: Sheet): strin
     const { window, eventsIn = 0, eventsOut = 0, dropped = 0, errors = 0, lagSeconds, buffered } = flow
     const parts = [`in ${figure(eventsIn)}`, `out ${figure(eventsOut)}`, `dropped ${figure(dropped)}`]
     parts.push(`errors ${figure(errors)}`)
-    if (lagSeconds !== undefined) parts.push(`${figure(lagSeconds)} s behind`)
-    if (buffered !== undefined) parts.push(`${typeof buffered === 'number' ? sizeText(buffered) : buffered} buffered`)
-    add(`  flow      ${parts.join(', ')}${window === undefined ? '' : ` in ${window}`}`)
+    // Counts are those of the window; these two are as they are now.
+    const now = lagSeconds === undefined ? [] : [`${figure(lagSeconds)} s behind`]
+    if (buffered !== undefined) now.push(`${typeof buffered === 'number' ? sizeText(buffered) : buffered} buffered`)
+    const counts = `${parts.join(', ')}${window === undefined ? '' : ` in ${window}`}`
+    add(`  flow      ${counts}${now.length === 0 ? '' : `; now ${now.join(', ')}`}`)
   }
   const tests = status?.tests
   if (tests !== undefined) add(`  tests     ${tests.passed ?? 0} passed, ${tests.failed ?? 0} failed`)

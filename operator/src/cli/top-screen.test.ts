@@ -43,13 +43,13 @@ describe('a screen of `top`', () => {
     const on = screen()
     expect(namesOn(on)).toEqual(['a', 'b', 'c'])
     press(on, 'right', 'right')
-    expect(on.text(wide)).toContain('IN/Sv')
+    expect(on.text(wide)).toContain('IN/S↓')
     expect(namesOn(on)).toEqual(['a', 'b', 'c'])
     press(on, 'r')
-    expect(on.text(wide)).toContain('IN/S^')
+    expect(on.text(wide)).toContain('IN/S↑')
     expect(namesOn(on)).toEqual(['c', 'b', 'a'])
     press(on, 'r', 'left', 'left', 'left')
-    expect(on.text(wide)).toContain('LAGv')
+    expect(on.text(wide)).toContain('LAG↓')
     expect(namesOn(on)).toEqual(['c', 'a', 'b'])
   })
 
@@ -150,12 +150,12 @@ describe('a screen of `top`', () => {
       row('a-very-long-name-of-a-pipeline', { bufferedBytes: 39_845_888, bufferedEvents: 41_877, lagSeconds: 3 }),
     ])
     const lines = on.text({ ...wide, columns: 80 }).split('\n')
-    expect(lines[0]).toMatch(/^PIPELINE\^ .* BUFFERED {2}LAG$/)
+    expect(lines[0]).toMatch(/^PIPELINE↑ .* BUFFERED {2}LAG$/)
     expect(lines[1]).toMatch(/^shop\/a-very-\S*… .* 41877 {2}3 s$/)
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80)
     // The order is by a column that is shown.
     for (let presses = 0; presses < 7; presses++) press(on, 'right')
-    expect(on.text({ ...wide, columns: 60 })).toContain('SIZEv')
+    expect(on.text({ ...wide, columns: 60 })).toContain('SIZE↓')
   })
 
   test.each([

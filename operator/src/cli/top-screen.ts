@@ -147,7 +147,7 @@ export class TopScreen implements Drawing {
   #table({ columns: width, rows: height, color }: ScreenSize): string {
     const by = columns[this.#keys.order] as Column
     const rows = this.#keys.shown
-    const arrow = (by.value === undefined) === this.#keys.isReversed ? 'v' : '^'
+    const arrow = (by.value === undefined) === this.#keys.isReversed ? '↓' : '↑'
     const titleOf = (column: Column) => (column === by ? `${column.title}${arrow}` : column.title)
     const chosen = this.#keys.chosenIndex
     const markOf = (index: number) => (chosen < 0 ? '' : index === chosen ? marks.chosen : marks.other)

@@ -83,7 +83,7 @@ export const shots: readonly Shot[] = [
     rows: 12,
     keys: [{ when: 'q: quit', press: '\u001b[C\u001b[C' }],
     // The heading is drawn first, the keys last.
-    until: (screen) => /IN\/Sv.*q: quit/s.test(linesOf(screen).join('\n')),
+    until: (screen) => /IN\/S↓.*q: quit/s.test(linesOf(screen).join('\n')),
   },
   {
     name: 'details',
