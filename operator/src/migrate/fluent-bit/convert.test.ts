@@ -437,8 +437,35 @@ test('rules of a multiline parser that look ahead are a gap with the reason', ()
   const { document, gaps } = convert(`${rules}${tail}    multiline.parser own\n${output}`)
   expect(gaps).toMatchObject([
     { line: 1, subject: 'multiline_parser own', reason: expect.stringContaining('A pattern is not valid') },
-    { subject: 'multiline.parser own' },
   ])
+  expect(lint(String(document))).toEqual([])
+})
+
+test.each([
+  [
+    'a rule that no line may begin as the first one does',
+    ['"start_state" "/^\\d+ (a|b)/" "cont"', '"cont" "/^(?!\\d+ (a|b)).*/" "cont"'],
+    { start: '(?m)^\\d+ (a|b)', condition: '(?m)^(?:\\d+ (a|b))', mode: 'halt_before', timeoutMs: 4000 },
+    0,
+  ],
+  [
+    'rules that any state takes',
+    ['"start_state" "/^E/" "one"', '"one, two" "/^ at/" "two"', '"one, two" "/^Caused/" "one"'],
+    { start: '(?m)^E', condition: '(?:(?m)^ at)|(?:(?m)^Caused)', mode: 'continue_through', timeoutMs: 4000 },
+    0,
+  ],
+  [
+    'rules of one state alone',
+    ['"start_state" "/^E/" "one"', '"one" "/^ at/" "two"', '"two" "/^Caused/" "one"'],
+    { start: '(?m)^E', condition: '(?:(?m)^ at)|(?:(?m)^Caused)', mode: 'continue_through', timeoutMs: 4000 },
+    1,
+  ],
+])('a machine of %s becomes two patterns', (_, rules, custom, reports) => {
+  const parser = `[MULTILINE_PARSER]\n    Name own\n    Type regex\n${rules.map((rule) => `    Rule ${rule}\n`).join('')}`
+  const pods = '[INPUT]\n    Name tail\n    Tag t\n    Path /var/log/containers/*.log\n    multiline.parser cri, own\n'
+  const { document, resource, gaps } = convert(`${parser}${pods}${output}`)
+  expect(resource.spec.sources[0].multiline).toEqual({ custom })
+  expect(gaps.map(({ isReplaced }) => isReplaced)).toEqual(Array(reports).fill(true))
   expect(lint(String(document))).toEqual([])
 })
 

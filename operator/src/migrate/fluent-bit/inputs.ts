@@ -1,18 +1,16 @@
 // Inputs of Fluent Bit as sources. `orchestrator_logs` reads pod logs and knows the pod without a file name. The first transform then
 // gives each event the fields of Fluent Bit's record, so filters and outputs find the fields that they name.
 
-import { multilineProblems, textLiteral } from '@penstock/agent/config'
+import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
+import { type Joined, multilineOf, runtimeParsers } from './joining.ts'
 import { decodingLines, findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
-import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
+import { isOn, lastValue, listOf as list, type Section } from './sections.ts'
 import { globPattern, pattern } from './text.ts'
 
 const account = 'the agent uses its service account'
-
-/** Fluent Bit reads the container runtime's lines by these; the source does so itself. */
-const runtimeParsers = new Set(['cri', 'docker', 'containerd'])
 
 export function isPodLog(path: string): boolean {
   return /^\/var\/log\/(containers|pods)\//.test(path)
@@ -102,11 +100,6 @@ const tail: Plugin<SourcePart> = {
     }
     return { component: { type: 'file', config }, steps }
   },
-}
-
-interface Joined {
-  readonly file: Readonly<Record<string, unknown>>
-  readonly pods: Readonly<Record<string, unknown>>
 }
 
 /** The condition that chooses pods by the names of their files, as the paths do; undefined if all are chosen. */
@@ -205,104 +198,6 @@ function podLogs(
     ...(joined === undefined ? {} : { multiline: joined.pods }),
   }
   return { component, steps }
-}
-
-const presets = new Set(['java', 'python', 'go', 'ruby'])
-
-/** The multiline parser of an input or of the filter `multiline`. */
-export function multilineOf(section: Section, context: Context): Joined | undefined {
-  let joined: Joined | undefined
-  for (const name of list(section, 'multiline.parser')) {
-    if (runtimeParsers.has(name)) continue
-    const definition = context.multilineParsers.get(name)
-    const own = definition === undefined ? undefined : rulesOf(definition, context)
-    if (joined !== undefined || (own === undefined && !presets.has(name))) {
-      context.gap(
-        section,
-        `multiline.parser ${name}`,
-        joined === undefined ? 'no rules of this name can be converted' : 'a source joins lines by one set of rules',
-        'Give `multiline.custom` to the source: start, condition and mode.',
-      )
-      continue
-    }
-    if (own === undefined) {
-      const start = '^[^\\s]'
-      joined = {
-        pods: { preset: name },
-        file: {
-          start_pattern: start,
-          condition_pattern: '^\\s|^Caused by:|^$',
-          mode: 'continue_through',
-          timeout_ms: 2000,
-        },
-      }
-      context.gap(
-        section,
-        `multiline.parser ${name}`,
-        `the preset \`${name}\` has rules of its own, which may join other lines than Fluent Bit's`,
-        'Compare a few stack traces by `penstock run`.',
-      )
-    } else joined = own
-  }
-  return joined
-}
-
-/** Rules that begin an event and continue it: a state machine with more states has no counterpart. */
-function rulesOf(definition: Section, context: Context): Joined | undefined {
-  const rules = entriesOf(definition, 'rule').map((entry) =>
-    [...entry.value.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((part) => part[1] ?? ''),
-  )
-  const starts = rules.filter(([state]) => state === 'start_state')
-  const others = rules.filter(([state]) => state !== 'start_state')
-  const [start] = starts
-  const [next] = others
-  const bare = (text: string) => `(?m)${text.replace(/^\/(.*)\/$/s, '$1')}`
-  if (
-    starts.length !== 1 ||
-    others.length !== 1 ||
-    start?.[1] === undefined ||
-    next?.[1] === undefined ||
-    next[2] !== next[0] ||
-    start[2] !== next[0]
-  ) {
-    context.gap(
-      definition,
-      `multiline_parser ${lastValue(definition, 'name')}`,
-      'only rules with a first line and one rule for further lines have a counterpart',
-      'Give `multiline.custom` to the source.',
-    )
-    return undefined
-  }
-  const timeout = Number(lastValue(definition, 'flush_timeout') ?? 4000)
-  const custom = {
-    start: bare(start[1]),
-    condition: bare(next[1]),
-    mode: 'continue_through',
-    timeoutMs: timeout,
-  } as const
-  const file = {
-    start_pattern: custom.start,
-    condition_pattern: custom.condition,
-    mode: custom.mode,
-    timeout_ms: timeout,
-  }
-  const [problem] = multilineProblems(file)
-  if (problem !== undefined) {
-    context.gap(
-      definition,
-      `multiline_parser ${lastValue(definition, 'name')}`,
-      problem.message,
-      'Give `multiline.custom` to the source, with patterns that look neither ahead nor behind.',
-    )
-    return undefined
-  }
-  return { pods: { custom }, file }
-}
-
-function list(section: Section, key: string): string[] {
-  return entriesOf(section, key)
-    .flatMap((entry) => entry.value.split(',').map((part) => part.trim()))
-    .filter((part) => part !== '')
 }
 
 /** A time such as `10`, `5m`, `2d`. */

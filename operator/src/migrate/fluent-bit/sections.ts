@@ -43,6 +43,13 @@ export function entriesOf(section: Section, key: string): readonly Entry[] {
   return section.entries.filter((entry) => entry.key === key)
 }
 
+/** The words of a key whose values are lists with commas. */
+export function listOf(section: Section, key: string): string[] {
+  return entriesOf(section, key)
+    .flatMap((entry) => entry.value.split(',').map((part) => part.trim()))
+    .filter((part) => part !== '')
+}
+
 /** Fluent Bit's words for true; all others are false. */
 export function isOn(value: string | undefined, byDefault: boolean): boolean {
   return value === undefined ? byDefault : /^(on|true|yes|1)$/i.test(value)

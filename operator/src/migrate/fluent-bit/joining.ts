@@ -1,0 +1,233 @@
+// Lines that belong together. Fluent Bit and the plugin `detect_exceptions` of Fluentd have machines with states; a source has a pattern
+// for the first line and one for the others. A machine becomes these two: what begins it, and what any of its other rules takes.
+
+import { multilineProblems } from '@penstock/agent/config'
+import type { Context } from './plugin.ts'
+import { entriesOf, lastValue, listOf, type Place, type Section } from './sections.ts'
+
+/** Fluent Bit reads the container runtime's lines by these; the source does so itself. */
+export const runtimeParsers: ReadonlySet<string> = new Set(['cri', 'docker', 'containerd'])
+
+/** `multiline` of a source of files and of one of pods. */
+export interface Joined {
+  readonly file: Readonly<Record<string, unknown>>
+  readonly pods: Readonly<Record<string, unknown>>
+}
+
+export interface Machine {
+  /** Patterns of first lines. */
+  readonly starts: readonly string[]
+  /** Patterns of further lines. */
+  readonly others: readonly string[]
+  /** Whether the machine takes the same further lines in each of its states. */
+  readonly isExact: boolean
+  readonly timeoutMs: number
+  /** The pattern of the first line that is no further line, in place of `others`. */
+  readonly end?: string
+}
+
+const machine = (starts: readonly string[], others: readonly string[], isExact = false): Machine => ({
+  starts,
+  others,
+  isExact,
+  timeoutMs: 2000,
+})
+
+const java = machine(
+  ['(?:Exception|Error|Throwable|V8 errors stack trace)(?:[:\\r\\n]|$)'],
+  [
+    '^[\\t ]*nested exception is:',
+    '^\\r?$',
+    '^[\\t ]+(?:eval )?at ',
+    '^[\\t ]*(?:Caused by|Suppressed):',
+    '^[\\t ]*\\.\\.\\. \\d+ (?:more|common frames omitted)',
+    '^[\\t ]*--- End of ',
+  ],
+)
+const python = machine(
+  ['^Traceback \\(most recent call last\\):'],
+  ['^[\\t ]', '^(?:[^\\s.():]+\\.)*[^\\s.():]*(?:Error|Exception|Warning|Interrupt|Exit|Iteration)(?::|$)'],
+)
+const go = machine(
+  ['\\bpanic: '],
+  [
+    '^$',
+    '^\\[signal ',
+    '^goroutine \\d+ \\[[^\\]]+\\]:',
+    '^(?:[^\\s.:]+\\.)*[^\\s.():]+\\(',
+    '^created by ',
+    '^[\\t ]',
+  ],
+)
+const php = machine(
+  ['PHP (?:Notice|Parse error|Fatal error|Warning):', "exception '[^']+' with message '"],
+  ['^Stack trace:', '^#\\d', '^\\s+thrown in '],
+)
+const rails = machine(['Error \\(.*\\):$'], ['^  $', '^[\\t ]+.*?\\.rb:\\d+:in '])
+const dart = machine(
+  ['^Unhandled exception:$'],
+  [
+    '^#\\d+\\s',
+    '^<asynchronous suspension>',
+    '^(?:Instance of|Exception|Bad state|Invalid argument|RangeError|Assertion failed|FormatException|NoSuchMethodError)',
+    '^(?:Receiver|Tried calling|Found):',
+  ],
+)
+
+/** The machines that Fluent Bit brings along. */
+const presets: Readonly<Record<string, Machine>> = {
+  java,
+  python,
+  go,
+  ruby: machine(['^.+:\\d+:in\\s'], ['^\\s+from\\s.*:\\d+:in\\s'], true),
+}
+
+/** The machines of `detect_exceptions`, by its names of languages. */
+export const languages: Readonly<Record<string, Machine>> = {
+  java,
+  javascript: java,
+  js: java,
+  csharp: java,
+  python,
+  py: python,
+  php,
+  go,
+  ruby: rails,
+  rb: rails,
+  dart,
+}
+
+/** The multiline parsers of an input or of the filter `multiline`. */
+export function multilineOf(section: Section, context: Context): Joined | undefined {
+  const machines: Machine[] = []
+  for (const name of listOf(section, 'multiline.parser')) {
+    if (runtimeParsers.has(name)) continue
+    const definition = context.multilineParsers.get(name)
+    const known = Object.hasOwn(presets, name) ? presets[name] : undefined
+    const found = definition === undefined ? known : machineOf(definition)
+    if (found === undefined) {
+      context.gap(
+        section,
+        `multiline.parser ${name}`,
+        'no rules of this name can be converted',
+        'Give `multiline.custom` to the source: start, condition and mode.',
+      )
+      continue
+    }
+    if (definition !== undefined && problemOf(found) !== undefined) {
+      context.gap(
+        definition,
+        `multiline_parser ${name}`,
+        problemOf(found) ?? '',
+        'Give `multiline.custom` to the source, with patterns that look neither ahead nor behind.',
+      )
+      continue
+    }
+    if (machines.some(({ end }) => end !== undefined) || (found.end !== undefined && machines.length > 0)) {
+      context.gap(
+        section,
+        `multiline.parser ${name}`,
+        'a source joins lines by one set of rules, and those of the parsers end in different ways',
+        'Give `multiline.custom` to the source: start, condition and mode.',
+      )
+      continue
+    }
+    if (!found.isExact) reportStates(section, `multiline.parser ${name}`, context)
+    machines.push(found)
+  }
+  return joinedBy(machines)
+}
+
+export function reportStates(place: Place, subject: string, context: Context): void {
+  context.replaced(
+    place,
+    subject,
+    'the states of its rules are not told apart: a line that any of them takes continues the event',
+    'Compare a few stack traces by `penstock run`.',
+  )
+}
+
+/** One pair of patterns for all machines; undefined without any. */
+export function joinedBy(machines: readonly Machine[]): Joined | undefined {
+  if (machines.length === 0) return undefined
+  const end = machines.find((each) => each.end !== undefined)?.end
+  const custom = {
+    start: either(machines.flatMap(({ starts }) => starts)),
+    condition: end ?? either(machines.flatMap(({ others }) => others)),
+    mode: end === undefined ? 'continue_through' : 'halt_before',
+    timeoutMs: Math.max(...machines.map(({ timeoutMs }) => timeoutMs)),
+  } as const
+  return { pods: { custom }, file: ofFile(custom) }
+}
+
+interface Custom {
+  readonly start: string
+  readonly condition: string
+  readonly mode: 'continue_through' | 'halt_before'
+  readonly timeoutMs: number
+}
+
+const ofFile = ({ start, condition, mode, timeoutMs }: Custom) => ({
+  start_pattern: start,
+  condition_pattern: condition,
+  mode,
+  timeout_ms: timeoutMs,
+})
+
+/** Events that begin with a line that a pattern matches. */
+export function startingWith(start: string, timeoutMs: number): Joined & { readonly problem: string | undefined } {
+  const custom = { start, condition: start, mode: 'halt_before', timeoutMs } as const
+  return { pods: { custom }, file: ofFile(custom), problem: multilineProblems(ofFile(custom))[0]?.message }
+}
+
+const either = (patterns: readonly string[]) =>
+  patterns.length === 1 ? (patterns[0] ?? '') : patterns.map((text) => `(?:${text})`).join('|')
+
+function problemOf({ starts, others, end, timeoutMs }: Machine): string | undefined {
+  const patterns = { start_pattern: either(starts), condition_pattern: end ?? either(others) }
+  return multilineProblems({ ...patterns, mode: 'continue_through', timeout_ms: timeoutMs })[0]?.message
+}
+
+/** A pattern of Ruby without its slashes: the ends of lines within a text count. */
+export const bare = (text: string) => `(?m)${text.replace(/^\/(.*)\/$/s, '$1')}`
+
+interface Rule {
+  readonly from: readonly string[]
+  readonly regex: string
+  readonly to: string
+}
+
+/** The rules of a definition; undefined if nothing begins an event, or nothing continues it. */
+function machineOf(definition: Section): Machine | undefined {
+  const rules = entriesOf(definition, 'rule').flatMap((entry): Rule[] => {
+    const [from, regex, to] = [...entry.value.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map((part) => part[1] ?? '')
+    if (from === undefined || regex === undefined || to === undefined) return []
+    return [{ from: from.split(',').map((state) => state.trim()), regex: bare(regex), to }]
+  })
+  const starts = rules.filter(({ from }) => from.includes('start_state'))
+  const others = rules.filter(({ from }) => from.some((state) => state !== 'start_state'))
+  if (starts.length === 0 || others.length === 0) return undefined
+  const leaving = (state: string) => others.filter(({ from }) => from.includes(state)).map(({ regex }) => regex)
+  const wanted = [...new Set(others.map(({ regex }) => regex))].sort().join('\n')
+  const states = [...new Set(rules.map(({ to }) => to))]
+  const end = others.length === 1 ? endOf(others[0]?.regex ?? '') : undefined
+  return {
+    ...(end === undefined ? {} : { end }),
+    starts: starts.map(({ regex }) => regex),
+    others: [...new Set(others.map(({ regex }) => regex))],
+    isExact: states.every((state) => [...new Set(leaving(state))].sort().join('\n') === wanted),
+    timeoutMs: Number(lastValue(definition, 'flush_timeout') ?? 4000) || 4000,
+  }
+}
+
+/** Of lines that do not begin with something, the pattern of what they do not begin with. */
+function endOf(regex: string): string | undefined {
+  const found = /^(\(\?m\))\^\(\?!(.*)\)(?:\.[*+]\$?)?$/s.exec(regex)
+  const [, flag = '', text = ''] = found ?? []
+  let depth = 0
+  for (const [sign] of text.matchAll(/\\.|\[(?:\\.|[^\]\\])*\]|[()]/gs)) {
+    if (sign === '(') depth++
+    else if (sign === ')' && depth-- === 0) return undefined
+  }
+  return found === null ? undefined : `${flag}^(?:${text.replace(/^\^/, '')})`
+}
