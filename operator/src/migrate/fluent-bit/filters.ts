@@ -4,6 +4,7 @@
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
+import { annotatedLines, excludeStep } from './annotations.ts'
 import { parserLines } from './parsers.ts'
 import { type Context, common, matched, type Plugin } from './plugin.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Section } from './sections.ts'
@@ -232,7 +233,7 @@ const kubernetes: Plugin<Steps> = {
     namespace_labels: 'an object `kubernetes_namespace`',
     namespace_annotations: 'a gap if it is on',
     'k8s-logging.exclude': 'a filter transform',
-    'k8s-logging.parser': 'a gap if it is on',
+    'k8s-logging.parser': 'the parser that the annotation names, with `Merge_Log`',
   },
   itself: Object.fromEntries(
     [
@@ -259,15 +260,7 @@ const kubernetes: Plugin<Steps> = {
   build: (section, context) => {
     const steps: Step[] = []
     if (isOn(lastValue(section, 'k8s-logging.exclude'), false)) {
-      steps.push({ type: 'filter', text: '%orchestrator.pod_annotations."fluentbit.io/exclude" != "true"' })
-    }
-    if (isOn(lastValue(section, 'k8s-logging.parser'), false)) {
-      context.gap(
-        section,
-        'kubernetes: K8S-Logging.Parser',
-        'an annotation of a pod cannot choose its parser',
-        'Test the annotation in a remap transform, below `.kubernetes.annotations`, and parse there.',
-      )
+      steps.push(excludeStep)
     }
     const facts = [
       ['pod_name', 'pod_name'],
@@ -317,8 +310,11 @@ function mergeLines(section: Section, context: Context): string[] {
       'Give `Merge_Log_Key`, or read `log_timestamp`.',
     )
   }
+  const isAnnotated = isOn(lastValue(section, 'k8s-logging.parser'), false)
   return [
-    'merged = parse_json(.log) ?? null',
+    ...(isAnnotated
+      ? annotatedLines(section, context)
+      : ['merged = object(.log) ?? parse_json(string(.log) ?? "") ?? null']),
     'if is_object(merged) {',
     ...(keeps ? [] : ['  del(.log)']),
     ...(under === undefined

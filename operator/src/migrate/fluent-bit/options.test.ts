@@ -23,6 +23,7 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   'nest nested_under': ['Operation lift'],
   'kubernetes merge_log_key': ['Merge_Log On'],
   'kubernetes keep_log': ['Merge_Log On'],
+  'kubernetes k8s-logging.parser': ['Merge_Log On'],
   'loki http_passwd': ['HTTP_User u'],
   'es http_passwd': ['HTTP_User u'],
   'opensearch http_passwd': ['HTTP_User u'],

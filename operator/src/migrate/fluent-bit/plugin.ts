@@ -37,6 +37,11 @@ export class Context {
     this.#gaps = gaps
   }
 
+  /** The same parsers, for what is reported elsewhere. */
+  silent(): Context {
+    return new Context([...this.parsers.values(), ...this.multilineParsers.values()], [])
+  }
+
   gap(place: Place, subject: string, reason: string, nearest: string): void {
     this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest })
   }

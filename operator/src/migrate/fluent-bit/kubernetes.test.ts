@@ -1,0 +1,90 @@
+// Records of pods: what the filter `kubernetes`, its annotations and the tags of pods decide.
+
+import { expect, test } from 'vitest'
+import { converted, lint } from '../../testing/conversions.ts'
+import { convertFluentBit } from './convert.ts'
+
+const pods = (...lines: string[]) =>
+  `[INPUT]\n    Name tail\n    Tag kube.*\n    Path /var/log/containers/*.log\n    multiline.parser docker, cri\n${lines.map((line) => `    ${line}\n`).join('')}`
+const section = (kind: string, ...lines: string[]) => `[${kind}]\n${lines.map((line) => `    ${line}\n`).join('')}`
+const end = section('OUTPUT', 'Name null', 'Match *')
+
+const pod = (message: string, more: object = {}) => ({
+  message,
+  stream: 'stderr',
+  timestamp: '2026-01-01T00:00:00Z',
+  orchestrator: {
+    pod_name: 'web-1',
+    pod_namespace: 'shop',
+    container_name: 'nginx',
+    container_id: 'containerd://abc',
+    ...more,
+  },
+})
+
+interface Case {
+  readonly name: string
+  readonly text: string
+  readonly event: object
+  /** A condition on the record before the last sink; undefined if no record arrives there. */
+  readonly assert?: string
+  readonly sink?: number
+}
+
+async function check({ text, event, assert, sink = -1 }: Case): Promise<void> {
+  const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fluent-bit.conf', text }])
+  const at = resource.spec.sinks.at(sink).inputs[0]
+  const expected = assert === undefined ? { at, count: 0 } : { at, assert }
+  const insertAt = resource.spec.transforms[0].name
+  document.setIn(['spec', 'tests'], [{ name: 'a', insertAt, input: { log: event }, expect: [expected] }])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+}
+
+const exclude = section('FILTER', 'Name kubernetes', 'Match kube.*', 'K8S-Logging.Exclude On')
+const excluded = (annotation: string, value = 'true') => pod('x', { pod_annotations: { [annotation]: value } })
+const own = section('PARSER', 'Name kv', 'Format regex', 'Regex ^(?<key>\\w+)=(?<value>.*)$')
+const parsed = (more: string[] = []) =>
+  own +
+  pods() +
+  section('FILTER', 'Name kubernetes', 'Match kube.*', 'K8S-Logging.Parser On', 'Merge_Log On', ...more) +
+  end
+
+test.each<Case>([
+  { name: 'a pod without annotations', text: pods() + exclude + end, event: pod('x'), assert: '.log == "x"' },
+  { name: 'a pod that is left out', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude') },
+  { name: 'another word for true', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude', 'On') },
+  { name: 'a stream that is left out', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude_stderr') },
+  {
+    name: 'the other stream',
+    text: pods() + exclude + end,
+    event: excluded('fluentbit.io/exclude_stdout'),
+    assert: '.log == "x"',
+  },
+  { name: 'a container that is left out', text: pods() + exclude + end, event: excluded('fluentbit.io/exclude-nginx') },
+  {
+    name: 'a stream of another container',
+    text: pods() + exclude + end,
+    event: excluded('fluentbit.io/exclude_stderr-other'),
+    assert: '.log == "x"',
+  },
+  {
+    name: 'the parser of an annotation',
+    text: parsed(['Merge_Log_Key data']),
+    event: pod('a=b', { pod_annotations: { 'fluentbit.io/parser': 'kv' } }),
+    assert: '.data == { "key": "a", "value": "b" } && .log == "a=b"',
+  },
+  {
+    name: 'the parser of an annotation for the stream',
+    text: parsed(['Keep_Log Off']),
+    event: pod('a=b', { pod_annotations: { 'fluentbit.io/parser': 'json', 'fluentbit.io/parser_stderr-nginx': 'kv' } }),
+    assert: '.key == "a" && !exists(.log)',
+  },
+  {
+    name: 'a parser that does not match',
+    text: parsed(),
+    event: pod('{"a":1}', { pod_annotations: { 'fluentbit.io/parser': 'kv' } }),
+    assert: '.log == "{\\"a\\":1}" && !exists(.a)',
+  },
+  { name: 'JSON without an annotation', text: parsed(), event: pod('{"a":1}'), assert: '.a == 1' },
+])('records of pods: $name', check)
