@@ -268,11 +268,11 @@ test.each([
   ],
   ['a plugin nobody knows', tail, '[OUTPUT]\n    Name pigeon\n    Match *\n', 'output pigeon', 5],
   [
-    'a pattern for some tags',
-    '[INPUT]\n    Name tail\n    Tag kube.*\n    Path /var/log/containers/*.log\n',
-    '[OUTPUT]\n    Name null\n    Match kube.var.log.containers.web*\n[OUTPUT]\n    Name null\n    Match *\n',
-    'Match kube.var.log.containers.web*',
-    5,
+    'a pattern for some tags that are not known',
+    `${tail}${filter('rewrite_tag', 'Rule $log ^(.) got.$1 false')}`,
+    '[OUTPUT]\n    Name null\n    Match got.a*\n[OUTPUT]\n    Name null\n    Match *\n',
+    'Match got.a*',
+    9,
   ],
   [
     'a variable in a filter',

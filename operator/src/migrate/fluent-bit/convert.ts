@@ -2,23 +2,20 @@
 // transforms, in the order of the file, as records pass through Fluent Bit.
 
 import { textLiteral } from '@penstock/agent/config'
-import type { Draft, Gap, Included, NamedText, SecretKey, Step } from '../draft.ts'
-import { includedFrom } from '../inner.ts'
+import type { Draft, Included, NamedText, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
-import { readClassic } from './classic.ts'
 import { embedded } from './embedded.ts'
 import { filters, refusedFilters } from './filters.ts'
 import { inputs, refusedInputs } from './inputs.ts'
 import { multilineOf } from './joining.ts'
-import { outputs, refusedOutputs } from './outputs.ts'
+import { outputs, readsTag, refusedOutputs } from './outputs.ts'
 import { Context, common, matched, type Plugin, type SourcePart } from './plugin.ts'
-import { holdsResources, sectionsOf } from './resources.ts'
+import { read } from './read.ts'
+import { holdsResources } from './resources.ts'
 import { rewriteTag, rewritten } from './rewrite-tag.ts'
-import { type Entry, lastValue, type Place, type Section, type SectionFile } from './sections.ts'
-import { globPattern, isClassic, isConfiguration } from './text.ts'
-import { readYaml } from './yaml.ts'
-
-const maxFiles = 100
+import { lastValue, type Place, type Section } from './sections.ts'
+import { type Tag, type Taken, tagOf, tagTest, takenBy } from './tags.ts'
+import { isConfiguration } from './text.ts'
 
 /** The filter is part of a source; see `multilineOf`. */
 const multilineFilter = {
@@ -62,94 +59,18 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
   new Conversion(draft, context, found, files[0]?.file ?? '').run(ofKind('input'), ofKind('filter'), ofKind('output'))
 }
 
-export function load(files: readonly NamedText[], included: Included, gaps: Gap[]): Section[] {
-  return read(files, included, gaps).sections
-}
-
-interface Configuration {
-  readonly sections: Section[]
-  /** Finds the files of the configuration. */
-  readonly found: Included
-  /** Keys of Secrets that variables stand for. */
-  readonly secrets: ReadonlyMap<string, SecretKey>
-}
-
-function read(given: readonly NamedText[], besides: Included, gaps: Gap[]): Configuration {
-  const resources = sectionsOf(given.filter(holdsResources), gaps)
-  const files = given.filter((file) => !holdsResources(file))
-  const inner = files.map((given) => embedded(given))
-  const mains = files.flatMap((given, index) => inner[index]?.mains ?? [given])
-  const beside = [...resources.scripts, ...inner.flatMap((each) => each?.all ?? [])]
-  const included = includedFrom(beside, besides)
-  const sections: Section[] = [...resources.sections]
-  const variables = new Map<string, string>(inner.flatMap((each) => [...(each?.variables ?? [])]))
-  const seen = new Set<string>()
-  const take = ({ file, text }: NamedText): void => {
-    const key = `${file}\n${text}`
-    if (seen.has(key) || seen.size >= maxFiles) return
-    seen.add(key)
-    const found: SectionFile =
-      /\.ya?ml$/i.test(file) && !isClassic(text) ? readYaml(text, file) : readClassic(text, file)
-    for (const { reason, ...place } of found.unread) {
-      gaps.push({ ...place, subject: file, reason, nearest: 'Correct the file, or leave the text out.' })
-    }
-    for (const [name, value] of found.variables) variables.set(name, value)
-    const parserFiles = found.sections
-      .filter(({ kind }) => kind === 'service')
-      .flatMap(({ entries }) => entries.filter(({ key }) => key === 'parsers_file'))
-    const follow = (entry: Entry): void => {
-      const files = included(entry.value, file)
-      if (files.length === 0) {
-        gaps.push({
-          file: entry.file,
-          line: entry.line,
-          subject: entry.value,
-          reason: 'the file cannot be read',
-          nearest: 'Put the file beside the configuration, and convert again.',
-        })
-      }
-      for (const next of files) take(next)
-    }
-    // The order of plugins counts, so an included file stands where it is included.
-    const parts = [...found.sections, ...found.includes].sort((a, b) => a.line - b.line)
-    for (const part of parts) {
-      if ('entries' in part) sections.push(part)
-      else follow(part)
-    }
-    // The parsers that Fluent Bit ships are known without their file.
-    for (const entry of parserFiles) if (included(entry.value, file).length > 0) follow(entry)
-  }
-  for (const main of mains) take(main)
-  const resolve = (text: string) =>
-    text.replace(/\$\{([A-Za-z0-9_]+)\}/g, (whole, name: string) => variables.get(name) ?? whole)
-  for (const { kind, entries } of sections) {
-    if (kind === 'service') continue
-    for (const { value, ...place } of entries.filter(({ value }) => /\{\{.*\}\}/.test(value))) {
-      const reason = 'templates of the chart are not filled in'
-      gaps.push({
-        file: place.file,
-        line: place.line,
-        subject: value,
-        reason,
-        nearest: 'Convert what `helm template` gives.',
-      })
-    }
-  }
-  const resolved = sections.map((section) => ({
-    ...section,
-    entries: section.entries.map((entry) => ({ ...entry, value: resolve(entry.value) })),
-  }))
-  return { sections: resolved, found: included, secrets: resources.secrets }
-}
-
 /** Inputs that the same filters and outputs match: their names, and where their events are now. */
 interface Chain {
   heads: string[]
-  readonly filters: ReadonlySet<Section>
-  readonly outputs: ReadonlySet<Section>
+  readonly tag: Tag
+  readonly filters: Takers
+  readonly outputs: Takers
   /** How often its records have got a new tag. */
   readonly rewrites: number
 }
+
+/** Sections, and whether they take all records of a tag. */
+type Takers = ReadonlyMap<Section, Exclude<Taken, 'none'>>
 
 const maxRewrites = 4
 
@@ -169,22 +90,21 @@ class Conversion {
 
   run(inputSections: readonly Section[], filterSections: readonly Section[], outputSections: readonly Section[]): void {
     const chains = new Map<string, Chain>()
-    const matches = inputSections.map((section) => ({
-      section,
-      filters: this.#matching(section, filterSections),
-      outputs: this.#matching(section, outputSections),
-    }))
-    const areSomeHeard = matches.some(({ outputs }) => outputs.length > 0)
-    for (const { section, filters, outputs } of matches) {
-      if (areSomeHeard && outputs.length === 0 && this.#isUnheard(section, filters)) continue
+    const matches = inputSections.map((section) => {
+      const tag = tagOf(section)
+      return { section, tag, filters: takersOf(tag, filterSections), outputs: takersOf(tag, outputSections) }
+    })
+    const areSomeHeard = matches.some(({ outputs }) => outputs.size > 0)
+    for (const { section, tag, filters, outputs } of matches) {
+      if (areSomeHeard && outputs.size === 0 && this.#isUnheard(section, filters)) continue
       const head = this.#source(section, filters)
-      const key = [...filters, ...outputs].map((other) => `${other.file}:${other.line}`).join(' ')
-      const chain = chains.get(key) ?? { heads: [], filters: new Set(filters), outputs: new Set(outputs), rewrites: 0 }
+      const takers = [...filters, ...outputs].map(([other, taken]) => `${other.file}:${other.line} ${taken}`)
+      const key = [...takers, this.#usesTag(filters, outputs) ? tag.text : ''].join('\n')
+      const chain = chains.get(key) ?? { heads: [], tag, filters, outputs, rewrites: 0 }
       chain.heads.push(head)
       chains.set(key, chain)
     }
     const all = [...chains.values()]
-    const branchesOf = (chain: Chain, section: Section) => this.#rewrite(chain, section, filterSections, outputSections)
     const steps = new Map(
       filterSections.map((section) => {
         this.#reportVariables(section)
@@ -196,32 +116,64 @@ class Conversion {
       const branches: Chain[] = []
       for (const section of filterSections) {
         for (const chain of current.filter(({ filters }) => filters.has(section))) {
-          if (pluginOf(section) === rewriteTag.name) branches.push(...branchesOf(chain, section))
-          else chain.heads = this.#append(chain.heads, steps.get(section) ?? [], nameOf(section), section)
+          if (pluginOf(section) === rewriteTag.name)
+            branches.push(...this.#rewrite(chain, section, filterSections, outputSections))
+          else this.#apply(chain, section, steps.get(section) ?? [])
         }
       }
       all.push(...branches)
       current = branches
     }
-    for (const section of outputSections) {
-      const heads = all.filter((chain) => chain.outputs.has(section)).flatMap((chain) => chain.heads)
-      this.#sink(section, heads)
-    }
+    for (const section of outputSections) this.#sink(section, all)
     // Records whose tag no output matches go nowhere, as in Fluent Bit.
-    if (all.some(({ rewrites }) => rewrites > 0)) this.#draft.removeUnread()
+    this.#draft.removeUnread()
     this.#complete(inputSections[0] ?? filterSections[0] ?? outputSections[0])
   }
 
+  /** Whether something depends on the tags of records beside the way that they take. */
+  #usesTag(filters: Takers, outputs: Takers): boolean {
+    const takers = [...filters, ...outputs]
+    return takers.some(
+      ([section, taken]) => taken === 'some' || readsTag(section) || pluginOf(section) === rewriteTag.name,
+    )
+  }
+
   /** Whether records of an input go nowhere. */
-  #isUnheard(input: Section, filters: readonly Section[]): boolean {
-    if (filters.some((section) => pluginOf(section) === rewriteTag.name)) return false
+  #isUnheard(input: Section, filters: Takers): boolean {
+    if ([...filters.keys()].some((section) => pluginOf(section) === rewriteTag.name)) return false
     const reason = 'no output matches its tag'
     this.#context.gap(input, `input ${pluginOf(input)}`, reason, 'The input is left out, as its records go nowhere.')
     return true
   }
 
-  #matching(input: Section, sections: readonly Section[]): Section[] {
-    return sections.filter((other) => this.#isMatched(input, other))
+  #apply(chain: Chain, section: Section, steps: readonly Step[]): void {
+    if (steps.length === 0) return
+    const { taken, rest } = this.#divided(chain, section, chain.filters.get(section))
+    chain.heads = [...this.#append(taken, steps, nameOf(section), section), ...rest]
+  }
+
+  /** The records of a chain that a section takes, and the others. */
+  #divided(chain: Chain, section: Section, taken: Taken | undefined): { taken: string[]; rest: string[] } {
+    if (taken !== 'some') return { taken: chain.heads, rest: [] }
+    const { program, text } = chain.tag
+    if (program === undefined) {
+      const match = lastValue(section, 'match')
+      this.#context.gap(
+        section,
+        match === undefined ? `Match_Regex ${lastValue(section, 'match_regex')}` : `Match ${match}`,
+        `the pattern chooses some of the tags \`${text}\`, and events have no tags`,
+        'The step applies to all of them. Give it a condition by `.kubernetes`, or read these pods by a source of their own.',
+      )
+      return { taken: chain.heads, rest: [] }
+    }
+    const step = (condition: string): Step => ({ type: 'filter', text: [...program, condition].join('\n') })
+    const test = tagTest(section)
+    const name = nameOf(section)
+    return {
+      taken: this.#append(chain.heads, [step(test)], `${name}-tag`, section),
+      rest:
+        section.kind === 'output' ? [] : this.#append(chain.heads, [step(`!${test}`)], `${name}-other-tags`, section),
+    }
   }
 
   /** Splits a chain by the rules of a filter: gives the branches, and leaves in the chain what keeps its tag. */
@@ -231,9 +183,10 @@ class Conversion {
     filterSections: readonly Section[],
     outputSections: readonly Section[],
   ): readonly Chain[] {
-    const { branches, rest } = rewritten(section, this.#context)
+    const { branches, rest } = rewritten(section, this.#context, chain.tag)
     const name = nameOf(section)
-    const made = branches.flatMap(({ input, condition }, index): Chain[] => {
+    const divided = this.#divided(chain, section, chain.filters.get(section))
+    const made = branches.flatMap(({ tag, condition }, index): Chain[] => {
       if (chain.rewrites >= maxRewrites) {
         this.#context.gap(
           section,
@@ -243,43 +196,30 @@ class Conversion {
         )
         return []
       }
-      const step = { type: 'filter', text: condition } as const
-      const heads = this.#append(chain.heads, [step], `${name}-${index + 1}`, section)
       // A record that meets its own rule again would go around forever.
-      const filters = this.#matching(input, filterSections).filter((filter) => filter !== section)
-      const outputs = this.#matching(input, outputSections)
-      return [{ heads, filters: new Set(filters), outputs: new Set(outputs), rewrites: chain.rewrites + 1 }]
+      const filters = takersOf(
+        tag,
+        filterSections.filter((filter) => filter !== section),
+      )
+      const outputs = takersOf(tag, outputSections)
+      const isKept = tag.samples.length > 1 && tag.program !== undefined && this.#usesTag(filters, outputs)
+      const steps: Step[] = [
+        { type: 'filter', text: condition },
+        ...(isKept ? [{ type: 'remap', text: [...(tag.program ?? []), '%tag = tag'].join('\n') } as const] : []),
+      ]
+      const heads = this.#append(divided.taken, steps, `${name}-${index + 1}`, section)
+      const own = isKept ? { ...tag, program: ['tag = string(%tag) ?? ""'] } : tag
+      return [{ heads, tag: own, filters, outputs, rewrites: chain.rewrites + 1 }]
     })
-    if (rest !== undefined)
-      chain.heads = this.#append(chain.heads, [{ type: 'filter', text: rest }], `${name}-rest`, section)
+    const kept =
+      rest === undefined
+        ? divided.taken
+        : this.#append(divided.taken, [{ type: 'filter', text: rest }], `${name}-rest`, section)
+    chain.heads = [...kept, ...divided.rest]
     return made
   }
 
-  /** Whether a filter or output takes the events of an input. A tag with `*` matches all tags with that beginning. */
-  #isMatched(input: Section, other: Section): boolean {
-    const tag = lastValue(input, 'tag') ?? `${lastValue(input, 'name')}.0`
-    const match = lastValue(other, 'match')
-    const regex = lastValue(other, 'match_regex')
-    if (match === undefined && regex === undefined) return false
-    const pattern = new RegExp(match === undefined ? rubyLike(regex ?? '') : globPattern(match))
-    const samples = samplesOf(tag, lastValue(input, 'path') ?? '')
-    const taken = samples.filter((sample) => pattern.test(sample)).length
-    if (taken === samples.length) return true
-    // A pattern with another beginning matches none of the tags; otherwise it may match some of them.
-    const fixed = tag.split('*')[0] ?? ''
-    const start = match?.split('*')[0] ?? ''
-    if (!tag.includes('*') || (match !== undefined && !start.startsWith(fixed) && !fixed.startsWith(start)))
-      return false
-    this.#context.gap(
-      other,
-      match === undefined ? `Match_Regex ${regex}` : `Match ${match}`,
-      `the pattern chooses some of the tags \`${tag}\`, and events have no tags`,
-      'The step applies to all of them. Give it a condition by `.kubernetes`, or read these pods by a source of their own.',
-    )
-    return true
-  }
-
-  #source(section: Section, matching: readonly Section[]): string {
+  #source(section: Section, matching: Takers): string {
     const name = nameOf(section)
     this.#reportVariables(section)
     const plugin = this.#find(section, inputs, refusedInputs)
@@ -294,7 +234,11 @@ class Conversion {
       })
     }
     const { component, steps }: SourcePart = plugin.build(section, this.#context)
-    const joining = matching.find((filter) => pluginOf(filter) === 'multiline')
+    const joining = [...matching.keys()].find((filter) => pluginOf(filter) === 'multiline')
+    if (joining !== undefined && matching.get(joining) === 'some') {
+      const nearest = 'Read the files of these tags by a source of their own.'
+      this.#context.gap(joining, 'multiline', 'the source joins lines of all its tags', nearest)
+    }
     const joined = joining === undefined ? undefined : multilineOf(joining, this.#context)
     const isPods = component.type === 'orchestrator_logs'
     const whole =
@@ -329,9 +273,10 @@ class Conversion {
     return [{ type: 'remap', text: '.', comments }]
   }
 
-  #sink(section: Section, heads: readonly string[]): void {
+  #sink(section: Section, chains: readonly Chain[]): void {
     const name = nameOf(section)
-    if (heads.length === 0) {
+    const arriving = chains.filter((chain) => chain.outputs.has(section))
+    if (arriving.length === 0) {
       this.#context.gap(
         section,
         `output ${pluginOf(section)}`,
@@ -340,19 +285,45 @@ class Conversion {
       )
       return
     }
+    const arrivals = arriving.map((chain) => ({
+      tag: chain.tag,
+      heads: this.#divided(chain, section, chain.outputs.get(section)).taken,
+    }))
     const plugin = this.#find(section, outputs, refusedOutputs)
     if (plugin === undefined) {
       const comments = [
         `GAP: the output \`${pluginOf(section)}\` (${section.file}:${section.line}) has no counterpart. This sink discards its events.`,
       ]
-      this.#draft.add('sinks', name, { type: 'blackhole', inputs: heads, comments })
+      this.#draft.add('sinks', name, { type: 'blackhole', inputs: arrivals.flatMap(({ heads }) => heads), comments })
       return
     }
-    const { component, steps } = plugin.build(section, this.#context)
+    const { heads, program } = this.#tagged(section, arrivals)
+    const { component, steps } = plugin.build(section, this.#context, program)
     const { namespace } = section
     const chosen: readonly Step[] =
       namespace === undefined ? steps : [{ type: 'filter', text: isOfNamespace(namespace) }, ...steps]
     this.#draft.add('sinks', name, { ...component, inputs: this.#append(heads, chosen, `${name}-form`, section) })
+  }
+
+  /** Heads whose records have the variable `tag` after a program. Where tags differ, each head gets its own first. */
+  #tagged(
+    section: Section,
+    arrivals: readonly { readonly heads: readonly string[]; readonly tag: Tag }[],
+  ): { readonly heads: string[]; readonly program: readonly string[] } {
+    const heads = arrivals.flatMap((arrival) => arrival.heads)
+    const programs = new Set(arrivals.map(({ tag }) => tag.program?.join('\n')))
+    if (!readsTag(section)) return { heads, program: [] }
+    if (programs.has(undefined)) {
+      const nearest = 'Set the field in a remap transform before the sink.'
+      this.#context.gap(section, `${pluginOf(section)}: tag`, 'a part of the tag is not known', nearest)
+      return { heads, program: ['tag = ""'] }
+    }
+    if (programs.size === 1) return { heads, program: arrivals[0]?.tag.program ?? [] }
+    const own = arrivals.flatMap(({ heads, tag }) => {
+      const text = [...(tag.program ?? []), '%tag = tag'].join('\n')
+      return this.#append(heads, [{ type: 'remap', text }], `${nameOf(section)}-with-tag`, section)
+    })
+    return { heads: own, program: ['tag = string(%tag) ?? ""'] }
   }
 
   #append(heads: readonly string[], steps: readonly Step[], name: string, section: Section): string[] {
@@ -437,29 +408,13 @@ function inNamespace({ namespace }: Section, steps: readonly Step[]): readonly S
   }))
 }
 
-/** Tags of an input, as unlike each other as can be. */
-function samplesOf(tag: string, path: string): readonly string[] {
-  if (!tag.includes('*')) return [tag]
-  const file = path.split(',')[0]?.trim().replaceAll('/', '.').replace(/^\./, '') || '*'
-  return ['a-1_b_c-0123456789abcdef', 'zz-9_yy_xx-fedcba9876543210'].map((name) =>
-    tag.replace('*', () => file.replaceAll('*', name)),
+function takersOf(tag: Tag, sections: readonly Section[]): Takers {
+  return new Map(
+    sections.flatMap((section) => {
+      const taken = takenBy(section, tag)
+      return taken === 'none' ? [] : [[section, taken] as const]
+    }),
   )
-}
-
-/** An expression of Ruby as one of JavaScript, as far as expressions on tags go. */
-function rubyLike(text: string): string {
-  const plain = text
-    .replace(/^\/(.*)\/[a-z]*$/s, '$1')
-    .replaceAll('\\A', '^')
-    .replace(/\\[zZ]/g, '$')
-    .replaceAll('\\h', '[0-9a-fA-F]')
-  try {
-    new RegExp(plain)
-    return plain
-  } catch {
-    // An expression that is not valid here chooses none of the samples, and is a gap.
-    return '(?!)'
-  }
 }
 
 export function pluginOf(section: Section): string {

@@ -8,6 +8,7 @@ import { type Joined, multilineOf, runtimeParsers } from './joining.ts'
 import { decodingLines, findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
 import { isOn, lastValue, listOf as list, type Section } from './sections.ts'
+import { isOfFile, podLogPath } from './tags.ts'
 import { globPattern, pattern } from './text.ts'
 
 const account = 'the agent uses its service account'
@@ -22,11 +23,13 @@ const tail: Plugin<SourcePart> = {
   options: {
     ...common,
     ...tagged,
+    tag_regex: 'which filters and outputs apply, with `Tag`',
     path: '`include`; for pod logs a filter by the names of pods, unless all are read',
     exclude_path: '`exclude`; for pod logs a filter',
     parser: "a remap transform; the runtime's own format is read by the source",
     'multiline.parser': '`multiline`; docker and cri are read by the source',
     path_key: 'a field of the record',
+    offset_key: '`offset_key`; a gap for pod logs',
     read_from_head: '`read_from`',
     key: 'the name of the field of the line',
     rotate_wait: '`rotate_wait_secs`',
@@ -69,11 +72,14 @@ const tail: Plugin<SourcePart> = {
     if (paths.length > 0 && paths.every(isPodLog)) return podLogs(section, context, paths, excluded, shared, joined)
     const key = lastValue(section, 'key') ?? 'log'
     const pathKey = lastValue(section, 'path_key')
+    const offset = lastValue(section, 'offset_key')
     const fields = [
       `${textLiteral(key)}: .message`,
       ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .file`]),
+      ...(offset === undefined ? [] : [`${textLiteral(offset)}: .offset`]),
     ]
-    const steps: Step[] = [{ type: 'remap', text: `. = { ${fields.join(', ')}, "timestamp": .timestamp }` }]
+    const file = isOfFile(section) ? '%file = .file\n' : ''
+    const steps: Step[] = [{ type: 'remap', text: `${file}. = { ${fields.join(', ')}, "timestamp": .timestamp }` }]
     const parser = lastValue(section, 'parser')
     const lines =
       parser === undefined ? undefined : parserLines(parser, `string(.${textLiteral(key)}) ?? ""`, context, section)
@@ -83,6 +89,7 @@ const tail: Plugin<SourcePart> = {
     if (lines !== undefined) {
       const kept = [
         ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .${textLiteral(pathKey)}`]),
+        ...(offset === undefined ? [] : [`${textLiteral(offset)}: .${textLiteral(offset)}`]),
         '"timestamp": .timestamp',
       ]
       steps.push({
@@ -93,6 +100,7 @@ const tail: Plugin<SourcePart> = {
     const rotate = seconds(lastValue(section, 'rotate_wait'))
     const config = {
       include: paths,
+      ...(offset === undefined ? {} : { offset_key: 'offset' }),
       ...(excluded.length > 0 ? { exclude: excluded } : {}),
       ...shared,
       ...(rotate === undefined ? {} : { rotate_wait_secs: rotate }),
@@ -109,8 +117,7 @@ function choiceOf(
   paths: readonly string[],
   excluded: readonly string[],
 ): string | undefined {
-  const name =
-    'name = "/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
+  const name = `name = ${podLogPath('.')}`
   const isAmong = (globs: readonly string[]) =>
     globs.map((glob) => `is_object(parse_grok(name, ${pattern(globPattern(glob))}) ?? null)`).join(' || ')
   const readable = (globs: readonly string[]) =>
@@ -186,9 +193,13 @@ function podLogs(
     fields.push('"time": format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null')
   if (lastValue(section, 'path_key') !== undefined)
     fields.push(`${textLiteral(lastValue(section, 'path_key') ?? '')}: .file`)
+  if (lastValue(section, 'offset_key') !== undefined) {
+    context.gap(section, 'tail: offset_key', 'lines of pods do not tell their position in the file', 'Leave it out.')
+  }
+  const isLinked = !isOfFile(section) || paths.every((path) => path.startsWith('/var/log/containers/'))
   steps.push({
     type: 'remap',
-    text: `# The record as Fluent Bit has it; the facts about the pod wait for the filter kubernetes.\n%orchestrator = .orchestrator\n. = { ${fields.join(', ')} }`,
+    text: `# The record as Fluent Bit has it; the facts about the pod wait for the filter kubernetes.\n%orchestrator = .orchestrator\n${isLinked ? '' : '%file = .file\n'}. = { ${fields.join(', ')} }`,
   })
   const decoding = definition === undefined ? [] : decodingLines(definition, '', context)
   if (decoding.length > 0) steps.push({ type: 'remap', text: decoding.join('\n') })

@@ -33,7 +33,11 @@ interface Case {
 
 async function check({ text, event, assert, sink = -1 }: Case): Promise<void> {
   const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fluent-bit.conf', text }])
-  const at = resource.spec.sinks.at(sink).inputs[0]
+  const at = 'arriving'
+  const index = sink < 0 ? resource.spec.sinks.length + sink : sink
+  const { inputs } = resource.spec.sinks[index]
+  document.addIn(['spec', 'transforms'], { name: at, type: 'remap', inputs, config: { source: '.' } })
+  document.setIn(['spec', 'sinks', index, 'inputs'], [at])
   const expected = assert === undefined ? { at, count: 0 } : { at, assert }
   const insertAt = resource.spec.transforms[0].name
   document.setIn(['spec', 'tests'], [{ name: 'a', insertAt, input: { log: event }, expect: [expected] }])
@@ -88,3 +92,67 @@ test.each<Case>([
   },
   { name: 'JSON without an annotation', text: parsed(), event: pod('{"a":1}'), assert: '.a == 1' },
 ])('records of pods: $name', check)
+
+const lines = (tag: string, match: string, path = '/var/log/containers/*.log') =>
+  section('INPUT', 'Name tail', tag, `Path ${path}`, 'Parser docker') +
+  section('FILTER', 'Name record_modifier', match, 'Record seen yes') +
+  end
+const regex =
+  'Tag_Regex (?<pod_name>[^_/]+)_(?<namespace_name>[^_]+)_(?<container_name>.+)-\n    Tag kube.<namespace_name>.<pod_name>.<container_name>'
+const ofPod = (file: string) => ({ ...pod('x'), file })
+
+test.each<Case>([
+  {
+    name: 'a pattern that chooses the pod',
+    text: lines('Tag kube.*', 'Match kube.var.log.containers.*_shop_*'),
+    event: pod('x'),
+    assert: '.seen == "yes"',
+  },
+  {
+    name: 'a pattern that chooses other pods',
+    text: lines('Tag kube.*', 'Match kube.var.log.containers.*_cart_*'),
+    event: pod('x'),
+    assert: '!exists(.seen) && .log == "x"',
+  },
+  {
+    name: 'an expression on the tag',
+    text: lines('Tag kube.*', 'Match_Regex ^kube\\..*web-\\d'),
+    event: pod('x'),
+    assert: '.seen == "yes"',
+  },
+  {
+    name: 'a tag by an expression on the path',
+    text: lines(regex, 'Match kube.shop.web-1.*'),
+    event: pod('x'),
+    assert: '.seen == "yes"',
+  },
+  {
+    name: 'another namespace in such a tag',
+    text: lines(regex, 'Match kube.cart.*'),
+    event: pod('x'),
+    assert: '!exists(.seen)',
+  },
+  {
+    name: 'a tag by the path of the file below the pods',
+    text: lines('Tag kube.*', 'Match *pods.shop_web*', '/var/log/pods/*/*/*.log'),
+    event: ofPod('/var/log/pods/shop_web-1_uid/nginx/0.log'),
+    assert: '.seen == "yes" && !exists(.file)',
+  },
+  {
+    name: 'a tag of a file',
+    text: lines('Tag app.*', 'Match app.srv.a.*', '/srv/*/x.log').replace('    Parser docker\n', ''),
+    event: { message: 'x', file: '/srv/a/x.log' },
+    assert: '.seen == "yes"',
+  },
+  {
+    name: 'a new tag with a field and a part of the old one',
+    text:
+      pods() +
+      section('FILTER', 'Name rewrite_tag', 'Match kube.*', 'Rule $log ^x ns.$stream.$TAG[0] false') +
+      section('FILTER', 'Name record_modifier', 'Match ns.stderr.kube', 'Record seen yes') +
+      section('FILTER', 'Name record_modifier', 'Match ns.stdout.*', 'Record wrong yes') +
+      section('OUTPUT', 'Name null', 'Match ns.*'),
+    event: pod('x'),
+    assert: '.seen == "yes" && !exists(.wrong)',
+  },
+])('tags of records: $name', check)

@@ -457,6 +457,11 @@ export const outputs: readonly Plugin<SinkPart>[] = [
   nothing,
 ]
 
+/** Whether an output writes the tags of records. */
+export function readsTag(section: Section): boolean {
+  return isOn(lastValue(section, 'include_tag_key'), false)
+}
+
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 const byHttp = 'Use the sink `http` with a receiver that writes to it.'
 

@@ -7,7 +7,8 @@ import { lastValue, type Place, type Section } from './sections.ts'
 
 /** A plugin. An option that is named neither in `options` nor in `itself` is reported as a gap. */
 export interface Plugin<Result> extends Described {
-  readonly build: (section: Section, context: Context) => Result
+  /** @param tag lines that set the variable `tag`, for outputs that write the tag */
+  readonly build: (section: Section, context: Context, tag?: readonly string[]) => Result
 }
 
 export interface SourcePart {

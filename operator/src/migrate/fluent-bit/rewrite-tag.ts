@@ -1,8 +1,10 @@
 // The filter `rewrite_tag`: a record that matches a rule gets another tag and starts again at the first filter. Here it takes another
 // branch, with the filters and outputs that match the new tag.
 
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { type Context, common, matched } from './plugin.ts'
 import { entriesOf, isOn, type Section } from './sections.ts'
+import type { Tag } from './tags.ts'
 import { accessor, matches, words } from './text.ts'
 
 export const rewriteTag = {
@@ -21,8 +23,8 @@ export const rewriteTag = {
 } as const
 
 export interface Branch {
-  /** An input in place of the emitter: it has the new tag, with `*` for the parts that records decide. */
-  readonly input: Section
+  /** The new tag. Its program is for records as they are when they get it. */
+  readonly tag: Tag
   /** The condition of its records. */
   readonly condition: string
 }
@@ -33,8 +35,8 @@ export interface Rewritten {
   readonly rest: string | undefined
 }
 
-/** The effect of a section's rules on records. */
-export function rewritten(section: Section, context: Context): Rewritten {
+/** The effect of a section's rules on records of a tag. */
+export function rewritten(section: Section, context: Context, old: Tag): Rewritten {
   const branches: Branch[] = []
   const gone: string[] = []
   const before: string[] = []
@@ -54,12 +56,49 @@ export function rewritten(section: Section, context: Context): Rewritten {
     const first = [...before.map((earlier) => `!${earlier}`), test].join(' && ')
     if (!isOn(keep, false)) gone.push(before.length === 0 ? test : `(${first})`)
     before.push(test)
-    const known = tag.replace(/\$(?:TAG(?:\[\d+\])?|\d+|[A-Za-z_]\w*(?:\[[^\]]*\])*)/g, '*')
-    const entries = [
-      { ...entry, key: 'name', value: 'rewrite_tag' },
-      { ...entry, key: 'tag', value: known },
-    ]
-    branches.push({ input: { ...section, kind: 'input', entries }, condition: first })
+    branches.push({ tag: newTag(tag, old), condition: first })
   }
   return { branches, rest: gone.length === 0 ? undefined : gone.map((test) => `!${test}`).join(' && ') }
+}
+
+/** What stands for a part of a tag that records decide, in samples. */
+const unknown = ['a-1', 'zz-9']
+
+interface Part {
+  readonly sample: (old: string, index: number) => string
+  /** An expression; undefined if a program cannot know it. */
+  readonly text: string | undefined
+}
+
+/** A tag with `$TAG`, `$TAG[1]`, `$1` for what a group found, and `$key['name']` for fields. */
+function newTag(text: string, old: Tag): Tag {
+  const parts = text
+    .split(/(\$(?:TAG(?:\[\d+\])?|\d+|[A-Za-z_]\w*(?:\[[^\]]*\])*))/)
+    .filter((part) => part !== '')
+    .map((part) => partOf(part, old))
+  const olds = parts.every(({ text }) => text?.startsWith('"') === true) ? old.samples.slice(0, 1) : manyOf(old)
+  const samples = olds.map((sample, index) => parts.map((part) => part.sample(sample, index)).join(''))
+  const isKnown = parts.every(({ text }) => text !== undefined) && old.program !== undefined
+  return {
+    text,
+    samples: new Set(samples).size === 1 ? samples.slice(0, 1) : samples,
+    program: isKnown ? [...(old.program ?? []), `tag = ${parts.map((part) => part.text).join(' + ')}`] : undefined,
+  }
+}
+
+const manyOf = ({ samples }: Tag) => (samples.length === 1 ? [...samples, ...samples] : samples)
+
+function partOf(part: string, old: Tag): Part {
+  if (part === '$TAG') {
+    return { sample: (tag) => tag, text: old.samples.length === 1 ? textLiteral(old.samples[0] ?? '') : 'tag' }
+  }
+  const index = /^\$TAG\[(\d+)\]$/.exec(part)?.[1]
+  if (index !== undefined) {
+    const sample = (tag: string) => tag.split('.')[Number(index)] ?? ''
+    return { sample, text: `(string(get(split(tag, "."), [${index}]) ?? null) ?? "")` }
+  }
+  if (!part.startsWith('$')) return { sample: () => part, text: textLiteral(part) }
+  const path = /^\$\d/.test(part) ? undefined : accessor(part)
+  const sample = (_: string, at: number) => unknown[at % 2] ?? ''
+  return { sample, text: path === undefined ? undefined : `(to_string(${fieldLiteral(path)}) ?? "")` }
 }

@@ -4,9 +4,10 @@
 import { PenstockError } from '@penstock/agent/errors'
 import type { NamedText } from '../draft.ts'
 import { sinkNamed, type Trial, type TrialRequest } from '../trial.ts'
-import { load, nameOf, pluginOf } from './convert.ts'
+import { nameOf, pluginOf } from './convert.ts'
 import { isPodLog } from './inputs.ts'
 import { shipped } from './parsers.ts'
+import { load } from './read.ts'
 import { type Entry, lastValue, type Section } from './sections.ts'
 
 /** Filters that ask the API server or another service. */

@@ -1,0 +1,92 @@
+// The files of a configuration of Fluent Bit as the sections in the order in which it reads them, with the values of variables.
+
+import type { Gap, Included, NamedText, SecretKey } from '../draft.ts'
+import { includedFrom } from '../inner.ts'
+import { readClassic } from './classic.ts'
+import { embedded } from './embedded.ts'
+import { holdsResources, sectionsOf } from './resources.ts'
+import type { Entry, Section, SectionFile } from './sections.ts'
+import { isClassic } from './text.ts'
+import { readYaml } from './yaml.ts'
+
+const maxFiles = 100
+
+export function load(files: readonly NamedText[], included: Included, gaps: Gap[]): Section[] {
+  return read(files, included, gaps).sections
+}
+
+export interface Configuration {
+  readonly sections: Section[]
+  /** Finds the files of the configuration. */
+  readonly found: Included
+  /** Keys of Secrets that variables stand for. */
+  readonly secrets: ReadonlyMap<string, SecretKey>
+}
+
+export function read(given: readonly NamedText[], besides: Included, gaps: Gap[]): Configuration {
+  const resources = sectionsOf(given.filter(holdsResources), gaps)
+  const files = given.filter((file) => !holdsResources(file))
+  const inner = files.map((given) => embedded(given))
+  const mains = files.flatMap((given, index) => inner[index]?.mains ?? [given])
+  const beside = [...resources.scripts, ...inner.flatMap((each) => each?.all ?? [])]
+  const included = includedFrom(beside, besides)
+  const sections: Section[] = [...resources.sections]
+  const variables = new Map<string, string>(inner.flatMap((each) => [...(each?.variables ?? [])]))
+  const seen = new Set<string>()
+  const take = ({ file, text }: NamedText): void => {
+    const key = `${file}\n${text}`
+    if (seen.has(key) || seen.size >= maxFiles) return
+    seen.add(key)
+    const found: SectionFile =
+      /\.ya?ml$/i.test(file) && !isClassic(text) ? readYaml(text, file) : readClassic(text, file)
+    for (const { reason, ...place } of found.unread) {
+      gaps.push({ ...place, subject: file, reason, nearest: 'Correct the file, or leave the text out.' })
+    }
+    for (const [name, value] of found.variables) variables.set(name, value)
+    const parserFiles = found.sections
+      .filter(({ kind }) => kind === 'service')
+      .flatMap(({ entries }) => entries.filter(({ key }) => key === 'parsers_file'))
+    const follow = (entry: Entry): void => {
+      const files = included(entry.value, file)
+      if (files.length === 0) {
+        gaps.push({
+          file: entry.file,
+          line: entry.line,
+          subject: entry.value,
+          reason: 'the file cannot be read',
+          nearest: 'Put the file beside the configuration, and convert again.',
+        })
+      }
+      for (const next of files) take(next)
+    }
+    // The order of plugins counts, so an included file stands where it is included.
+    const parts = [...found.sections, ...found.includes].sort((a, b) => a.line - b.line)
+    for (const part of parts) {
+      if ('entries' in part) sections.push(part)
+      else follow(part)
+    }
+    // The parsers that Fluent Bit ships are known without their file.
+    for (const entry of parserFiles) if (included(entry.value, file).length > 0) follow(entry)
+  }
+  for (const main of mains) take(main)
+  const resolve = (text: string) =>
+    text.replace(/\$\{([A-Za-z0-9_]+)\}/g, (whole, name: string) => variables.get(name) ?? whole)
+  for (const { kind, entries } of sections) {
+    if (kind === 'service') continue
+    for (const { value, ...place } of entries.filter(({ value }) => /\{\{.*\}\}/.test(value))) {
+      const reason = 'templates of the chart are not filled in'
+      gaps.push({
+        file: place.file,
+        line: place.line,
+        subject: value,
+        reason,
+        nearest: 'Convert what `helm template` gives.',
+      })
+    }
+  }
+  const resolved = sections.map((section) => ({
+    ...section,
+    entries: section.entries.map((entry) => ({ ...entry, value: resolve(entry.value) })),
+  }))
+  return { sections: resolved, found: included, secrets: resources.secrets }
+}

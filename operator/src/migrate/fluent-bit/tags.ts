@@ -1,0 +1,119 @@
+// Tags of records. Events have no tags: which sections take them is decided here, by samples of the tags that an input gives. A pattern
+// that chooses some of them becomes a filter on the tag, which a program puts together from the file of the record or the names of its pod.
+
+import { textLiteral } from '@penstock/agent/config'
+import { lastValue, listOf, type Section } from './sections.ts'
+import { globPattern, pattern } from './text.ts'
+
+export interface Tag {
+  /** As it is written, with what records decide in it. */
+  readonly text: string
+  /** Tags of records, as unlike each other as can be; one if all records have it. */
+  readonly samples: readonly string[]
+  /** Lines that set the variable `tag`; undefined if a program cannot know the tag. */
+  readonly program: readonly string[] | undefined
+}
+
+export const fixedTag = (text: string): Tag => ({
+  text,
+  samples: [text],
+  program: [`tag = ${textLiteral(text)}`],
+})
+
+/** An expression for the path of the log of a pod, as the kubelet links it. */
+export const podLogPath = (root: '.' | '%') =>
+  `"/var/log/containers/" + (string(${root}orchestrator.pod_name) ?? "") + "_" + (string(${root}orchestrator.pod_namespace) ?? "") + "_" + (string(${root}orchestrator.container_name) ?? "") + "-" + replace(string(${root}orchestrator.container_id) ?? "", r'^.*://', "") + ".log"`
+
+const names = ['a-1_b_c-0123456789abcdef', 'zz-9_yy_xx-fedcba9876543210']
+
+/** Whether tags of an input hold the path of the file. */
+export const isOfFile = (section: Section) =>
+  (lastValue(section, 'tag') ?? '').includes('*') || lastValue(section, 'tag_regex') !== undefined
+
+export function tagOf(input: Section): Tag {
+  const text = lastValue(input, 'tag') ?? `${lastValue(input, 'name')}.0`
+  if (!isOfFile(input)) return fixedTag(text)
+  const globs = listOf(input, 'path')
+  const files = (globs.length === 0 ? ['*'] : globs).flatMap((glob) => names.map((name) => glob.replaceAll('*', name)))
+  const isOfPods = globs.every((glob) => glob.startsWith('/var/log/containers/'))
+  const path = `path = ${isOfPods ? podLogPath('%') : 'string(%file) ?? ""'}`
+  const regex = lastValue(input, 'tag_regex')
+  return regex === undefined ? ofPath(text, files, path) : ofRegex(text, files, path, regex)
+}
+
+function ofPath(text: string, files: readonly string[], path: string): Tag {
+  const [before = '', after = ''] = text.split('*')
+  const parts = [...literal(before), 'replace(replace(path, r\'^/\', ""), "/", ".")', ...literal(after)]
+  return {
+    text,
+    samples: files.map((file) => text.replace('*', () => file.replace(/^\//, '').replaceAll('/', '.'))),
+    program: [path, `tag = ${parts.join(' + ')}`],
+  }
+}
+
+const literal = (text: string) => (text === '' ? [] : [textLiteral(text)])
+
+/** A tag with `<name>` for what an expression finds in the path. */
+function ofRegex(text: string, files: readonly string[], path: string, regex: string): Tag {
+  const like = new RegExp(rubyLike(regex))
+  const samples = files.map((file) => {
+    const groups = like.exec(file)?.groups ?? {}
+    return text.replace(/<(\w+)>/g, (_, name: string) => groups[name] ?? '')
+  })
+  const parts = text
+    .split(/(<\w+>)/)
+    .flatMap((part) => (/^<\w+>$/.test(part) ? [`(string(parts.${part.slice(1, -1)}) ?? "")`] : literal(part)))
+  return {
+    text,
+    samples,
+    program: [path, `parts = object(parse_grok(path, ${pattern(regex)}) ?? null) ?? {}`, `tag = ${parts.join(' + ')}`],
+  }
+}
+
+export type Taken = 'all' | 'some' | 'none'
+
+/** Which records of a tag a filter or an output takes. */
+export function takenBy(section: Section, tag: Tag): Taken {
+  const match = lastValue(section, 'match')
+  const regex = lastValue(section, 'match_regex')
+  if (match === undefined && regex === undefined) return 'none'
+  const test = new RegExp(match === undefined ? rubyLike(regex ?? '') : globPattern(match))
+  const taken = tag.samples.filter((sample) => test.test(sample)).length
+  if (taken === tag.samples.length) return 'all'
+  if (tag.samples.length === 1) return 'none'
+  if (taken > 0 || match === undefined) return 'some'
+  // A pattern with another beginning takes none of them; otherwise it may take some.
+  const fixed = sharedStart(tag.samples)
+  const start = match.split('*')[0] ?? ''
+  return start.startsWith(fixed) || fixed.startsWith(start) ? 'some' : 'none'
+}
+
+function sharedStart(texts: readonly string[]): string {
+  const [first = ''] = texts
+  let length = 0
+  while (length < first.length && texts.every((text) => text[length] === first[length])) length++
+  return first.slice(0, length)
+}
+
+/** A condition on the variable `tag`. */
+export function tagTest(section: Section): string {
+  const match = lastValue(section, 'match')
+  const regex = match === undefined ? (lastValue(section, 'match_regex') ?? '') : globPattern(match)
+  return `is_object(parse_grok(tag, ${pattern(regex)}) ?? null)`
+}
+
+/** An expression of Ruby as one of JavaScript, as far as expressions on tags go. */
+function rubyLike(text: string): string {
+  const plain = text
+    .replace(/^\/(.*)\/[a-z]*$/s, '$1')
+    .replaceAll('\\A', '^')
+    .replace(/\\[zZ]/g, '$')
+    .replaceAll('\\h', '[0-9a-fA-F]')
+  try {
+    new RegExp(plain)
+    return plain
+  } catch {
+    // An expression that is not valid here chooses none of the samples, and the program of its filter is a gap.
+    return '(?!)'
+  }
+}
