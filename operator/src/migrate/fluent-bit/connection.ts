@@ -24,6 +24,9 @@ export const itself = {
   buffer_size: 'answers are read as they come',
   trace_error: 'the agent logs errors with their answers',
   trace_output: '`penstock tap` shows events',
+  log_response_payload: 'the agent logs errors with their answers',
+  log_level: 'the level of the agent counts',
+  'tls.debug': 'the level of the agent counts',
 } as const
 
 /** Of sinks without a connection, which take events as they come. */

@@ -259,13 +259,7 @@ test('a filter in Lua is a gap with its place, and its text stays in a comment',
 test.each([
   ['an input', '[INPUT]\n    Name systemd\n    Tag host\n', output, 'input systemd', 1],
   ['an output', tail, '[OUTPUT]\n    Name kafka\n    Match *\n', 'output kafka', 5],
-  [
-    'an option',
-    tail,
-    '[OUTPUT]\n    Name loki\n    Match *\n    Structured_Metadata a=b\n',
-    'loki: structured_metadata',
-    8,
-  ],
+  ['an option', tail, '[OUTPUT]\n    Name loki\n    Match *\n    Label_Map_Path /a.json\n', 'loki: label_map_path', 8],
   ['a plugin nobody knows', tail, '[OUTPUT]\n    Name pigeon\n    Match *\n', 'output pigeon', 5],
   [
     'a pattern for some tags that are not known',

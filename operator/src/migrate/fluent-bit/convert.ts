@@ -15,7 +15,7 @@ import { holdsResources } from './resources.ts'
 import { rewriteTag, rewritten } from './rewrite-tag.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
 import { type Tag, type Taken, tagOf, tagTest, takenBy } from './tags.ts'
-import { isConfiguration } from './text.ts'
+import { hostVariable, isConfiguration } from './text.ts'
 
 /** The filter is part of a source; see `multilineOf`. */
 const multilineFilter = {
@@ -56,7 +56,29 @@ export function convertFluentBit(files: readonly NamedText[], included: Included
     )
   }
   const ofKind = (kind: string) => sections.filter((section) => section.kind === kind)
-  new Conversion(draft, context, found, files[0]?.file ?? '').run(ofKind('input'), ofKind('filter'), ofKind('output'))
+  const outputs = onDisk(ofKind('input'), ofKind('output'), context)
+  new Conversion(draft, context, found, files[0]?.file ?? '').run(ofKind('input'), ofKind('filter'), outputs)
+}
+
+const diskSize = '1G'
+
+/** Outputs with a limit of their chunks, where an input keeps its chunks on disk and the output sets none. */
+function onDisk(inputs: readonly Section[], outputs: readonly Section[], context: Context): readonly Section[] {
+  const at = inputs
+    .flatMap(({ entries }) => entries)
+    .find(({ key, value }) => key === 'storage.type' && /^filesystem$/i.test(value.trim()))
+  const isOpen = (section: Section) =>
+    lastValue(section, 'storage.total_limit_size') === undefined &&
+    !['stdout', 'file', 'null'].includes(pluginOf(section))
+  if (at === undefined || !outputs.some(isOpen)) return outputs
+  context.replaced(
+    at,
+    'storage.type',
+    `chunks have no limit on disk there; each sink keeps up to ${diskSize}B on disk, and then lines wait in their files`,
+    'Set `buffer.max_size` of the sinks.',
+  )
+  const limit = { file: at.file, line: at.line, key: 'storage.total_limit_size', value: diskSize }
+  return outputs.map((section) => (isOpen(section) ? { ...section, entries: [...section.entries, limit] } : section))
 }
 
 /** Inputs that the same filters and outputs match: their names, and where their events are now. */
@@ -356,6 +378,7 @@ class Conversion {
   #reportVariables(section: Section): void {
     for (const entry of section.entries) {
       for (const [whole] of entry.value.matchAll(/\$\{[A-Za-z0-9_]+\}/g)) {
+        if (whole === hostVariable) continue
         this.#context.gap(
           entry,
           whole,

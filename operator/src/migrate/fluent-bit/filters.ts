@@ -8,7 +8,7 @@ import { annotatedLines, excludeStep } from './annotations.ts'
 import { parserLines } from './parsers.ts'
 import { type Context, common, matched, type Plugin } from './plugin.ts'
 import { type Entry, entriesOf, isOn, lastValue, type Section } from './sections.ts'
-import { accessor, matches, pattern, words } from './text.ts'
+import { accessor, matches, pattern, textOf, words } from './text.ts'
 
 type Steps = readonly Step[]
 
@@ -59,7 +59,7 @@ const grep: Plugin<Steps> = {
   },
 }
 
-const value = (text: string) => textLiteral(text.replace(/^"(.*)"$/s, '$1'))
+const value = (text: string) => textOf(text.replace(/^"(.*)"$/s, '$1'))
 
 /** A rule of `modify` as a statement. */
 const modifyRules: Readonly<Record<string, (from: string, to: string) => string>> = {

@@ -43,12 +43,9 @@ const tail: Plugin<SourcePart> = {
     'db.locking': 'as `db`',
     'db.journal_mode': 'as `db`',
     mem_buf_limit: 'a source waits for the buffers of its sinks',
-    'storage.type': {
-      how: 'events wait in the buffers of sinks',
-      unless: /filesystem/i,
-      reason: 'sources keep no chunks on disk',
-      nearest: 'Give the sinks `buffer: {type: disk, max_size: BYTES}`.',
-    },
+    'storage.type': 'see `buffer` of sinks',
+    'storage.pause_on_chunks_overlimit': 'a source waits for the buffers of its sinks',
+    log_level: 'the level of the agent counts',
     buffer_chunk_size: 'buffers grow with the lines',
     buffer_max_size: 'lines are read up to `max_line_bytes` of the source',
     skip_long_lines: {

@@ -31,6 +31,17 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   'es logstash_prefix': ['Logstash_Format On'],
   'es logstash_dateformat': ['Logstash_Format On'],
   'opensearch logstash_prefix': ['Logstash_Format On'],
+  'datadog tag_key': ['Include_Tag_Key On'],
+  'file template': ['Format template'],
+  'file delimiter': ['Format csv'],
+  'file label_delimiter': ['Format ltsv'],
+  ...Object.fromEntries(
+    ['es', 'opensearch'].flatMap((name) => [
+      [`${name} tag_key`, ['Include_Tag_Key On']],
+      [`${name} aws_region`, ['AWS_Auth On']],
+      [`${name} current_time_index`, ['Logstash_Format On']],
+    ]),
+  ),
   ...Object.fromEntries(
     ['es', 'opensearch'].flatMap((name) =>
       ['logstash_prefix_key', 'logstash_prefix_separator'].map((option) => [

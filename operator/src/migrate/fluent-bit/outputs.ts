@@ -21,9 +21,10 @@ import {
   value,
 } from './connection.ts'
 import { azure, kafkaRest } from './envelopes.ts'
+import { fileLines, lokiLines } from './lines.ts'
 import type { Context, Plugin, SinkPart } from './plugin.ts'
 import { entriesOf, isOn, lastValue, type Section } from './sections.ts'
-import { accessor, template } from './text.ts'
+import { accessor, template, words } from './text.ts'
 
 function lokiLabels(section: Section, context: Context): Record<string, string> {
   const labels: Record<string, string> = {}
@@ -33,6 +34,10 @@ function lokiLabels(section: Section, context: Context): Record<string, string> 
       if (part === '') continue
       const pair = /^([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)$/.exec(part)
       const text = pair?.[2] ?? part
+      if (pair?.[1] !== undefined && /^\$\{HOSTNAME\}$/.test(text)) {
+        labels[pair[1]] = '{{ %hostname }}'
+        continue
+      }
       const path = text.startsWith('$') ? accessor(text) : undefined
       if (path !== undefined) labels[pair?.[1] ?? nameOf(path)] = template(path)
       else if (pair?.[1] !== undefined && !text.startsWith('$')) labels[pair[1]] = literalTemplate(secret(text))
@@ -51,6 +56,25 @@ function lokiLabels(section: Section, context: Context): Record<string, string> 
   return labels
 }
 
+/** Metadata of lines: names with the fields that they come from. */
+function metadataOf(section: Section, context: Context): Record<string, string> {
+  const metadata: Record<string, string> = {}
+  for (const entry of entriesOf(section, 'structured_metadata')) {
+    for (const part of entry.value.split(',').map((word) => word.trim())) {
+      const [, name, text = ''] = /^(?:([\w.-]+)\s*=\s*)?(.*)$/s.exec(part) ?? []
+      const path = text.startsWith('$') ? accessor(text) : undefined
+      const own = name ?? path?.join('_')
+      if (own !== undefined && path !== undefined) metadata[own] = template(path)
+      else if (name !== undefined && !text.startsWith('$')) metadata[name] = literalTemplate(secret(text))
+      else {
+        const nearest = 'Add it to `structured_metadata` of the sink.'
+        context.gap(entry, `loki: metadata ${part}`, 'the value cannot be named', nearest)
+      }
+    }
+  }
+  return metadata
+}
+
 const loki: Plugin<SinkPart> = {
   name: 'loki',
   becomes: '`log_aggregator`',
@@ -62,45 +86,60 @@ const loki: Plugin<SinkPart> = {
     label_keys: '`labels`',
     auto_kubernetes_labels: '`labels` of all labels of the pod',
     remove_keys: '`encoding.except_fields`',
-    line_format: '`encoding.codec`',
+    line_format: '`encoding.codec`; a remap transform for `key_value`',
+    drop_single_key: 'a remap transform',
+    structured_metadata: '`structured_metadata`',
     tenant_id: '`tenant_id`',
+    tenant_id_key: '`tenant_id` by a field, or `Tenant_ID` for events without it',
     bearer_token: '`auth`',
     compress: '`compression`',
   },
   itself,
   build: (section, context) => {
     const format = lastValue(section, 'line_format') ?? 'json'
-    if (format !== 'json') {
-      context.gap(
-        section,
-        'loki: Line_Format',
-        'lines of keys and values are quoted by other rules',
-        'The sink writes `logfmt`; queries with `| logfmt` read both.',
-      )
-    }
+    const single = lastValue(section, 'drop_single_key')
+    const dropped = isOn(single, false) || single === 'raw' ? single : undefined
+    const isText = format !== 'json' || dropped !== undefined
     const removed = entriesOf(section, 'remove_keys')
       .flatMap((entry) => entry.value.split(','))
       .flatMap((key) => {
         const path = accessor(key.trim())
-        return path === undefined ? [] : [fieldLiteral(path).slice(1)]
+        return path === undefined ? [] : [path]
       })
+    const tenantKey = accessor(lastValue(section, 'tenant_id_key') ?? '')
     const tenant = value(section, 'tenant_id')
+    const metadata = metadataOf(section, context)
+    const labels = lokiLabels(section, context)
+    const lines = [
+      ...(Object.values(labels).includes('{{ %hostname }}') ? ['%hostname = get_hostname() ?? ""'] : []),
+      ...(tenantKey === undefined
+        ? []
+        : [`%tenant = to_string(${fieldLiteral(tenantKey)}) ?? ${textLiteral(lastValue(section, 'tenant_id') ?? '')}`]),
+      ...(isText ? lokiLines(format, dropped, removed) : []),
+    ]
     const token = value(section, 'bearer_token')
     const config = {
       endpoint: addressOf(section, '3100', ''),
       ...(lastValue(section, 'uri') === undefined ? {} : { path: value(section, 'uri') }),
-      labels: lokiLabels(section, context),
+      labels,
+      ...(Object.keys(metadata).length === 0 ? {} : { structured_metadata: metadata }),
       out_of_order_action: 'accept',
-      encoding: {
-        codec: format === 'json' ? 'json' : 'logfmt',
-        ...(removed.length > 0 ? { except_fields: removed } : {}),
-      },
-      ...(tenant === undefined ? {} : { tenant_id: literalTemplate(tenant) }),
+      encoding: isText
+        ? { codec: 'text' }
+        : {
+            codec: 'json',
+            ...(removed.length > 0 ? { except_fields: removed.map((path) => fieldLiteral(path).slice(1)) } : {}),
+          },
+      ...(tenantKey !== undefined
+        ? { tenant_id: '{{ %tenant }}' }
+        : tenant === undefined
+          ? {}
+          : { tenant_id: literalTemplate(tenant) }),
       ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
       ...connection(section),
       ...(token === undefined ? {} : { auth: { strategy: 'bearer', token } }),
     }
-    return { component: { type: 'log_aggregator', config }, steps: [] }
+    return { component: { type: 'log_aggregator', config }, steps: lines.length === 0 ? [] : remap(...lines) }
   },
 }
 
@@ -125,32 +164,19 @@ const search = (name: string): Plugin<SinkPart> => ({
     write_operation: '`bulk.action`',
     pipeline: '`pipeline`',
     compress: '`compression`',
+    aws_auth: '`auth` with the strategy `aws`',
+    aws_region: '`aws.region`',
+    include_tag_key: 'a field of the tag',
+    tag_key: 'the name of the field of the tag',
+    current_time_index: '`bulk.index` by the time at which the event arrives',
   },
   itself: {
     ...itself,
     suppress_type_name: 'the sink asks for the version, and sends types up to version 6',
     time_key_nanos: 'times have all their digits',
-    aws_auth: {
-      how: 'requests are not signed',
-      unless: /^(on|true|yes|1)$/i,
-      reason: 'the mapping does not sign requests',
-      nearest: 'Give the sink `auth: {strategy: aws}` with the region.',
-    },
-    include_tag_key: {
-      how: 'events have no tags',
-      unless: /^(on|true|yes|1)$/i,
-      reason: 'events have no tags',
-      nearest: 'Set the field in a remap transform of each source.',
-    },
-    tag_key: 'as `include_tag_key`',
-    current_time_index: {
-      how: 'the index has the time of the event',
-      unless: /^(on|true|yes|1)$/i,
-      reason: 'the index has the time of the event, and not that of the request',
-      nearest: 'Leave the option out.',
-    },
+    aws_service_name: 'the service is that of the address',
   },
-  build: (section, context) => {
+  build: (section, context, tag = []) => {
     const { index, lines: named } = indexOf(section)
     const operation = (lastValue(section, 'write_operation') ?? 'create').toLowerCase()
     const isKnown = ['create', 'index'].includes(operation)
@@ -173,13 +199,19 @@ const search = (name: string): Plugin<SinkPart> => ({
       ...(lastValue(section, 'pipeline') === undefined ? {} : { pipeline: lastValue(section, 'pipeline') }),
       ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
       ...connection(section),
+      ...(isOn(lastValue(section, 'aws_auth'), false)
+        ? { auth: { strategy: 'aws' }, aws: { region: value(section, 'aws_region') ?? 'us-east-1' } }
+        : {}),
     }
+    const tagged = isOn(lastValue(section, 'include_tag_key'), false)
+      ? [...tag, `${fieldLiteral([lastValue(section, 'tag_key') ?? '_flb-key'])} = tag`]
+      : []
     const dots = isOn(lastValue(section, 'replace_dots'), false)
       ? ['. = map_keys(., recursive: true) -> |key| { replace(key, ".", "_") }']
       : []
     return {
       component: { type: 'search_engine', config },
-      steps: remap(...named, ...dots, ...idLines, `${timeField} = .timestamp`),
+      steps: remap(...named, ...tagged, ...dots, ...idLines, `${timeField} = .timestamp`),
     }
   },
 })
@@ -188,12 +220,16 @@ const search = (name: string): Plugin<SinkPart> => ({
 function indexOf(section: Section): { readonly index: string; readonly lines: readonly string[] } {
   if (!isOn(lastValue(section, 'logstash_format'), false))
     return { index: (lastValue(section, 'index') ?? 'fluent-bit').replaceAll('{{', '\\{{'), lines: [] }
-  const date = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
+  const isCurrent = isOn(lastValue(section, 'current_time_index'), false)
+  const form = lastValue(section, 'logstash_dateformat') ?? '%Y.%m.%d'
+  const date = isCurrent ? '{{ %index_date }}' : form
+  const dated = isCurrent ? [`%index_date = format_timestamp(now(), ${textLiteral(form)}) ?? ""`] : []
   const prefix = lastValue(section, 'logstash_prefix') ?? 'logstash'
   const end = `${lastValue(section, 'logstash_prefix_separator') ?? '-'}${date}`
   const path = accessor(lastValue(section, 'logstash_prefix_key') ?? '')
-  if (path === undefined) return { index: `${literalTemplate(prefix)}${end}`, lines: [] }
+  if (path === undefined) return { index: `${literalTemplate(prefix)}${end}`, lines: dated }
   const lines = [
+    ...dated,
     `prefix = ${fieldLiteral(path)}`,
     `%logstash_prefix = if is_string(prefix) { prefix } else { ${textLiteral(prefix)} }`,
   ]
@@ -287,9 +323,12 @@ const splunk: Plugin<SinkPart> = {
     event_source: 'a field',
     event_sourcetype: 'a field',
     event_index: 'a field',
+    event_key: 'the value below `event`',
+    event_field: 'a member of `fields`',
+    channel: 'a header',
   },
-  itself,
-  build: (section) => {
+  itself: { ...itself, http_buffer_size: 'answers are read as they come' },
+  build: (section, context) => {
     const time = '"time": to_unix_timestamp(timestamp(.timestamp) ?? now(), unit: "nanoseconds") / 1000000000.0'
     const fields = ['host', 'source', 'sourcetype', 'index'].flatMap((name) => {
       const text = lastValue(section, `event_${name}`)
@@ -297,7 +336,16 @@ const splunk: Plugin<SinkPart> = {
       const path = text.startsWith('$') ? accessor(text) : undefined
       return [`"${name}": ${path === undefined ? textLiteral(text) : fieldLiteral(path)}`]
     })
+    const members = entriesOf(section, 'event_field').flatMap((entry) => {
+      const [name = '', text = ''] = words(entry.value)
+      const path = accessor(text)
+      if (path !== undefined) return [`${textLiteral(name)}: ${fieldLiteral(path)}`]
+      context.gap(entry, `splunk: event_field ${entry.value}`, 'the field cannot be named', 'Add it to `fields`.')
+      return []
+    })
+    const eventPath = accessor(lastValue(section, 'event_key') ?? '')
     const raw = isOn(lastValue(section, 'splunk_send_raw'), false)
+    const channel = value(section, 'channel')
     const { request, auth: _, ...others } = connection(section)
     const config = {
       uri: literalTemplate(addressOf(section, '8088', '/services/collector/event')),
@@ -307,10 +355,17 @@ const splunk: Plugin<SinkPart> = {
       ...others,
       request: {
         ...(request as object | undefined),
-        headers: { Authorization: `Splunk ${value(section, 'splunk_token') ?? ''}` },
+        headers: {
+          Authorization: `Splunk ${value(section, 'splunk_token') ?? ''}`,
+          ...(channel === undefined ? {} : { 'X-Splunk-Request-Channel': channel }),
+        },
       },
     }
-    const whole = `event = .\ndel(event.timestamp)\n. = { ${[time, '"event": event', ...fields].join(', ')} }`
+    const event =
+      eventPath === undefined ? '' : `\nif exists(${fieldLiteral(eventPath)}) { event = ${fieldLiteral(eventPath)} }`
+    const more =
+      members.length === 0 ? [] : [`"fields": filter({ ${members.join(', ')} }) -> |_key, value| { value != null }`]
+    const whole = `event = .\ndel(event.timestamp)${event}\n. = { ${[time, '"event": event', ...fields, ...more].join(', ')} }`
     return { component: { type: 'http', config }, steps: raw ? [] : remap(whole) }
   },
 }
@@ -326,9 +381,13 @@ const datadog: Plugin<SinkPart> = {
     dd_tags: 'a field',
     dd_message_key: 'the field of the line',
     compress: '`compression`',
+    include_tag_key: 'a field of the tag',
+    tag_key: 'the name of the field of the tag',
+    dd_hostname: 'a field',
+    json_date_key: 'a field of the time',
   },
   itself: { ...itself, provider: 'tags of the task are not asked for' },
-  build: (section) => {
+  build: (section, _context, tag = []) => {
     const key = lastValue(section, 'dd_message_key') ?? 'log'
     const set = (name: string, from: string) => {
       const text = lastValue(section, from)
@@ -340,7 +399,15 @@ const datadog: Plugin<SinkPart> = {
       compression: lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? 'gzip' : 'none',
       ...connection(section),
     }
+    const timeKey = lastValue(section, 'json_date_key')
     const lines = [
+      ...(isOn(lastValue(section, 'include_tag_key'), false)
+        ? [...tag, `${fieldLiteral([lastValue(section, 'tag_key') ?? 'tagkey'])} = tag`]
+        : []),
+      ...(timeKey === undefined || /^(?:false|off)$/i.test(timeKey)
+        ? []
+        : [`${fieldLiteral([timeKey])} = to_unix_timestamp(timestamp(.timestamp) ?? now(), unit: "milliseconds")`]),
+      ...set('hostname', 'dd_hostname'),
       `if exists(${fieldLiteral([key])}) { .message = del(${fieldLiteral([key])}) }`,
       ...set('service', 'dd_service'),
       ...set('ddsource', 'dd_source'),
@@ -388,11 +455,11 @@ const stdout: Plugin<SinkPart> = {
   build: (section, context) => {
     const format = lastValue(section, 'format') ?? 'msgpack'
     if (format !== 'json_lines')
-      context.gap(
+      context.replaced(
         section,
         `stdout: Format ${format}`,
-        'the sink writes no text of this form',
-        'The sink writes lines of JSON.',
+        'the sink writes lines of JSON, and no other form for people',
+        'Nothing, unless a program reads the output of the agent.',
       )
     const lines = dateLines(section)
     return {
@@ -405,31 +472,42 @@ const stdout: Plugin<SinkPart> = {
 const file: Plugin<SinkPart> = {
   name: 'file',
   becomes: '`file`',
-  options: { ...local, path: '`path`', file: '`path`', format: '`encoding`' },
+  options: {
+    ...local,
+    path: '`path`',
+    file: '`path`; without it the tag',
+    format: '`encoding`; a remap transform for all but `plain`',
+    template: 'the line',
+    delimiter: 'between columns',
+    label_delimiter: 'between name and value',
+  },
   itself: { ...unbuffered, mkdir: 'the sink makes folders' },
-  build: (section, context) => {
-    const format = lastValue(section, 'format') ?? 'out_file'
-    if (format !== 'plain')
+  build: (section, context, tag = []) => {
+    const format = (lastValue(section, 'format') ?? 'out_file').toLowerCase()
+    const read = (key: string) => lastValue(section, key)
+    const columns = { delimiter: read('delimiter'), label: read('label_delimiter'), template: read('template') }
+    const lines = format === 'plain' ? [] : fileLines(format, columns, tag)
+    if (lines === undefined)
       context.gap(
         section,
         `file: Format ${format}`,
-        'the sink writes no tag and time before the record',
+        'the sink writes no text of this form',
         'The sink writes lines of JSON, as `Format plain` does.',
       )
-    if (lastValue(section, 'file') === undefined)
-      context.gap(
-        section,
-        'file: File',
-        'Fluent Bit names the file by the tag, and events have no tags',
-        'The file is called `fluent-bit`; give `path` a template.',
-      )
-    const path = `${(lastValue(section, 'path') ?? '/tmp').replace(/\/$/, '')}/${lastValue(section, 'file') ?? 'fluent-bit'}`
+    const name = read('file')
+    const folder = literalTemplate((read('path') ?? '/tmp').replace(/\/$/, ''))
+    const named = name === undefined ? [...tag, '%tag = tag'] : []
+    const all = [...named, ...(lines ?? [])]
+    const isText = lines !== undefined && lines.length > 0
     return {
       component: {
         type: 'file',
-        config: { path: literalTemplate(path), encoding: { codec: 'json', except_fields: ['timestamp'] } },
+        config: {
+          path: `${folder}/${name === undefined ? '{{ %tag }}' : literalTemplate(name)}`,
+          encoding: isText ? { codec: 'text' } : { codec: 'json', except_fields: ['timestamp'] },
+        },
       },
-      steps: [],
+      steps: all.length === 0 ? [] : remap(...all),
     }
   },
 }
@@ -459,6 +537,10 @@ export const outputs: readonly Plugin<SinkPart>[] = [
 
 /** Whether an output writes the tags of records. */
 export function readsTag(section: Section): boolean {
+  if ((lastValue(section, 'name') ?? '').toLowerCase() === 'file') {
+    const format = (lastValue(section, 'format') ?? 'out_file').toLowerCase()
+    return lastValue(section, 'file') === undefined || format === 'out_file'
+  }
   return isOn(lastValue(section, 'include_tag_key'), false)
 }
 

@@ -1,6 +1,6 @@
 // Pieces of programs for values of Fluent Bit: texts, fields, record accessors, regular expressions in Ruby's dialect.
 
-import { fieldLiteral } from '@penstock/agent/config'
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import { isYamlLike } from '../inner.ts'
 
 /** `$a['b']['c']` or a plain name as the names of fields; undefined if it is neither. */
@@ -9,6 +9,16 @@ export function accessor(text: string): readonly string[] | undefined {
   const found = /^\$([^[\].\s$]+)((?:\[(?:'[^']*'|"[^"]*")\])*)$/.exec(text)
   if (found?.[1] === undefined) return undefined
   return [found[1], ...[...(found[2] ?? '').matchAll(/\[['"]([^'"]*)['"]\]/g)].map((part) => part[1] ?? '')]
+}
+
+/** A variable that every process of a pod has. */
+export const hostVariable = '$'.concat('{HOSTNAME}')
+
+/** A text that a record gets, as an expression. */
+export function textOf(text: string): string {
+  const parts = text.split(hostVariable).map((part) => (part === '' ? '' : textLiteral(part)))
+  const all = parts.flatMap((part, index) => [...(index === 0 ? [] : ['(get_hostname() ?? "")']), part])
+  return all.filter((part) => part !== '').join(' + ') || '""'
 }
 
 /** A template that renders a field. */

@@ -74,7 +74,11 @@ const loki = translated({
       )
     }
     const format = read('line_format') ?? 'key_value'
-    const removed = listOf(read('remove_keys')).flatMap((key) => {
+    // A field that becomes a label leaves the record.
+    const ofLabels = childrenOf(section.element, 'label').flatMap(({ parameters }) =>
+      parameters.map(({ key, value }) => (value === '' ? key : value)),
+    )
+    const removed = [...ofLabels, ...listOf(read('remove_keys'))].flatMap((key) => {
       const path = recordPath(key)
       return path === undefined
         ? []
@@ -91,7 +95,8 @@ const loki = translated({
         port: url?.[3] ?? (url?.[1] === 'https' ? '443' : '80'),
         tls: url?.[1] === 'https' ? 'on' : 'off',
         'tls.verify': isOn(read('insecure_tls'), false) ? 'off' : 'on',
-        line_format: format === 'json' ? 'json' : 'key_value',
+        line_format: format === 'json' ? 'json' : 'plugin',
+        drop_single_key: isOn(read('drop_single_key'), false) ? 'raw' : undefined,
         auto_kubernetes_labels: areExtracted ? 'on' : undefined,
       },
       several: [...labels, ...removed.map((key): [string, string] => ['remove_keys', key])],

@@ -1,0 +1,112 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: variables of Fluent Bit are meant
+// The events that arrive at sinks, for outputs that write other things than the record.
+
+import { expect, test } from 'vitest'
+import { converted, lint } from '../../testing/conversions.ts'
+import { convertFluentBit } from './convert.ts'
+
+const input = '[INPUT]\n    Name tail\n    Tag app.web\n    Path /srv/app.log\n'
+const other = '[INPUT]\n    Name tail\n    Tag app.*\n    Path /srv/*/x.log\n'
+
+const shaped: readonly {
+  readonly name: string
+  readonly text: string
+  readonly assert: string
+  readonly from?: string
+}[] = [
+  {
+    name: 'loki with keys and values',
+    text: 'Name loki\n    Line_Format key_value\n    Remove_Keys gone',
+    assert: '.message == "log=\\"a b\\" n=1"',
+  },
+  {
+    name: 'loki with the only key',
+    text: 'Name loki\n    Drop_Single_Key On\n    Remove_Keys gone, n',
+    assert: '.message == "\\"a b\\""',
+  },
+  {
+    name: 'loki with the only key as it is',
+    text: 'Name loki\n    Drop_Single_Key raw\n    Remove_Keys gone, n',
+    assert: '.message == "a b"',
+  },
+  {
+    name: 'loki with several keys, of which one would go alone',
+    text: 'Name loki\n    Drop_Single_Key On',
+    assert: '.message == "{\\"gone\\":\\"x\\",\\"log\\":\\"a b\\",\\"n\\":1}"',
+  },
+  {
+    name: 'loki with the host as a label',
+    text: 'Name loki\n    Labels host=${HOSTNAME}\n    Tenant_Id_Key log',
+    assert: '%hostname == get_hostname!() && %tenant == "a b"',
+  },
+  { name: 'a tag', text: 'Name es\n    Include_Tag_Key On\n    Tag_Key t', assert: '.t == "app.web"' },
+  {
+    name: 'a tag by the path',
+    from: other,
+    text: 'Name es\n    Include_Tag_Key On',
+    assert: '."_flb-key" == "app.srv.a.x.log"',
+  },
+  {
+    name: 'tags of several inputs',
+    from: other + input,
+    text: 'Name datadog\n    apikey k\n    Include_Tag_Key On',
+    assert: '.tagkey == "app.srv.a.x.log" && .message == "a b"',
+  },
+  {
+    name: 'an index by the time of the request',
+    text: 'Name es\n    Logstash_Format On\n    Logstash_DateFormat %Y\n    Current_Time_Index On',
+    assert: '%index_date == format_timestamp!(now(), "%Y")',
+  },
+  {
+    name: 'splunk with the value of a key and fields',
+    text: 'Name splunk\n    Splunk_Token t\n    Event_Key $log\n    Event_Field number $n\n    Event_Field none $none',
+    assert: '.event == "a b" && .fields == { "number": 1 }',
+  },
+  { name: 'a file with the tag', text: 'Name file\n    Path /out\n    Format plain', assert: '%tag == "app.web"' },
+  {
+    name: 'a file with the time before the record',
+    text: 'Name file\n    Path /out\n    File x',
+    assert: 'match!(.message, r\'^app\\.web: \\[\\d+\\.\\d{9}, \\{"gone":"x","log":"a b","n":1\\}\\]$\')',
+  },
+  {
+    name: 'a file with members',
+    text: 'Name file\n    Path /out\n    File x\n    Format ltsv\n    Label_Delimiter =',
+    assert: "match!(.message, r'^time=\\d+\\.\\d{9}\\tgone=x\\tlog=a b\\tn=1$')",
+  },
+  {
+    name: 'a file by a template',
+    text: 'Name file\n    Path /out\n    File x\n    Format template\n    Template {n}: {log}',
+    assert: '.message == "1: a b"',
+  },
+]
+
+test.each(shaped)('$name', async ({ text, assert, from = input }) => {
+  const file = { file: 'fluent-bit.conf', text: `${from}[OUTPUT]\n    Match *\n    ${text}\n` }
+  const { document, resource, gaps } = converted(convertFluentBit, [file])
+  const at = resource.spec.sinks[0].inputs[0]
+  const [first] = resource.spec.transforms
+  // The record enters as JSON of a line, behind the transform that makes a record of it.
+  const source = `${first.config.source}\n. = merge(object!(parse_json!(.log)), { "timestamp": now() })`
+  document.setIn(['spec', 'transforms', 0, 'config', 'source'], source)
+  const log = { message: '{"log":"a b","n":1,"gone":"x"}', file: '/srv/a/x.log' }
+  document.setIn(['spec', 'tests'], [{ name: 'a', insertAt: first.name, input: { log }, expect: [{ at, assert }] }])
+  expect(gaps).toEqual([])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each([
+  ['Storage.Type filesystem', 'Name loki', { type: 'disk', max_size: 1_000_000_000 }, ['storage.type']],
+  [
+    'Storage.Type filesystem',
+    'Name loki\n    storage.total_limit_size 2G',
+    { type: 'disk', max_size: 2_000_000_000 },
+    [],
+  ],
+  ['Storage.Type filesystem', 'Name null', undefined, []],
+  ['Storage.Type memory', 'Name loki', undefined, []],
+])('chunks of an input with %s wait at the output %j', (line, text, buffer, subjects) => {
+  const file = { file: 'fluent-bit.conf', text: `${input}    ${line}\n[OUTPUT]\n    Match *\n    ${text}\n` }
+  const { resource, gaps } = converted(convertFluentBit, [file])
+  expect(resource.spec.sinks[0].config?.buffer).toEqual(buffer)
+  expect(gaps.map(({ subject, isReplaced }) => [subject, isReplaced])).toEqual(subjects.map((each) => [each, true]))
+})
