@@ -72,6 +72,13 @@ interface NamedValues {
   readonly values: (Value | undefined)[]
 }
 
+/** Where sources that read the same lines leave what the kernel has read, one for all. */
+export interface ObjectsPlace {
+  readonly result: unknown
+  readonly isWanted: boolean
+  leave(objects: ReadObjects): boolean
+}
+
 /** Times of lines, by line. */
 export interface LineTimes {
   readonly ms: Float64Array
@@ -103,7 +110,13 @@ export class ByteLines {
   #groups: Map<string, Int32Array> | undefined
   #times: LineTimes | undefined
 
-  /** @param bytes and where the lines lie in them, which are the caller's again after `keep` */
+  /** As long as the bytes are those of the chunk. */
+  #place: ObjectsPlace | undefined
+
+  /**
+   * @param bytes and where the lines lie in them, which are the caller's again after `keep`
+   * @param place of the same bytes, for others who read the same lines
+   */
   constructor(
     origin: LineOrigin,
     bytes: Buffer,
@@ -111,9 +124,11 @@ export class ByteLines {
     ends: Int32Array,
     count: number,
     isAscii: boolean,
+    place?: ObjectsPlace,
   ) {
     this.origin = origin
     this.count = count
+    this.#place = place
     this.#bytes = bytes
     this.#starts = starts
     this.#ends = ends
@@ -155,14 +170,30 @@ export class ByteLines {
     const { content } = kernel
     if (content.isRead) return kernel
     content.isRead = true
-    if (this.#objects !== undefined) {
-      this.#objects.enter(kernel)
+    const objects = this.#objects ?? this.#objectsOfOthers()
+    if (objects !== undefined) {
+      objects.enter(kernel)
+      this.#hasOdd = objects.hasOdd
       return kernel
     }
     putIntoForm(kernel, kernel.call.readObjects(0, this.count))
     this.#hasOdd = kernel.call.hasFlag(kernel.at('isOdd'), this.count)
     this.origin.keys.learn(kernel)
+    if (this.#place?.isWanted === true) {
+      const read = this.#objectsIn(kernel)
+      if (!this.#place.leave(read)) read.release()
+    }
     return kernel
+  }
+
+  #objectsIn(kernel: Kernel): ReadObjects {
+    return new ReadObjects(kernel, this.origin.keys, this.count, this.#hasOdd, blocks)
+  }
+
+  /** What the kernel has read of the same lines for another pipeline that has the same names. */
+  #objectsOfOthers(): ReadObjects | undefined {
+    const result = this.#place?.result
+    return result instanceof ReadObjects && result.keys === this.origin.keys ? result : undefined
   }
 
   /** Whether the object in the message of some line is not taken. They have been read. */
@@ -364,6 +395,8 @@ export class ByteLines {
   keep(): void {
     const bytes = this.#bytes
     if (bytes === undefined || this.#isKept) return
+    const objects = this.#objectsOfOthers()
+    this.#place = undefined
     if (this.#holders === 0) {
       this.#bytes = undefined
       return
@@ -383,7 +416,8 @@ export class ByteLines {
     this.#isKept = true
     const kernel = theKernel()
     const { content } = kernel
-    if (content.lines === this && content.isRead) this.#objects = new ReadObjects(kernel, count, blocks)
+    if (objects !== undefined) this.#objects = objects.retain()
+    else if (content.lines === this && content.isRead) this.#objects = this.#objectsIn(kernel)
   }
 }
 

@@ -5,9 +5,14 @@ import { OpenRequest } from '../delivery/request.ts'
 import type { Batch } from '../event/batch.ts'
 import { Body } from '../event/body.ts'
 import type { LogEvent } from '../event/log.ts'
+import { PodByteLane } from '../sources/orchestrator_logs/byte-lane.ts'
+import { CriParser } from '../sources/orchestrator_logs/cri.ts'
+import { SharedReads } from '../tailing/shared-reads.ts'
+import { compileDelimiter, SlabPool } from '../tailing/slab.ts'
 import { BytePod } from '../testing/byte-pod.ts'
 import { buildTransform } from '../testing/harness.ts'
 import { ByteBatch } from './byte-batch.ts'
+import { CurrentKeys } from './current-keys.ts'
 import { theKernel } from './kernel.ts'
 
 const encoder = compileEncoder({ codec: 'json' } as never)
@@ -25,6 +30,14 @@ function written(batch: ByteBatch): string[] {
   return request.body.view().toString().trimEnd().split('\n')
 }
 
+const forms = [
+  { message: '{"b":"ü","a":1}', json: '{"a":1,"b":"ü"}' },
+  { message: '{ "b" : "\\u003c" , "a" : 1 }', json: '{"a":1,"b":"<"}' },
+  { message: '{"o":{"z":1,"y":2},"f":0.10000000000000000555}', json: '{"f":0.1,"o":{"y":2,"z":1}}' },
+  { message: '{}', json: '{}' },
+  { message: `{${Array.from({ length: 90 }, (_, index) => `"k${100 + index}":${index}`)}}`, json: undefined },
+]
+
 test('the objects in lines that wait are read once, and are what they were', async () => {
   const transform = await buildTransform('remap', { source: '. = parse_json!(.message)', drop_on_error: true })
   const read = (name: string, messages: readonly string[]) => {
@@ -41,13 +54,6 @@ test('the objects in lines that wait are read once, and are what they were', asy
     if (!(waiting instanceof ByteBatch)) throw new Error('The lines did not stay bytes.')
     return waiting
   }
-  const forms = [
-    { message: '{"b":"ü","a":1}', json: '{"a":1,"b":"ü"}' },
-    { message: '{ "b" : "\\u003c" , "a" : 1 }', json: '{"a":1,"b":"<"}' },
-    { message: '{"o":{"z":1,"y":2},"f":0.10000000000000000555}', json: '{"f":0.1,"o":{"y":2,"z":1}}' },
-    { message: '{}', json: '{}' },
-    { message: `{${Array.from({ length: 90 }, (_, index) => `"k${100 + index}":${index}`)}}`, json: undefined },
-  ]
   const chunk = Array.from({ length: 300 }, (_, index) => forms[index % forms.length] as (typeof forms)[number])
   const mine = read(
     'mine',
@@ -65,4 +71,75 @@ test('the objects in lines that wait are read once, and are what they were', asy
   // Every object that is read gets a number.
   expect(theKernel().current('stamp')).toBe(stamp)
   expect(new Set(written(others))).toEqual(new Set(['{"v":"another"}']))
+})
+
+/** Reads a chunk of a file with pods that stand at its beginning, each as soon as the one before it has handed its lines on. */
+function readTogether(
+  pods: readonly BytePod[],
+  messages: readonly string[],
+  handedOn: (batch: ByteBatch, pod: number) => void,
+) {
+  const lines = messages.map((message) => Buffer.from(`2026-11-23T10:11:12.123456789Z stdout F ${message}`))
+  const pool = new SlabPool(64 * 1024)
+  const reads = new SharedReads(pool)
+  const shares = pods.map(() => reads.open('file', { offset: 0 }))
+  const slab = pool.take()
+  const length = Buffer.from(`${lines.join('\n')}\n`).copy(slab.buffer)
+  slab.split(0, length, compileDelimiter(Buffer.from('\n')), length)
+  shares[0]?.leave(slab, length, false)
+  const waiting: number[] = []
+  for (const [index, share] of shares.entries()) {
+    const chunk = share.find()
+    if (chunk === undefined) throw new Error('The chunk is gone.')
+    share.use(chunk, (view) => pods[index]?.readSlab(view, lines, (batch) => handedOn(batch, index)))
+    waiting.push(reads.bytes)
+  }
+  for (const next of Array.from({ length: 20 }, () => pool.take())) next.buffer.fill('x')
+  return waiting
+}
+
+const edits = ['. = parse_json!(.message)', '. = parse_json!(.message)\n.c = 1']
+
+test.each([
+  { names: 'the same names', shared: true, objects: 1 },
+  { names: 'names of their own', shared: false, objects: 2 },
+])('of pipelines that read one chunk with $names, $objects read its objects', async ({ shared, objects }) => {
+  const messages = Array.from(
+    { length: 100 },
+    (_, index) => (forms[index % forms.length] as (typeof forms)[number]).message,
+  )
+  const one = new CurrentKeys()
+  const pods = edits.map(() => {
+    const keys = shared ? one : new CurrentKeys()
+    return new BytePod('pod', false, undefined, new PodByteLane(new CriParser(() => 0), false, keys))
+  })
+  const transforms = await Promise.all(edits.map((source) => buildTransform('remap', { source, drop_on_error: true })))
+  const batches: ByteBatch[] = []
+  const kernel = theKernel()
+  const { call } = kernel
+  let read = 0
+  const readObjects: typeof call.readObjects = (from, to) => {
+    read++
+    return call.readObjects(from, to)
+  }
+  Object.assign(kernel, { call: { ...call, readObjects } })
+
+  const waiting = readTogether(pods, messages, (batch, pod) => {
+    void transforms[pod]?.transform(batch, {
+      send(next: Batch) {
+        batches[pod] = next as ByteBatch
+        return undefined
+      },
+    })
+  })
+
+  expect(waiting[0]).toBeGreaterThan(64 * 1024)
+  expect(waiting.at(-1)).toBe(0)
+  const found = batches.map(written)
+  expect(found[0]).toEqual(messages.map((message) => forms.find((form) => form.message === message)?.json ?? message))
+  for (const [index, line] of (found[1] as string[]).entries()) {
+    expect(JSON.parse(line)).toEqual({ ...JSON.parse(messages[index] as string), c: 1 })
+  }
+  Object.assign(kernel, { call })
+  expect(read).toBe(objects)
 })

@@ -1,13 +1,19 @@
-// The kernel's results about the objects in lines that wait: it need not read them again when it is their turn, which takes ten times
-// as long as to bring this in.
+// The kernel's results about the objects in lines that wait, or that other pipelines read, too: it need not read them again, which takes
+// ten times as long as to bring this in. They stand for the same lines with the same table of names only.
 
 import type { BlockPool } from './blocks.ts'
 import type { Kernel } from './kernel.ts'
+import type { KeyTable } from './key-table.ts'
 
 /** Places with an integer for each line. */
 const ofLines = ['flags', 'firsts', 'counts', 'totals', 'shapes'] as const
 
 export class ReadObjects {
+  /** The names that its numbers stand for. */
+  readonly keys: KeyTable
+  /** Whether the object in the message of some line is not taken. */
+  readonly hasOdd: boolean
+  #holders = 1
   readonly #blocks: BlockPool
   readonly #block: Buffer
   readonly #lineBytes: number
@@ -15,7 +21,9 @@ export class ReadObjects {
   readonly #recodedLength: number
 
   /** Copies what the kernel has read of lines, which are in it. */
-  constructor(kernel: Kernel, lineCount: number, blocks: BlockPool) {
+  constructor(kernel: Kernel, keys: KeyTable, lineCount: number, hasOdd: boolean, blocks: BlockPool) {
+    this.keys = keys
+    this.hasOdd = hasOdd
     this.#lineBytes = 4 * lineCount
     this.#memberBytes = 16 * kernel.current('memberCount')
     this.#recodedLength = kernel.current('recodedLength')
@@ -51,8 +59,14 @@ export class ReadObjects {
     ]
   }
 
-  /** Gives the memory back. It is not to be used any more. */
+  /** For one more holder, who releases it, too. */
+  retain(): this {
+    this.#holders++
+    return this
+  }
+
+  /** Removes one holder. Without holders it is not to be used any more: the memory is given back. */
   release(): void {
-    this.#blocks.give(this.#block)
+    if (--this.#holders === 0) this.#blocks.give(this.#block)
   }
 }

@@ -237,7 +237,7 @@ export function languagePages(): LanguagePage[] {
         '| one sink that needs objects beside others | a Pipeline of its own for that sink |',
       ].join('\n'),
       '## Pipelines that read the same pods',
-      'With an operator, Pipelines that stand at the same position of a log file share the read and the search for the ends of lines. Each keeps its own position, limits and metrics. A Pipeline that falls behind waits for nobody and holds up nobody: it reads by itself until it has caught up. The metric `shared_reads_total` counts the chunks that a Pipeline did not have to read.',
+      'With an operator, Pipelines that stand at the same position of a log file share the read and the search for the ends of lines; if they may read the same namespaces, they share the parsed JSON, too. Each keeps its own position, limits and metrics. A Pipeline that falls behind waits for nobody and holds up nobody: it reads by itself until it has caught up. The metric `shared_reads_total` counts the chunks that a Pipeline did not have to read.',
       '`remap.byte_lane: false` at the top level of a configuration makes objects of all lines, for comparison.',
     ),
     page(

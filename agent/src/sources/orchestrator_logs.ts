@@ -143,7 +143,7 @@ function readerOf(
     },
     context.events,
   )
-  const lane = context.globals.remap?.byte_lane === false ? undefined : new PodByteLane(cri, hasFile)
+  const lane = context.globals.remap?.byte_lane === false ? undefined : new PodByteLane(cri, hasFile, environment.keys)
   const throttle = new Throttle(environment.limits, context.events)
   const reader = new PodLogReader(
     { root: environment.root, timestampKey, hasSuccessor: environment.isManaged },

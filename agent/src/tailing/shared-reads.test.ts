@@ -126,3 +126,61 @@ test('a file that was cut, or that all have closed, has no chunks from before', 
   expect(reads.bytes).toBe(0)
   expect(reads.open('file', { offset: 0 }).find()).toBeUndefined()
 })
+
+/** A chunk that this many others wait for, and what was made of it. */
+function leftFor(others: number, resultBytes: number) {
+  const pool = new SlabPool(capacity)
+  const reads = new SharedReads(pool)
+  const first = reads.open('file', { offset: 0 })
+  const rest = Array.from({ length: others }, () => reads.open('file', { offset: 0 }))
+  let released = 0
+  const result = { bytes: resultBytes, release: () => void released++ }
+  const chunk = first.leave(filled(pool, 0, capacity, 'a'), capacity, false)
+  if (chunk === undefined) throw new Error('Nobody waits for the chunk.')
+  return { reads, first, rest, chunk, result, released: () => released }
+}
+
+test('what one reader has made of a chunk is there for the others, is counted, and is given back after the last', () => {
+  const { reads, first, rest, chunk, result, released } = leftFor(2, 1000)
+  first.use(chunk, ({ results }) => expect(results?.leave(result)).toBe(true))
+  expect(reads.bytes).toBe(capacity + 1000)
+
+  rest[0]?.use(chunk, ({ results }) => {
+    expect(results?.result).toBe(result)
+    expect(results?.isWanted).toBe(false)
+  })
+  expect(released()).toBe(0)
+  rest[1]?.use(chunk, ({ results }) => expect(results?.result).toBe(result))
+
+  expect(released()).toBe(1)
+  expect(reads.bytes).toBe(0)
+})
+
+test('the last reader of a chunk need not leave a result, and one beyond the bound finds no room', () => {
+  const { first, rest, chunk, result, released } = leftFor(1, 4 << 20)
+  first.use(chunk, ({ results }) => {
+    expect(results?.isWanted).toBe(true)
+    expect(results?.leave(result)).toBe(false)
+  })
+  rest[0]?.use(chunk, ({ results }) => {
+    expect(results?.isWanted).toBe(false)
+    expect(results?.leave({ ...result, bytes: 1 })).toBe(false)
+  })
+  expect(released()).toBe(0)
+})
+
+test('a reader that leaves lines out has lines of its own, for which the result of others does not stand', () => {
+  const { first, rest, chunk, result } = leftFor(1, 1000)
+  first.use(chunk, ({ results }) => results?.leave(result))
+  rest[0]?.use(chunk, (lines) => {
+    lines.keep((start) => start > 0)
+    expect(lines.results).toBeUndefined()
+  })
+})
+
+test('a chunk that is given up gives back what was made of it', () => {
+  const { first, chunk, result, released } = leftFor(1, 1000)
+  first.use(chunk, ({ results }) => results?.leave(result))
+  first.changed()
+  expect(released()).toBe(1)
+})

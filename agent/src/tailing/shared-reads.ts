@@ -3,11 +3,11 @@
 // at its position reads by itself, and meets the others again where it stands as they do.
 //
 // A tailer gets only chunks of files that it has opened itself. A chunk is used within one turn of the loop, and never changes. The
-// memory of all chunks is bounded; the oldest go first.
+// memory of all chunks is bounded; the oldest go first. Who works with a chunk may leave a result for those who come after it.
 
-import type { Slab, SlabPool } from './slab.ts'
+import type { LinesResult, ResultPlace, Slab, SlabPool } from './slab.ts'
 
-/** Bytes of all chunks: more than what a pipeline reads in its turn. */
+/** Bytes of all chunks and results: more than what a pipeline reads in its turn. */
 const maxBytes = 4 << 20
 /** Small chunks cost more than their bytes. */
 const maxChunks = 512
@@ -34,7 +34,7 @@ export interface SharedChunk extends ChunkParts {
   readonly readAt: number
 }
 
-class Chunk implements SharedChunk {
+class Chunk implements SharedChunk, ResultPlace {
   readonly slab: Slab
   readonly length: number
   readonly isEnd: boolean
@@ -47,8 +47,11 @@ class Chunk implements SharedChunk {
   /** Whether nobody will come for it, and whether its buffer was given back. */
   isDropped = false
   isFree = false
+  result: LinesResult | undefined
+  readonly #ring: ChunkRing
 
-  constructor({ slab, length, isEnd }: ChunkParts, file: SharedFile, takers: Set<FileShare>) {
+  constructor(ring: ChunkRing, { slab, length, isEnd }: ChunkParts, file: SharedFile, takers: Set<FileShare>) {
+    this.#ring = ring
     this.slab = slab
     this.length = length
     this.isEnd = isEnd
@@ -57,7 +60,17 @@ class Chunk implements SharedChunk {
   }
 
   get bytes(): number {
-    return this.slab.buffer.length
+    return this.slab.buffer.length + (this.result?.bytes ?? 0)
+  }
+
+  get isWanted(): boolean {
+    return this.result === undefined && !this.isDropped && this.takers.size > 0
+  }
+
+  leave(result: LinesResult): boolean {
+    if (!this.isWanted || this.#ring.bytes + result.bytes > maxBytes) return false
+    this.result = result
+    return true
   }
 }
 
@@ -112,17 +125,19 @@ class ChunkRing {
     chunk.isDropped = true
     if (chunk.isInUse || chunk.isFree) return
     chunk.isFree = true
+    chunk.result?.release()
+    chunk.result = undefined
     this.#pool.give(chunk.slab)
   }
 
   /** Its bytes stay as they are until the work ends. */
   use<T>(chunk: Chunk, share: FileShare, work: (lines: Slab) => T): T {
     chunk.isInUse = true
+    chunk.takers.delete(share)
     try {
-      return work(chunk.slab.view())
+      return work(chunk.slab.view(chunk))
     } finally {
       chunk.isInUse = false
-      chunk.takers.delete(share)
       if (chunk.isDropped || chunk.takers.size === 0) this.drop(chunk)
     }
   }
@@ -210,7 +225,7 @@ export class FileShare {
     if (file.shares.size === 1) return undefined
     const takers = file.takersAt(slab.base, this)
     if (takers.size === 0) return undefined
-    const chunk = new Chunk({ slab: slab.handOver(), length, isEnd }, file, takers)
+    const chunk = new Chunk(this.#ring, { slab: slab.handOver(), length, isEnd }, file, takers)
     this.#ring.add(chunk)
     return chunk
   }

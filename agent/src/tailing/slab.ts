@@ -6,6 +6,22 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes } from '../event/value.ts'
 
+/** What one reader of lines has made of them, for the others who read the same. */
+export interface LinesResult {
+  readonly bytes: number
+  /** Gives its memory back. */
+  release(): void
+}
+
+/** Where readers of the same lines leave the result, one for all. It is there as long as the lines are. */
+export interface ResultPlace {
+  readonly result: LinesResult | undefined
+  /** Whether others will read the lines, and none has left a result. */
+  readonly isWanted: boolean
+  /** False if there is no room for it: it is still the caller's then. */
+  leave(result: LinesResult): boolean
+}
+
 /** The function behind `toString`; called for every line, the way there costs as much as the work. */
 type Sliceable = Buffer & { latin1Slice(from: number, to: number): string; utf8Slice(from: number, to: number): string }
 
@@ -30,6 +46,8 @@ export class Slab {
   #encoding: number = encodings.unknown
   /** Bytes and places of lines are those of other readers, too: it cannot be held. */
   isView = false
+  /** Of a view of all lines. */
+  results: ResultPlace | undefined
 
   constructor(buffer: Buffer) {
     this.buffer = buffer
@@ -57,6 +75,7 @@ export class Slab {
   /** Leaves out the lines that are not wanted; returns their number. */
   keep(wanted: (start: number, end: number) => boolean): number {
     if (this.isView) {
+      this.results = undefined
       this.starts = this.starts.slice(0, this.count)
       this.ends = this.ends.slice(0, this.count)
     }
@@ -134,8 +153,9 @@ export class Slab {
   }
 
   /** The same lines for one more reader. */
-  view(): Slab {
+  view(results?: ResultPlace): Slab {
     const view = new Slab(this.buffer)
+    view.results = results
     view.base = this.base
     view.time = this.time
     view.count = this.count

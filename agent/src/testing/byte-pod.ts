@@ -1,6 +1,7 @@
 // A pod whose lines are passed on as bytes, as the source of pod logs does it.
 
 import type { ByteBatch } from '../bytes/byte-batch.ts'
+import { CurrentKeys } from '../bytes/current-keys.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import { LogEvent, noMetadata } from '../event/log.ts'
 import type { ValueObject } from '../event/value.ts'
@@ -26,7 +27,7 @@ export class BytePod {
   constructor(name: string, hasFile = true, place?: Buffer, lane?: PodByteLane) {
     this.#hasFile = hasFile
     this.#place = place
-    this.lane = lane ?? new PodByteLane(this.#cri, hasFile)
+    this.lane = lane ?? new PodByteLane(this.#cri, hasFile, new CurrentKeys())
     const orchestrator: ValueObject = { pod_labels: { app: `ü"${name}`, b: 'c' }, pod_name: name, n: 1.5 }
     const partials = { stdout: { pending: false }, stderr: { pending: false } }
     const path = `/var/log/pods/${name}/"0.log`
@@ -39,6 +40,12 @@ export class BytePod {
     const slab = new Slab(this.#place ?? Buffer.alloc(Math.max(bytes.length + 50, 65_536), '"}'))
     bytes.copy(slab.buffer)
     slab.split(21, bytes.length, compileDelimiter(newline), 1 << 20)
+    this.readSlab(slab, lines, handedOn)
+    if (this.#place === undefined) slab.buffer.fill('x')
+  }
+
+  /** The same for lines that are in a chunk. */
+  readSlab(slab: Slab, lines: readonly Buffer[], handedOn: (batch: ByteBatch) => void): void {
     const objects: LogEvent[] = []
     const read = this.lane.read(this.file, slab, 0, (line) => {
       objects.push(...this.objects([lines[line] as Buffer]))
@@ -47,7 +54,6 @@ export class BytePod {
     if (read === undefined) throw new Error('The lane took nothing.')
     handedOn(this.lane.batch(read, objects, new Finalizer()))
     read.lines.keep()
-    if (this.#place === undefined) slab.buffer.fill('x')
   }
 
   /** The same lines as objects, without those that are no lines of the runtime. */

@@ -4,18 +4,16 @@
 import { isUtf8 } from 'node:buffer'
 import { ByteBatch } from '../../bytes/byte-batch.ts'
 import { ByteLines, LineOrigin } from '../../bytes/byte-lines.ts'
+import type { CurrentKeys } from '../../bytes/current-keys.ts'
 import { Form } from '../../bytes/form.ts'
 import { theKernel } from '../../bytes/kernel.ts'
-import { KeyTable } from '../../bytes/key-table.ts'
+import type { KeyTable } from '../../bytes/key-table.ts'
 import type { OriginField } from '../../bytes/plan.ts'
 import type { Finalizer } from '../../event/finalizer.ts'
 import { LogEvent } from '../../event/log.ts'
 import type { Slab } from '../../tailing/slab.ts'
 import type { CriParser } from './cri.ts'
 import type { PodFile } from './pod-file.ts'
-
-/** How long a table of names is used that has no room any more. */
-const minKeysMs = 60_000
 
 /** The result of reading a chunk: lines, and events among them. */
 export interface ReadLines {
@@ -27,11 +25,12 @@ export interface ReadLines {
 export class PodByteLane {
   readonly #cri: CriParser
   readonly #hasFile: boolean
-  #keys = new KeyTable()
-  #keysSince = performance.now()
+  readonly #keys: CurrentKeys
 
-  constructor(cri: CriParser, hasFile: boolean) {
+  /** @param keys of all sources that may read the same pods */
+  constructor(cri: CriParser, hasFile: boolean, keys: CurrentKeys) {
     this.#cri = cri
+    this.#keys = keys
     this.#hasFile = hasFile
   }
 
@@ -46,7 +45,7 @@ export class PodByteLane {
     if (!ByteLines.fits(count, starts[0] as number, ends[count - 1] as number)) return undefined
     const origin = this.#originOf(file)
     if (origin === undefined) return undefined
-    const lines = new ByteLines(origin, buffer, starts, ends, count, slab.isAscii)
+    const lines = new ByteLines(origin, buffer, starts, ends, count, slab.isAscii, slab.results)
     const kernel = lines.enter()
     const { stdout, stderr } = partials
     const isUnusual = kernel.at('isUnusual')
@@ -79,21 +78,16 @@ export class PodByteLane {
 
   #originOf(file: PodFile): LineOrigin | undefined {
     const known = file.lines === 'impossible' ? undefined : file.lines?.keys
-    const now = performance.now()
-    // One pod whose names are data must not exclude those of all others permanently.
-    if (known === this.#keys && known.isFull(theKernel()) && now - this.#keysSince > minKeysMs) {
-      this.#keys = new KeyTable()
-      this.#keysSince = now
-    }
-    if (known !== undefined && known !== this.#keys) file.lines = undefined
+    const keys = this.#keys.table(theKernel())
+    if (known !== undefined && known !== keys) file.lines = undefined
     if (file.lines === undefined) {
-      const origin = this.#newOrigin(file)
+      const origin = this.#newOrigin(file, keys)
       file.lines = origin.plan(theKernel(), Form.asRead).isPossible ? origin : 'impossible'
     }
     return file.lines === 'impossible' ? undefined : file.lines
   }
 
-  #newOrigin({ orchestrator, metadata, path }: PodFile): LineOrigin {
+  #newOrigin({ orchestrator, metadata, path }: PodFile, keys: KeyTable): LineOrigin {
     const file = this.#hasFile ? path : undefined
     const source_type = 'orchestrator_logs'
     const fields: OriginField[] = [
@@ -105,7 +99,7 @@ export class PodByteLane {
       { name: 'timestamp', part: 'time' },
     ]
     const cri = this.#cri
-    return new LineOrigin(fields, metadata, this.#keys, (bytes, start, end) => {
+    return new LineOrigin(fields, metadata, keys, (bytes, start, end) => {
       cri.parse(bytes, start, end)
       const { stream, timestamp } = cri
       const message = bytes.toString('utf8', cri.message, end)

@@ -3,6 +3,7 @@
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { CurrentKeys } from '../../bytes/current-keys.ts'
 import type { SourceContext, Subscription } from '../../component.ts'
 import { PenstockError } from '../../errors.ts'
 import { ApiServerClient } from '../../kube/client.ts'
@@ -24,6 +25,8 @@ export interface PodLogEnvironment {
   readonly root: string
   readonly metadata: PodMetadata
   readonly limits: ThrottleLimits
+  /** Names of members in lines. */
+  readonly keys: CurrentKeys
   /** Whether an operator manages the agent. */
   readonly isManaged: boolean
   readonly tailing: Pick<
@@ -65,6 +68,7 @@ export async function environmentOf(
 }
 
 class Standalone implements PodLogEnvironment {
+  readonly keys = new CurrentKeys()
   readonly node: string
   readonly root: string
   readonly metadata: PodMetadata
@@ -149,6 +153,7 @@ class Subscribed implements PodLogEnvironment {
   readonly root: string
   readonly metadata: PodMetadata
   readonly limits: ThrottleLimits
+  readonly keys: CurrentKeys
   readonly isManaged = true
   readonly tailing: PodLogEnvironment['tailing']
   readonly #hub: PodLogHub
@@ -171,6 +176,7 @@ class Subscribed implements PodLogEnvironment {
       pipeline: pipeline === undefined ? undefined : hub.limiter(pipelineUid, pipeline),
       shared: shared.map(({ key, bytes }) => hub.limiter(key, { bytes, onLimit: 'lag' })),
     }
+    this.keys = hub.keys(subscription)
     this.tailing = {
       dataDir: hub.cursorsDir,
       componentId: subscription.cursor,

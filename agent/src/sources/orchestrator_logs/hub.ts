@@ -4,6 +4,7 @@
 
 import { existsSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { CurrentKeys } from '../../bytes/current-keys.ts'
 import { pause } from '../../clock.ts'
 import type { RateLimitOptions, Subscription } from '../../component.ts'
 import { ApiServerClient } from '../../kube/client.ts'
@@ -73,6 +74,8 @@ export class PodLogHub {
   readonly #kubelet: ApiServerClient | undefined
   readonly #discovery: SharedDiscovery
   readonly #readers = new Set<Reader>()
+  /** By the namespaces that may be read; a table ends with the sources that have it. */
+  readonly #keys = new Map<string, WeakRef<CurrentKeys>>()
   readonly #limiters = new Map<string, { readonly key: string; readonly limiter: Limiter }>()
   readonly #ending = new AbortController()
   #started: { readonly listed: Promise<void>; readonly ended: Promise<void> } | undefined
@@ -169,6 +172,17 @@ export class PodLogHub {
         return pod?.labels !== undefined && !matches(pod, pod.namespace)
       },
     }
+  }
+
+  /** The names of members, one table for all sources that may read the same namespaces: others cannot take its room. */
+  keys({ namespaces }: Subscription): CurrentKeys {
+    for (const [scope, table] of this.#keys) if (table.deref() === undefined) this.#keys.delete(scope)
+    const scope = namespaces === undefined ? '' : [...namespaces].sort().join(' ')
+    const known = this.#keys.get(scope)?.deref()
+    if (known !== undefined) return known
+    const keys = new CurrentKeys()
+    this.#keys.set(scope, new WeakRef(keys))
+    return keys
   }
 
   /** The limit of a name, one for all sources that ask for it; a changed one starts again. */
