@@ -61,9 +61,9 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'topology/run.ts #retiring',
     'topology/run.ts #running',
     'topology/run.ts #settling',
-    'topology/run.ts sinks',
-    'topology/run.ts sources',
-    'topology/run.ts transforms',
+    'topology/run.ts #sinks',
+    'topology/run.ts #sources',
+    'topology/run.ts #transforms',
   ],
   'one program, pattern, batch or message, whose size is bounded': [
     'sinks/file/parts.ts #parts', // of one batch

@@ -13,7 +13,7 @@ import {
   type TransformNode,
 } from './build.ts'
 import { type ConfigDiff, diffConfigs } from './diff.ts'
-import type { Topology } from './run.ts'
+import type { Topology, TopologyEditor } from './run.ts'
 
 /** How long a source may take to stop. */
 const sourceLimitMs = 30_000
@@ -33,11 +33,9 @@ export async function reload(topology: Topology, next: Config): Promise<ReloadOu
   const { tables } = topology.around.globals
   if (tables !== undefined && next.globals.tables !== undefined) tables.takeFrom(next.globals.tables)
   if (diff.same) return { outcome: 'unchanged' }
-  topology.reloading = true
   try {
-    return await replace(topology, next, diff)
+    return await topology.edit((editor) => replace(topology, editor, next, diff))
   } finally {
-    topology.reloading = false
     topology.endIfDone()
   }
 }
@@ -70,12 +68,7 @@ export async function reloadPart(topology: Topology, part: Config, owned: Iterab
   for (const [id, sink] of part.sinks) next.sinks.set(id, sink)
   const diff = diffConfigs(old, { ...part, globalFingerprints: old.globalFingerprints })
   if (diff.same) return { outcome: 'unchanged' }
-  topology.reloading = true
-  try {
-    return await replace(topology, next, diff)
-  } finally {
-    topology.reloading = false
-  }
+  return topology.edit((editor) => replace(topology, editor, next, diff))
 }
 
 /** The sink whose buffer a new one takes over with its content: the unchanged one, or on disk the one in the same folder. */
@@ -106,14 +99,19 @@ interface Change {
 
 type Rejection = Extract<ReloadOutcome, { outcome: 'rejected' }>
 
-async function replace(topology: Topology, next: Config, diff: ConfigDiff): Promise<ReloadOutcome> {
+async function replace(
+  topology: Topology,
+  editor: TopologyEditor,
+  next: Config,
+  diff: ConfigDiff,
+): Promise<ReloadOutcome> {
   const change: Change = { next, diff, sinks: new Map(), transforms: new Map(), sources: new Map() }
   const rejection =
     (await buildAhead(topology, change)) ??
     (await requireHealthAhead(topology, change)) ??
-    (await exchangeSources(topology, change))
+    (await exchangeSources(topology, editor, change))
   if (rejection !== undefined) return rejection
-  putInForce(topology, change)
+  putInForce(topology, editor, change)
   return { outcome: 'reloaded', diff }
 }
 
@@ -150,7 +148,11 @@ async function requireHealthAhead(topology: Topology, { sinks }: Change): Promis
 }
 
 /** Stops the old sources and builds the new ones. */
-async function exchangeSources(topology: Topology, change: Change): Promise<Rejection | undefined> {
+async function exchangeSources(
+  topology: Topology,
+  editor: TopologyEditor,
+  change: Change,
+): Promise<Rejection | undefined> {
   const { next, diff, sinks, sources } = change
   const leaving = [...diff.sources.removed, ...diff.sources.changed]
     .map((id) => topology.sources.get(id))
@@ -165,6 +167,7 @@ async function exchangeSources(topology: Topology, change: Change): Promise<Reje
     await closeAll(topology, sinks)
     await restore(
       topology,
+      editor,
       leaving.map((node) => node.config),
     )
     return { outcome: 'rejected', reason: 'build', error }
@@ -175,29 +178,29 @@ async function exchangeSources(topology: Topology, change: Change): Promise<Reje
 }
 
 /** Exchanges nodes and wires without a wait, so that no event sees half of the change. */
-function putInForce(topology: Topology, change: Change): void {
+function putInForce(topology: Topology, editor: TopologyEditor, change: Change): void {
   const { next, diff, sinks, transforms, sources } = change
   const retired: SinkNode[] = []
   for (const id of [...diff.sinks.removed, ...diff.sinks.changed]) {
-    const old = topology.sinks.get(id)
+    const old = editor.sinks.get(id)
     if (old === undefined) continue
     if (sinks.get(id)?.buffer === old.buffer) old.driver.release()
     const successor = sinks.get(id)
     if (successor !== undefined) old.succession.succeededBy(successor.succession)
     retired.push(old)
-    topology.sinks.delete(id)
+    editor.sinks.delete(id)
   }
   for (const node of sinks.values()) node.buffer.reconfigure?.(diskLimits(node.config))
   for (const id of [...diff.transforms.removed, ...diff.transforms.changed]) {
-    const old = topology.transforms.get(id)
+    const old = editor.transforms.get(id)
     if (old !== undefined) topology.leave(old)
-    topology.transforms.delete(id)
+    editor.transforms.delete(id)
   }
-  for (const id of diff.sources.removed) topology.sources.delete(id)
-  for (const [id, node] of sinks) topology.sinks.set(id, node)
-  for (const [id, node] of transforms) topology.transforms.set(id, node)
-  for (const [id, node] of sources) topology.sources.set(id, node)
-  rewire(topology, next)
+  for (const id of diff.sources.removed) editor.sources.delete(id)
+  for (const [id, node] of sinks) editor.sinks.set(id, node)
+  for (const [id, node] of transforms) editor.transforms.set(id, node)
+  for (const [id, node] of sources) editor.sources.set(id, node)
+  editor.adopt(next)
   for (const node of retired) topology.retire(node)
   for (const id of [...diff.transforms.removed, ...diff.sources.removed]) topology.around.metrics.forget(id)
   for (const node of sinks.values()) node.driver.start()
@@ -205,24 +208,16 @@ function putInForce(topology: Topology, change: Change): void {
   if (!topology.requireHealthy) topology.checkInBackground([...sinks.values(), ...sources.values()])
 }
 
-/** Components that continue take the inputs of the new configuration. */
-function rewire(topology: Topology, next: Config): void {
-  for (const [id, node] of topology.transforms) node.config = next.transforms.get(id) ?? node.config
-  for (const [id, node] of topology.sinks) node.config = next.sinks.get(id) ?? node.config
-  topology.config = next
-  topology.wire()
-}
-
 /** Stops a source; one that does not stop in time is cut off. */
 async function cut(topology: Topology, node: SourceNode): Promise<void> {
   if (!(await topology.stopSource(node, sourceLimitMs))) topology.cutOff(node)
 }
 
-async function restore(topology: Topology, configs: readonly SourceConfig[]): Promise<void> {
+async function restore(topology: Topology, editor: TopologyEditor, configs: readonly SourceConfig[]): Promise<void> {
   for (const config of configs) {
     try {
       const node = await buildSource(config, topology.around, true)
-      topology.sources.set(config.id, node)
+      editor.sources.set(config.id, node)
       topology.wire()
       topology.runSource(node)
     } catch (error) {

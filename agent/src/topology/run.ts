@@ -53,12 +53,24 @@ export interface Ending {
   readonly failure?: unknown
 }
 
+/** The components of a topology while they are exchanged: only `Topology.edit` gives one out. */
+export interface TopologyEditor {
+  readonly sources: Map<string, SourceNode>
+  readonly transforms: Map<string, TransformNode>
+  readonly sinks: Map<string, SinkNode>
+  /** Puts a configuration in force: components that continue take their inputs from it, and all outputs are connected anew. */
+  adopt(config: Config): void
+}
+
 export class Topology {
-  config: Config
   readonly around: TopologyContext
-  readonly sources = new Map<string, SourceNode>()
-  readonly transforms = new Map<string, TransformNode>()
-  readonly sinks = new Map<string, SinkNode>()
+  #config: Config
+  readonly #sources = new Map<string, SourceNode>()
+  readonly #transforms = new Map<string, TransformNode>()
+  readonly #sinks = new Map<string, SinkNode>()
+  readonly sources: ReadonlyMap<string, SourceNode> = this.#sources
+  readonly transforms: ReadonlyMap<string, TransformNode> = this.#transforms
+  readonly sinks: ReadonlyMap<string, SinkNode> = this.#sinks
   readonly requireHealthy: boolean
   /** Resolves when all sources have ended, or one has failed. */
   readonly ended: Promise<Ending>
@@ -82,10 +94,10 @@ export class Topology {
   #tickedAt = performance.now()
   #changed = new Set<() => void>()
   /** True while sources come and go on purpose. */
-  reloading = false
+  #isEdited = false
 
   constructor(config: Config, options: TopologyOptions) {
-    this.config = config
+    this.#config = config
     this.#logger = options.logger
     this.#abandon = new AbortController()
     this.#drainMs = options.drainMs
@@ -103,6 +115,11 @@ export class Topology {
     this.ended = promise
     this.#end = resolve
     this.#ticker = setInterval(() => this.#tick(), utilizationTickMs).unref()
+  }
+
+  /** The configuration in force. */
+  get config(): Config {
+    return this.#config
   }
 
   /** Builds everything, checks health if that is required, and starts. Throws a PenstockError with every reason. */
@@ -140,10 +157,32 @@ export class Topology {
         }
       }
     }
-    await each(config.sinks, this.sinks, (sink) => buildSink(sink, around))
-    await each(config.transforms, this.transforms, (transform) => buildTransform(transform, around))
-    await each(config.sources, this.sources, (source) => buildSource(source, around))
+    await each(config.sinks, this.#sinks, (sink) => buildSink(sink, around))
+    await each(config.transforms, this.#transforms, (transform) => buildTransform(transform, around))
+    await each(config.sources, this.#sources, (source) => buildSource(source, around))
     if (failures.length > 0) throw joined(failures)
+  }
+
+  /** Lets `change` exchange components. The topology does not end by itself meanwhile, even if no source runs at times. */
+  async edit<T>(change: (editor: TopologyEditor) => Promise<T>): Promise<T> {
+    this.#isEdited = true
+    try {
+      return await change({
+        sources: this.#sources,
+        transforms: this.#transforms,
+        sinks: this.#sinks,
+        adopt: (config) => this.#adopt(config),
+      })
+    } finally {
+      this.#isEdited = false
+    }
+  }
+
+  #adopt(config: Config): void {
+    for (const [id, node] of this.transforms) node.config = config.transforms.get(id) ?? node.config
+    for (const [id, node] of this.sinks) node.config = config.sinks.get(id) ?? node.config
+    this.#config = config
+    this.wire()
   }
 
   /** Connects every output with its readers, as the configuration says, in one step. */
@@ -239,7 +278,7 @@ export class Topology {
 
   /** Ends the topology if every source has ended by itself. */
   endIfDone(): void {
-    if (this.#running.size === 0 && this.sources.size > 0 && !this.reloading && !this.stopping) {
+    if (this.#running.size === 0 && this.sources.size > 0 && !this.#isEdited && !this.stopping) {
       this.#endedByItself = true
       this.#end({})
     }
