@@ -1,9 +1,9 @@
 // The project's own images, built from their Dockerfiles by buildah into an archive that the nodes' containerd reads.
 // No registry is asked for a base image: the base is made from this machine's Node (cluster/images.sh). An archive is kept
-// in the cache under a hash of everything that goes into it.
+// in the cache under a hash of everything that goes into it; other checkouts of the project keep theirs there, too.
 
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { cacheFolder } from './cache.ts'
 import { command, node, root } from './command.ts'
@@ -27,7 +27,10 @@ export async function buildImage(name: ImageName, signal?: AbortSignal): Promise
   await mkdir(folder, { recursive: true })
   const made = fingerprint([...shared, ...inputs[name]], await command(node, ['--version']))
   const archive = join(folder, `${name}-${made}.tar`)
-  if (existsSync(archive)) return archive
+  if (existsSync(archive)) {
+    await utimes(archive, new Date(), new Date())
+    return archive
+  }
 
   const images = process.env['CLUSTER_IMAGES'] ?? join(cacheFolder, 'cluster-images')
   const ends = signal === undefined ? {} : { signal }
@@ -45,18 +48,37 @@ export async function buildImage(name: ImageName, signal?: AbortSignal): Promise
       ends,
     )
   await buildah('pull', '-q', `oci-archive:${join(images, 'base/node.tar')}`)
+  // Another checkout may build at the same time, in the same storage: it must not get this image, nor this one the other's.
+  const own = `${imageName(name)}-${made}-${process.pid}`
   await buildah(
     ...['build', '--isolation', 'chroot', '--pull-never', '--build-arg', 'BASE=localhost/node-base:26'],
     ...(await npmVolumes(folder)),
-    ...['-f', `${name}/Dockerfile`, '-t', imageName(name), '.'],
+    ...['-f', `${name}/Dockerfile`, '-t', own, '.'],
   )
-  await buildah('push', '-q', imageName(name), `oci-archive:${archive}.${process.pid}:${imageName(name)}`)
-  await buildah('rmi', '--prune', '--force') // the image that the name pointed to before
-  for (const old of await readdir(folder)) {
-    if (old.startsWith(`${name}-`) && !old.endsWith(`.${process.pid}`)) await rm(join(folder, old), { force: true })
-  }
+  await buildah('push', '-q', own, `oci-archive:${archive}.${process.pid}:${imageName(name)}`)
+  await buildah('rmi', '--force', own)
+  await buildah('rmi', '--prune', '--force') // the stages that it was built in
   await rename(`${archive}.${process.pid}`, archive)
+  await removeUnused(folder, name)
   return archive
+}
+
+/** Each has about 65 MB. */
+const maxArchives = 6
+const unusedMs = 14 * 86_400_000
+
+/** Removes the archives of an image that were not used for two weeks, and of many those that were used longest ago. */
+export async function removeUnused(folder: string, name: ImageName, now = Date.now()): Promise<void> {
+  const found: { readonly path: string; readonly usedAt: number }[] = []
+  for (const file of await readdir(folder)) {
+    if (!file.startsWith(`${name}-`)) continue
+    const path = join(folder, file)
+    const stats = await stat(path).catch(() => undefined) // another run has removed or renamed it
+    if (stats !== undefined) found.push({ path, usedAt: stats.mtimeMs })
+  }
+  found.sort((left, right) => right.usedAt - left.usedAt)
+  for (const [index, { path, usedAt }] of found.entries())
+    if (index >= maxArchives || now - usedAt > unusedMs) await rm(path, { force: true })
 }
 
 export interface ImageContent {

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse, stringify } from 'yaml'
 import { type Cluster, missingForCluster } from './cluster/cluster.ts'
 import { until } from './command.ts'
+import { countNumbers, missingIn } from './counted-lines.ts'
 import { argoHealth, kstatus } from './gitops.ts'
 import { chart, missingForHelm, objectsOf, type RenderedObject } from './helm.ts'
 import { contentOf, imageName } from './image.ts'
@@ -182,11 +183,10 @@ describe.skipIf(missing !== undefined)(`the installed chart${missing === undefin
   const everyLine = (names: readonly string[]) =>
     waitFor(`every line of ${names.join(', ')}`, 60_000, async () => {
       const all = await lines('web')
-      for (const node of names) {
-        const numbers = new Set(numbersOf(all, node))
-        const missing = Array.from({ length: Math.max(...numbers) + 1 }, (_, n) => n).filter((n) => !numbers.has(n))
-        if (missing.length > 0) throw new Error(`${missing.length} lines of ${node} are missing: ${missing.join(' ')}.`)
-      }
+      const counted = countNumbers(names.flatMap((node) => numbersOf(all, node).map((n) => [node, n] as const)))
+      for (const node of names) if (!counted.has(node)) throw new Error(`No line of ${node} has come.`)
+      const missing = missingIn(counted, counted)
+      if (missing !== undefined) throw new Error(`A line is missing: ${missing}.`)
       return true
     })
   const agentStatus = async () =>

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Cluster, missingForCluster } from '../cluster/cluster.ts'
 import { until } from '../command.ts'
+import { type Counted, doublesIn, missingIn } from '../counted-lines.ts'
 import { kstatus, type Watched } from '../gitops.ts'
 import { chart, helmTemplate, missingForHelm } from '../helm.ts'
 import { destination, values as quickValues, startInstallable, system, userOf } from '../installed.ts'
@@ -25,16 +26,7 @@ import {
   signIn,
 } from './process.ts'
 import { Receiver } from './receiver.ts'
-import {
-  type Counted,
-  countLines,
-  doublesIn,
-  missingIn,
-  numberedLines,
-  Times,
-  writerEnv,
-  writtenLines,
-} from './walked.ts'
+import { countLines, numberedLines, Times, writerEnv, writtenLines } from './walked.ts'
 
 const isLong = process.env['PENSTOCK_TEST_WALK'] === 'long'
 const missing = missingForCluster(2) ?? missingForHelm()

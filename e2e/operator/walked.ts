@@ -5,6 +5,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { Cluster } from '../cluster/cluster.ts'
+import { type Counted, countNumbers } from '../counted-lines.ts'
 
 /** A program that writes numbered lines: `node-1/web-x/KEY 42`, where KEY is another one after each start. */
 export const numberedLines = (everyMs: number, count = Number.MAX_SAFE_INTEGER, together = 1) => `
@@ -22,40 +23,16 @@ export const numberedLines = (everyMs: number, count = Number.MAX_SAFE_INTEGER, 
 /** The environment that the program needs. */
 export const writerEnv = [{ name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } }]
 
-/** The numbers of each writer's lines, and how often each has come. */
-export type Counted = ReadonlyMap<string, { readonly numbers: ReadonlyMap<number, number>; readonly last: number }>
-
 const line = /(\S+\/\S+\/\S+) (\d+)(?: \S+)?$/
 
 /** @param lines may have something before a writer's name, and a mark after the number */
 export function countLines(lines: Iterable<string>): Counted {
-  const counted = new Map<string, { numbers: Map<number, number>; last: number }>()
+  const numbered: [writer: string, n: number][] = []
   for (const text of lines) {
     const [, writer, digits] = line.exec(text) ?? []
-    if (writer === undefined) continue
-    const known = counted.get(writer) ?? { numbers: new Map<number, number>(), last: -1 }
-    counted.set(writer, known)
-    const n = Number(digits)
-    known.numbers.set(n, (known.numbers.get(n) ?? 0) + 1)
-    known.last = Math.max(known.last, n)
+    if (writer !== undefined) numbered.push([writer, Number(digits)])
   }
-  return counted
-}
-
-/** Lines that came again. */
-export function doublesIn(counted: Counted): number {
-  let doubles = 0
-  for (const { numbers } of counted.values()) for (const times of numbers.values()) doubles += times - 1
-  return doubles
-}
-
-/** The first line of a writer that is missing, up to the last one of `written`; undefined: all have come. */
-export function missingIn(counted: Counted, written: Counted): string | undefined {
-  for (const [writer, { last }] of written) {
-    const numbers = counted.get(writer)?.numbers
-    for (let n = 0; n <= last; n++) if (!numbers?.has(n)) return `${writer} ${n} of ${last + 1}`
-  }
-  return undefined
+  return countNumbers(numbered)
 }
 
 /** The lines that pods of an app have written by now, by the log files of all nodes. */

@@ -11,7 +11,6 @@ import { brokerCodec, brokerCompressions } from './message_broker/compression.ts
 import { fullTopicName, parseServiceAddress, partitionOf } from './message_broker/routing.ts'
 import { commandFrame } from './message_broker/wire.ts'
 
-const soon = { timeout: 120_000 }
 const topic = 'persistent://public/default/logs'
 const quick = { connection_retry_options: { min_backoff_ms: 1 } }
 const minimal = { topic: 'logs', encoding: { codec: 'text' }, ...quick }
@@ -186,7 +185,7 @@ test('of topics without number only some have a producer at a time, and no messa
     const events = apps.slice(from, from + 100).map((app) => log({ app, message: app }))
     expect(await sink.write(events)).toBe('delivered')
   }
-  await vi.waitFor(() => expect(broker.closed.length).toBeGreaterThanOrEqual(1400), soon)
+  await vi.waitFor(() => expect(broker.closed.length).toBeGreaterThanOrEqual(1400))
   expect(await sink.deliver([log({ app: 'app-0', message: 'app-0' })])).toBe('delivered')
   expect(broker.messages.map((message) => message.text).sort()).toEqual([...apps, 'app-0'].sort())
   expect(broker.messages.filter((message) => message.topic !== `persistent://public/default/${message.text}`)).toEqual(
@@ -234,7 +233,7 @@ describe('over time', () => {
       .poll(async () => {
         await sink.write(logs(4))
         return new Set(broker.messages.map((message) => message.topic)).size
-      }, soon)
+      })
       .toBe(4)
   })
 
@@ -244,7 +243,7 @@ describe('over time', () => {
     expect(await sink.write(logs(1, { app: 'a' }))).toBe('delivered')
     later(301)
     expect(await sink.write(logs(1, { app: 'b' }))).toBe('delivered')
-    await expect.poll(() => broker.closed, soon).toEqual(['persistent://public/default/a'])
+    await expect.poll(() => broker.closed).toEqual(['persistent://public/default/a'])
     expect(await sink.write(logs(1, { app: 'a' }))).toBe('delivered')
     expect(broker.producers.map((producer) => producer.topic.split('/').at(-1))).toEqual(['a', 'b', 'a'])
     expect(broker.connects).toHaveLength(1)
@@ -301,9 +300,9 @@ describe('authentication', () => {
     await using broker = await fakeBroker()
     await using sink = await start(broker, { auth: { name: 'token', token: 'jwt' } })
     const status = sink.write(logs(1))
-    await expect.poll(() => broker.messages.length, soon).toBe(1)
+    await expect.poll(() => broker.messages.length).toBe(1)
     broker.challenge()
-    await expect.poll(() => broker.authResponses.length, soon).toBe(1)
+    await expect.poll(() => broker.authResponses.length).toBe(1)
     expect(await status).toBe('delivered')
     const said = broker.connects.map((fields) => [fields.text(5), fields.text(3)])
     expect(said).toEqual([['token', 'jwt']])
@@ -347,9 +346,9 @@ describe('authentication', () => {
     const oauth2 = { issuer_url: `${issuer.url}/`, credentials_url: credentialsUrl, audience: 'aud', scope: 'a b' }
     await using sink = await start(broker, { auth: { oauth2 } })
     const status = sink.write(logs(1))
-    await expect.poll(() => broker.messages.length, soon).toBe(1)
+    await expect.poll(() => broker.messages.length).toBe(1)
     broker.challenge()
-    await expect.poll(() => broker.authResponses.length, soon).toBe(1)
+    await expect.poll(() => broker.authResponses.length).toBe(1)
 
     expect(await status).toBe('delivered')
     expect(broker.connects.map((fields) => [fields.text(5), fields.text(3)])).toEqual([['token', 't1']])
@@ -492,7 +491,7 @@ describe('what goes wrong', () => {
     const port = await freePort()
     await using sink = await startSink('message_broker', { ...minimal, endpoint: `pulsar://127.0.0.1:${port}` })
     const status = sink.deliver(logs(3))
-    await expect.poll(() => sink.events.errors.length, soon).toBeGreaterThan(0)
+    await expect.poll(() => sink.events.errors.length).toBeGreaterThan(0)
     await using broker = await fakeBroker({ port })
 
     expect(await status).toBe('delivered')
@@ -530,7 +529,7 @@ describe('what goes wrong', () => {
     await using broker = await fakeBroker({ send: () => 'lose' })
     const sink = await start(broker)
     const status = sink.deliver(logs(3))
-    await expect.poll(() => broker.sends.length, soon).toBe(1)
+    await expect.poll(() => broker.sends.length).toBe(1)
 
     await sink[Symbol.asyncDispose]()
 
@@ -543,7 +542,7 @@ describe('what goes wrong', () => {
     await using broker = await fakeBroker({ connect: () => 'hang' })
     const sink = await start(broker)
     const status = sink.deliver(logs(3))
-    await expect.poll(() => broker.connects.length, soon).toBe(1)
+    await expect.poll(() => broker.connects.length).toBe(1)
 
     await sink[Symbol.asyncDispose]()
 
@@ -559,11 +558,11 @@ describe('what goes wrong', () => {
     })
     expect(await sink.write(logs(1))).toBe('delivered')
     broker.ping()
-    await expect.poll(() => broker.pongs, soon).toBe(1)
-    await expect.poll(() => broker.pings, soon).toBeGreaterThan(0)
+    await expect.poll(() => broker.pongs).toBe(1)
+    await expect.poll(() => broker.pings).toBeGreaterThan(0)
     broker.silent = true
     const status = sink.write(logs(2))
-    await expect.poll(() => broker.connects.length, soon).toBeGreaterThan(1)
+    await expect.poll(() => broker.connects.length).toBeGreaterThan(1)
     broker.silent = false
     expect(await status).toBe('delivered')
   }, 30_000)
@@ -614,13 +613,13 @@ test('receipts that come late hold the sink, and no more is under way than allow
   })
   await using sink = await start(broker, { batch: { max_events: 1 }, request: { concurrency: 3 } })
   const status = sink.deliver(logs(10))
-  await expect.poll(() => broker.sends.length, soon).toBe(1) // the double takes one after the other
+  await expect.poll(() => broker.sends.length).toBe(1) // the double takes one after the other
   let ended = false
   void status.then(() => {
     ended = true
   })
   for (let index = 0; index < 10; index++) {
-    await expect.poll(() => held.length, soon).toBeGreaterThan(index)
+    await expect.poll(() => held.length).toBeGreaterThan(index)
     expect(ended).toBe(false)
     held[index]?.()
   }
@@ -642,7 +641,7 @@ test('writes wait while too much is without receipts', async () => {
       return status
     }),
   )
-  await expect.poll(() => broker.sends.length, soon).toBeGreaterThan(0)
+  await expect.poll(() => broker.sends.length).toBeGreaterThan(0)
   const { promise, resolve } = Promise.withResolvers<void>()
   setImmediate(resolve)
   await promise
@@ -666,7 +665,7 @@ test('the rate limit counts sends', async () => {
     request: { rate_limit_num: 2, rate_limit_duration_secs: 1 },
   })
   const status = sink.deliver(logs(3))
-  await expect.poll(() => broker.sends.length, soon).toBe(2)
+  await expect.poll(() => broker.sends.length).toBe(2)
   expect(await status).toBe('delivered')
   expect(broker.sends).toHaveLength(3)
 })

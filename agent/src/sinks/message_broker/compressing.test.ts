@@ -41,7 +41,6 @@ afterEach(() => {
   for (const { end } of aside.running.splice(0)) end()
 })
 
-const soon = { timeout: 30_000 }
 /** Two to a batch, which is larger than what the main thread compresses at once. */
 const long = (name: string) => log({ message: `${name}${'.'.repeat(100_000)}` })
 const options = (url: string) => ({
@@ -59,10 +58,10 @@ test('batches leave in their order, whichever is compressed first', async () => 
   await using broker = await fakeBroker()
   await using sink = await startSink('message_broker', options(broker.url))
   const delivered = sink.deliver(['a', 'b', 'c', 'd', 'e', 'f'].map(long))
-  await expect.poll(() => aside.running.length, soon).toBe(2) // the third is compressed at once: two threads are busy
+  await expect.poll(() => aside.running.length).toBe(2) // the third is compressed at once: two threads are busy
   expect(aside.running.map(({ length }) => length > 200_000)).toEqual([true, true])
   aside.running[1]?.end()
-  await expect.poll(() => broker.producers.length, soon).toBe(1)
+  await expect.poll(() => broker.producers.length).toBe(1)
   expect(broker.sends).toEqual([])
   aside.running[0]?.end()
   expect(await delivered).toBe('delivered')
@@ -97,7 +96,7 @@ test('a batch that is too large is halved, and its halves are compressed too', a
   const delivered = sink.deliver(['a', 'b', 'c', 'd'].map(random))
   // The whole, then each of its halves.
   for (let ended = 0; ended < 3; ended++) {
-    await expect.poll(() => aside.running.length, soon).toBeGreaterThan(ended)
+    await expect.poll(() => aside.running.length).toBeGreaterThan(ended)
     aside.running[ended]?.end()
   }
   expect(await delivered).toBe('delivered')
@@ -114,7 +113,7 @@ test.each(['on another thread', 'on the main thread'])(
     await using sink = await startSink('message_broker', options(broker.url))
     const first = sink.write([long('a'), long('b')])
     if (aside.cpus === 2) {
-      await expect.poll(() => aside.running.length, soon).toBe(1)
+      await expect.poll(() => aside.running.length).toBe(1)
       aside.running[0]?.end(error)
     }
     expect(await first).toBe('rejected')
@@ -137,12 +136,12 @@ test('a stop waits for what is being compressed', async () => {
   await using broker = await fakeBroker()
   await using sink = await startSink('message_broker', options(broker.url))
   const delivered = sink.deliver([long('a'), long('b')])
-  await expect.poll(() => aside.running.length, soon).toBe(1)
+  await expect.poll(() => aside.running.length).toBe(1)
   let closed = false
   const closing = sink.sink.close().then(() => {
     closed = true
   })
-  await expect.poll(() => broker.producers.length, soon).toBe(1)
+  await expect.poll(() => broker.producers.length).toBe(1)
   expect(closed).toBe(false)
   aside.running[0]?.end()
   await closing
