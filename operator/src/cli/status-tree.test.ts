@@ -79,6 +79,6 @@ test('errors of a component stand below it, within the tree, and large figures h
     '  └─ sink two (http)',
     '          0 errors',
     '  agent     system/node: no revision yet',
-    '  flow      in 120,034, out 120,000, dropped 34, errors 0 in 1m; now 1 s behind, 2 KiB buffered',
+    '  flow      in 120,034, out 120,000, dropped 34, errors 0 in 1m; now 1 s behind, 2.0 KiB buffered',
   ])
 })
