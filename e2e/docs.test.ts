@@ -58,20 +58,6 @@ test('the changes begin with the version of the packages', () => {
   expect(first).toBe(version)
 })
 
-test('the README leads to the answer of each common question', () => {
-  const [, table = ''] = /^## Answers\n(.*?)^## /ms.exec(readFileSync(join(root, 'README.md'), 'utf8')) ?? []
-  const rows = [...table.matchAll(/^\| ([^|]+) \| (.*\]\(.*\).*) \|$/gm)].map(([, , answer = '']) => answer)
-  expect(rows.length).toBeGreaterThanOrEqual(15)
-  // An answer can be tried: the page, or the section that the link names, shows a command, a resource or a table.
-  for (const answer of rows) {
-    const [, path = '', anchor] = /\]\(([^)#]+)#?([^)]*)\)/.exec(answer) ?? []
-    const page = readFileSync(join(root, path), 'utf8')
-    const sections = page.split(/^(?=## )/m)
-    const text = anchor === '' ? page : sections.find((each) => anchorOf(/^## (.+)$/m.exec(each)?.[1] ?? '') === anchor)
-    expect(text, answer).toMatch(/^```|^\|/m)
-  }
-})
-
 test('the site has a page for each file, and a search', async () => {
   // A copy of the pages, so that two runs never write to one folder.
   const folder = mkdtempSync(join(tmpdir(), 'penstock-docs-'))
