@@ -58,8 +58,12 @@ export interface Sheet {
 }
 
 export function sheetOf(stream: MaybeTerminal): Sheet {
-  // A terminal that does not know its size gives 0.
-  return { color: takesColors(stream), columns: stream.isTTY === true ? stream.columns || undefined : undefined }
+  return { color: takesColors(stream), columns: columnsOf(stream) }
+}
+
+/** The width of a terminal. Undefined for files and pipes, and for a terminal that does not know its size, which gives 0. */
+export function columnsOf(stream: MaybeTerminal): number | undefined {
+  return stream.isTTY === true ? stream.columns || undefined : undefined
 }
 
 /**

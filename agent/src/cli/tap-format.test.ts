@@ -1,5 +1,9 @@
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { tapFormatter } from './tap-format.ts'
+
+afterEach(() => {
+  vi.unstubAllGlobals()
+})
 
 test('form pretty shows where an event was seen, and the event as a short line', async () => {
   const show = await tapFormatter('pretty', false)
@@ -13,3 +17,17 @@ test('form pretty shows where an event was seen, and the event as a short line',
     '[parse] up{job="a"} = 1',
   )
 })
+
+test.each([
+  { columns: 0, shown: '[parse] 12:41:03.250 WARN  slow ms=900' },
+  { columns: 120, shown: '[parse] 12:41:03.250 WARN  slow ms=900' },
+  { columns: 32, shown: expect.stringMatching(/^\[parse\] 12:41:03 WARN .{1,16}$/) },
+])(
+  'on a terminal of $columns columns, form pretty is as wide; 0 means that it does not know',
+  async ({ columns, shown }) => {
+    vi.stubGlobal('process', { ...process, env: process.env, stdout: { isTTY: true, columns } })
+    const show = await tapFormatter('pretty', false)
+    const event = { timestamp: '2026-01-01T12:41:03.250Z', level: 'warn', message: 'slow', ms: 900 }
+    expect(show({ kind: 'event', output: 'parse' }, `{"kind":"event","event":${JSON.stringify(event)}}`)).toEqual(shown)
+  },
+)

@@ -4,7 +4,7 @@ import { isObject, type Value } from '../event/value.ts'
 import { isFailedJson, parseJson } from '../formats/json.ts'
 import { writeLogfmt } from '../formats/logfmt.ts'
 import { styled } from '../formats/pretty.ts'
-import { takesColors } from '../terminal.ts'
+import { columnsOf, takesColors } from '../terminal.ts'
 import { prettyJson } from './pretty-json.ts'
 
 export const tapForms = ['pretty', 'json', 'yaml', 'logfmt'] as const
@@ -40,8 +40,8 @@ export async function tapFormatter(name: string, meta: boolean): Promise<TapForm
 function prettyTap(color: boolean): TapFormat {
   return ({ output = '', node }, text) => {
     const place = `[${node === undefined ? output : `${output} on ${node}`}]`
-    const { columns } = process.stdout
-    const left = process.stdout.isTTY ? columns - place.length - 1 : undefined
+    const columns = columnsOf(process.stdout)
+    const left = columns === undefined ? undefined : columns - place.length - 1
     return `${styled(place, 'dim', color)} ${prettyJson(eventText(text), { color, columns: left })}`
   }
 }

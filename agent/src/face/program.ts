@@ -13,6 +13,7 @@ export { fileBeside } from '../remap/worker-file.ts'
 export {
   type ColorChoice,
   colorChoices,
+  columnsOf,
   isRedrawn,
   readColor,
   type Sheet,

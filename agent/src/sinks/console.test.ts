@@ -27,6 +27,19 @@ test.each(['stdout', 'stderr'] as const)('a batch is one write to %s', async (ta
   expect(sink.events.counts.get('component_sent_events_total')).toBe(2)
 })
 
+test('codec pretty cuts no line on a terminal that does not know its size, and gives 0', async () => {
+  const written = captured('stdout')
+  const { isTTY, columns } = process.stdout
+  Object.assign(process.stdout, { isTTY: true, columns: 0, hasColors: () => false })
+  try {
+    await using sink = await startSink('console', { encoding: { codec: 'pretty' } })
+    await sink.deliver([log({ message: 'request served', status: 200 })])
+  } finally {
+    Object.assign(process.stdout, { isTTY, columns })
+  }
+  expect(written).toEqual(['request served status=200\n'])
+})
+
 test('codec pretty writes one plain line an event where there is no terminal', async () => {
   const written = captured('stdout')
   await using sink = await startSink('console', { encoding: { codec: 'pretty' } })

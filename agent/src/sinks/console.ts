@@ -11,7 +11,7 @@ import type { LogEvent } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { encoding, outgoingFraming, screenCodecs } from '../schema/groups.ts'
 import { oneOf } from '../schema/options.ts'
-import { takesColors } from '../terminal.ts'
+import { columnsOf, takesColors } from '../terminal.ts'
 import { LineStream } from './stream/line-stream.ts'
 import { Unencoded } from './stream/unencoded.ts'
 
@@ -38,7 +38,7 @@ export const consoleSink = defineSink({
       color: takesColors(target),
       // People change the size of their terminal.
       get columns() {
-        return target.isTTY ? target.columns : undefined
+        return columnsOf(target)
       },
     }
     const encoder = compileStreamEncoder(options.encoding, options.framing, messageKey, screen)

@@ -3,7 +3,7 @@
 
 import { isFailedJson, isObject, parseJson, prettyValue } from '@penstock/agent/events'
 import { prettyLog, type Screen, styled } from '@penstock/agent/output'
-import { isRedrawn, printable, printableWithColours } from '@penstock/agent/program'
+import { columnsOf, isRedrawn, printable, printableWithColours } from '@penstock/agent/program'
 import type { SampleLine } from './sample-cluster/pods.ts'
 
 /** How many lines of pods are shown beside what became of them. */
@@ -95,7 +95,8 @@ export class RunScreen {
 
   #screen(indent: number): Screen {
     const { out, color } = this.#terminal
-    return { color, columns: out.isTTY ? out.columns - indent : undefined }
+    const columns = columnsOf(out)
+    return { color, columns: columns === undefined ? undefined : columns - indent }
   }
 
   #cut(text: string): string {
