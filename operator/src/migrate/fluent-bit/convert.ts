@@ -10,6 +10,7 @@ import { inputs, refusedInputs } from './inputs.ts'
 import { multilineOf } from './joining.ts'
 import { outputs, readsTag, refusedOutputs } from './outputs.ts'
 import { Context, common, matched, type Plugin, type SourcePart } from './plugin.ts'
+import { conditionOf, processors, refusedProcessors } from './processors.ts'
 import { read } from './read.ts'
 import { holdsResources } from './resources.ts'
 import { rewriteTag, rewritten } from './rewrite-tag.ts'
@@ -270,7 +271,23 @@ class Conversion {
           ? { ...component, multiline: joined.pods }
           : { ...component, config: { ...component.config, multiline: joined.file } }
     const source = this.#draft.add('sources', name, whole)
-    return this.#append([source], steps, `${name}-record`, section)[0] ?? source
+    const heads = this.#append([source], steps, `${name}-record`, section)
+    return this.#processed(heads, section)[0] ?? source
+  }
+
+  /** Events behind the processors of an input or an output. */
+  #processed(heads: readonly string[], { processors: own = [] }: Section): string[] {
+    return own.reduce<string[]>(
+      (current, section) => {
+        this.#reportVariables(section)
+        const plugin = this.#find(section, [...processors, ...filters], [...refusedProcessors, ...refusedFilters])
+        const steps = plugin?.build(section, this.#context) ?? this.#refused(section)
+        const condition = plugin === undefined ? undefined : conditionOf(section, this.#context)
+        const guarded = condition === undefined ? steps : only(condition, steps)
+        return this.#append(current, guarded, `${pluginOf(section)}-processor`, section)
+      },
+      [...heads],
+    )
   }
 
   #filter(section: Section): readonly Step[] {
@@ -281,8 +298,13 @@ class Conversion {
     }
     const plugin = this.#find(section, filters, refusedFilters)
     if (plugin !== undefined) return inNamespace(section, plugin.build(section, this.#context))
+    return this.#refused(section)
+  }
+
+  /** A step in place of a filter without a counterpart. */
+  #refused(section: Section): readonly Step[] {
     const comments = [
-      `GAP: the filter \`${pluginOf(section)}\` (${section.file}:${section.line}) has no counterpart. Events pass unchanged.`,
+      `GAP: the ${section.kind} \`${pluginOf(section)}\` (${section.file}:${section.line}) has no counterpart. Events pass unchanged.`,
     ]
     const script = lastValue(section, 'script')
     const texts =
@@ -324,7 +346,10 @@ class Conversion {
     const { namespace } = section
     const chosen: readonly Step[] =
       namespace === undefined ? steps : [{ type: 'filter', text: isOfNamespace(namespace) }, ...steps]
-    this.#draft.add('sinks', name, { ...component, inputs: this.#append(heads, chosen, `${name}-form`, section) })
+    this.#draft.add('sinks', name, {
+      ...component,
+      inputs: this.#append(this.#processed(heads, section), chosen, `${name}-form`, section),
+    })
   }
 
   /** Heads whose records have the variable `tag` after a program. Where tags differ, each head gets its own first. */
@@ -420,14 +445,14 @@ const isOfNamespace = (namespace: string) => `%orchestrator.pod_namespace == ${t
 
 /** Steps for the logs of one namespace; others pass as they are. */
 function inNamespace({ namespace }: Section, steps: readonly Step[]): readonly Step[] {
-  if (namespace === undefined) return steps
-  const test = isOfNamespace(namespace)
+  return namespace === undefined ? steps : only(isOfNamespace(namespace), steps)
+}
+
+/** Steps for events that meet a condition; others pass as they are. */
+function only(test: string, steps: readonly Step[]): readonly Step[] {
   return steps.map((step) => ({
     ...step,
-    text:
-      step.type === 'filter'
-        ? `if ${test} {\n${step.text.replace(/^/gm, '  ')}\n} else { true }`
-        : `if ${test} {\n${step.text.replace(/^/gm, '  ')}\n}`,
+    text: `if ${test} {\n${step.text.replace(/^/gm, '  ')}\n}${step.type === 'filter' ? ' else { true }' : ''}`,
   }))
 }
 

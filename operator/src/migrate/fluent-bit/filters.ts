@@ -437,7 +437,40 @@ const typeConverter: Plugin<Steps> = {
   },
 }
 
-export const filters: readonly Plugin<Steps>[] = [grep, modify, nest, recordModifier, kubernetes, parser, typeConverter]
+/** Filters that change no record: people look at what they show. */
+const passing = (name: string, does: string, nearest: string): Plugin<Steps> => ({
+  name,
+  becomes: `nothing: ${nearest.replace(/\.$/, '')}`,
+  options: { ...common, ...matched },
+  itself: Object.fromEntries(
+    ['format', 'json_date_key', 'json_date_format', 'key_exists', 'key_not_exists', 'key_val_is_null']
+      .concat(['key_val_is_not_null', 'key_val_eq', 'action'])
+      .map((option) => [option, 'records pass as they are'] as const),
+  ),
+  build: (section, context) => {
+    context.replaced(section, `filter ${name}`, does, nearest)
+    return []
+  },
+})
+
+const stdout = passing('stdout', 'it prints records in passing', 'Use `penstock tap`.')
+const expectation = passing(
+  'expect',
+  'it tests records, and logs what is not as expected',
+  'Write `spec.tests` of the Pipeline.',
+)
+
+export const filters: readonly Plugin<Steps>[] = [
+  stdout,
+  expectation,
+  grep,
+  modify,
+  nest,
+  recordModifier,
+  kubernetes,
+  parser,
+  typeConverter,
+]
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
@@ -458,8 +491,6 @@ export const refusedFilters: readonly Refusal[] = [
   none('log_to_metrics', 'there is no transform that counts events as metrics', 'Count at the destination.'),
   none('aws', 'facts about the machine are not looked up', 'Set fields in a remap transform.'),
   none('ecs', 'facts about the task are not looked up', 'Set fields in a remap transform.'),
-  none('expect', 'the filter is a test', 'Write `spec.tests` of the Pipeline.'),
-  none('stdout', 'the filter prints events in passing', 'Use `penstock tap`.'),
   none('checklist', 'a Pipeline has no tables', 'Use `includes` in a remap transform.'),
   none('sysinfo', 'facts about the machine are not looked up', 'Set fields in a remap transform.'),
 ]

@@ -4,7 +4,7 @@
 import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
-import { type Joined, multilineOf, runtimeParsers } from './joining.ts'
+import { bare, type Joined, multilineOf, runtimeParsers, startingWith } from './joining.ts'
 import { decodingLines, findParser, parserLines } from './parsers.ts'
 import { type Context, common, type Plugin, type SourcePart, tagged } from './plugin.ts'
 import { isOn, lastValue, listOf as list, type Section } from './sections.ts'
@@ -28,6 +28,12 @@ const tail: Plugin<SourcePart> = {
     exclude_path: '`exclude`; for pod logs a filter',
     parser: "a remap transform; the runtime's own format is read by the source",
     'multiline.parser': '`multiline`; docker and cri are read by the source',
+    multiline: '`multiline` by the expression of the first parser',
+    multiline_flush: 'the time of `multiline`',
+    parser_firstline: '`multiline`, and a remap transform',
+    ...Object.fromEntries(
+      Array.from({ length: 9 }, (_, index) => [`parser_${index + 1}`, 'a remap transform for further lines']),
+    ),
     path_key: 'a field of the record',
     offset_key: '`offset_key`; a gap for pod logs',
     read_from_head: '`read_from`',
@@ -77,9 +83,14 @@ const tail: Plugin<SourcePart> = {
     ]
     const file = isOfFile(section) ? '%file = .file\n' : ''
     const steps: Step[] = [{ type: 'remap', text: `${file}. = { ${fields.join(', ')}, "timestamp": .timestamp }` }]
+    const first = firstLines(section, context)
     const parser = lastValue(section, 'parser')
     const lines =
-      parser === undefined ? undefined : parserLines(parser, `string(.${textLiteral(key)}) ?? ""`, context, section)
+      first !== undefined
+        ? first.lines
+        : parser === undefined
+          ? undefined
+          : parserLines(parser, `string(.${textLiteral(key)}) ?? ""`, context, section)
     if (isOn(lastValue(section, 'skip_empty_lines'), false)) {
       steps.unshift({ type: 'filter', text: '.message != ""' })
     }
@@ -101,10 +112,63 @@ const tail: Plugin<SourcePart> = {
       ...(excluded.length > 0 ? { exclude: excluded } : {}),
       ...shared,
       ...(rotate === undefined ? {} : { rotate_wait_secs: rotate }),
-      ...(joined === undefined ? {} : { multiline: joined.file }),
+      ...(joined === undefined && first === undefined ? {} : { multiline: (first?.joined ?? joined)?.file }),
     }
     return { component: { type: 'file', config }, steps }
   },
+}
+
+const newline = textLiteral('\n')
+
+/**
+ * The older way to join lines: a parser takes the first one, and the text of the others goes behind the last field that it finds, unless
+ * further parsers take them.
+ */
+function firstLines(section: Section, context: Context): { joined: Joined; lines: readonly string[] } | undefined {
+  if (!isOn(lastValue(section, 'multiline'), false)) return undefined
+  const name = lastValue(section, 'parser_firstline') ?? ''
+  const definition = findParser(name, context)
+  const regex = definition === undefined ? '' : (lastValue(definition, 'regex') ?? '')
+  const at = `string(.${textLiteral(lastValue(section, 'key') ?? 'log')}) ?? ""`
+  const parsed = parserLines(name, 'first', context, section)
+  const timeout = 1000 * (seconds(lastValue(section, 'multiline_flush')) ?? 4)
+  // A source needs no groups, and its expressions have names in another form.
+  const { problem, ...joined } = startingWith(bare(regex.replace(/\(\?<\w+>/g, '(')), timeout)
+  const groups = [...regex.matchAll(/\(\?<(\w+)>/g)].map(([, group = '']) => group)
+  const kept = groups.findLast((group) => group !== lastValue(definition ?? section, 'time_key'))
+  if (parsed === undefined || problem !== undefined || kept === undefined) {
+    const reason = problem ?? `the parser \`${name}\` has no expression with a name for the text`
+    context.gap(section, 'tail: Multiline', reason, 'Give the source `multiline`, and parse in a remap transform.')
+    return undefined
+  }
+  const others = section.entries.filter(({ key }) => /^parser_\d$/.test(key))
+  const further = others.flatMap((entry) => {
+    const lines = parserLines(entry.value, 'line', context, entry)
+    return lines === undefined
+      ? []
+      : [...lines, 'if is_object(parsed) {', '  found = merge(found, object!(parsed))', '  isTaken = true', '}']
+  })
+  const last = `found.${textLiteral(kept)}`
+  return {
+    joined,
+    lines: [
+      `texts = split(${at}, ${newline})`,
+      'first = string(get(texts, [0]) ?? null) ?? ""',
+      ...parsed,
+      'if is_object(parsed) {',
+      '  found = object!(parsed)',
+      '  for_each(texts) -> |index, _text| {',
+      '    line = string(get(texts, [index]) ?? null) ?? ""',
+      '    isTaken = false',
+      '    if index > 0 {',
+      ...further.map((line) => `    ${line}`),
+      `    if !isTaken { ${last} = (string(${last}) ?? "") + ${newline} + line }`,
+      '    }',
+      '  }',
+      '  parsed = found',
+      '}',
+    ],
+  }
 }
 
 /** The condition that chooses pods by the names of their files, as the paths do; undefined if all are chosen. */
@@ -190,6 +254,10 @@ function podLogs(
     fields.push('"time": format_timestamp(timestamp(.timestamp) ?? now(), "%Y-%m-%dT%H:%M:%S%.fZ") ?? null')
   if (lastValue(section, 'path_key') !== undefined)
     fields.push(`${textLiteral(lastValue(section, 'path_key') ?? '')}: .file`)
+  if (isOn(lastValue(section, 'multiline'), false)) {
+    const reason = 'its parsers read whole lines of the container runtime, which the source reads itself'
+    context.gap(section, 'tail: Multiline', reason, 'Give `multiline.parser`, and convert again.')
+  }
   if (lastValue(section, 'offset_key') !== undefined) {
     context.gap(section, 'tail: offset_key', 'lines of pods do not tell their position in the file', 'Leave it out.')
   }

@@ -31,6 +31,13 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   'es logstash_prefix': ['Logstash_Format On'],
   'es logstash_dateformat': ['Logstash_Format On'],
   'opensearch logstash_prefix': ['Logstash_Format On'],
+  'tail parser_firstline': ['Multiline On'],
+  ...Object.fromEntries(
+    ['multiline_flush', ...Array.from({ length: 9 }, (_, index) => `parser_${index + 1}`)].map((option) => [
+      `tail ${option}`,
+      ['Multiline On', 'Parser_Firstline nginx'],
+    ]),
+  ),
   'datadog tag_key': ['Include_Tag_Key On'],
   'file template': ['Format template'],
   'file delimiter': ['Format csv'],

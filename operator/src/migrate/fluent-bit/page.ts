@@ -5,6 +5,7 @@ import { filters, refusedFilters } from './filters.ts'
 import { inputs, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { common, matched } from './plugin.ts'
+import { processors, refusedProcessors } from './processors.ts'
 import { resourceKinds } from './resources.ts'
 import { rewriteTag } from './rewrite-tag.ts'
 
@@ -15,6 +16,7 @@ export function fluentBitTables(): string {
     mappingTables('Resources of the fluent-operator', resourceKinds, []),
     mappingTables('Inputs', inputs, refusedInputs, left),
     mappingTables('Filters', [...filters, rewriteTag], refusedFilters, left),
+    mappingTables('Processors', processors, refusedProcessors, left),
     mappingTables('Outputs', outputs, refusedOutputs, left),
   ].join('\n')
 }

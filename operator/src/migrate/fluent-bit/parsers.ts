@@ -43,7 +43,7 @@ export function findParser(name: string, context: Context): Section | undefined 
 
 const known = new Set([
   ...['name', 'format', 'regex', 'time_key', 'time_format', 'time_keep', 'time_offset', 'time_system_timezone'],
-  ...['types', 'skip_empty_values', 'decode_field', 'decode_field_as'],
+  ...['types', 'skip_empty_values', 'decode_field', 'decode_field_as', 'logfmt_no_bare_keys', 'time_strict'],
 ])
 
 /** The options of other agents' parsers that Fluent Bit lacks. */
@@ -131,7 +131,11 @@ export function parserLines(
     )
     return undefined
   }
-  const lines = [`parsed = ${call} ?? null`, 'if is_object(parsed) {']
+  const lines = [`parsed = ${call} ?? null`]
+  if (format === 'logfmt' && isOn(lastValue(parser, 'logfmt_no_bare_keys'), false)) {
+    lines.push('for_each(object(parsed) ?? {}) -> |_key, value| { if value == true { parsed = null } }')
+  }
+  lines.push('if is_object(parsed) {')
   if (format === 'regex' && isOn(lastValue(parser, 'skip_empty_values'), true)) {
     lines.push('  parsed = filter(object!(parsed)) -> |_key, value| { value != null && value != "" }')
   }

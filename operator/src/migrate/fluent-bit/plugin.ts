@@ -57,9 +57,10 @@ export class Context {
     const { name, options, itself = {} } = plugin
     for (const entry of section.entries) {
       if (Object.hasOwn(options, entry.key)) continue
+      if (section.kind === 'processor' && entry.key === 'condition') continue
       if (entry.key.startsWith('processors.')) {
-        const reason = `the processor \`${entry.value}\` of this plugin is not read`
-        this.gap(entry, `${name}: ${entry.value}`, reason, 'Write it as a filter of the pipeline, and convert again.')
+        const reason = `the plugin gives no ${entry.value}`
+        this.replaced(entry, `${name}: processors of ${entry.value}`, reason, 'Leave them out.')
         continue
       }
       // Connections are kept and limited by the agent's own rules.

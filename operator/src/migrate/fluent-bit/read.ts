@@ -84,9 +84,11 @@ export function read(given: readonly NamedText[], besides: Included, gaps: Gap[]
       })
     }
   }
-  const resolved = sections.map((section) => ({
+  const resolvedIn = (section: Section): Section => ({
     ...section,
     entries: section.entries.map((entry) => ({ ...entry, value: resolve(entry.value) })),
-  }))
+    ...(section.processors === undefined ? {} : { processors: section.processors.map(resolvedIn) }),
+  })
+  const resolved = sections.map(resolvedIn)
   return { sections: resolved, found: included, secrets: resources.secrets }
 }

@@ -113,7 +113,7 @@ test('a rule of a multiline parser is one entry in both syntaxes', () => {
   ).toMatchObject(rule)
 })
 
-test('a processor of an input is one gap', () => {
+test('a processor that is not known is one gap', () => {
   const text = `pipeline:
   inputs:
     - name: tail
@@ -121,7 +121,7 @@ test('a processor of an input is one gap', () => {
       tag: a
       processors:
         logs:
-          - name: content_modifier
+          - name: sql
             action: insert
             key: env
   outputs:
@@ -130,5 +130,5 @@ test('a processor of an input is one gap', () => {
       format: json_lines
 `
   const { gaps } = converted(convertFluentBit, [{ file: 'f.yaml', text }])
-  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([['tail: content_modifier', 8]])
+  expect(gaps.map(({ subject, line }) => [subject, line])).toEqual([['processor sql', 8]])
 })

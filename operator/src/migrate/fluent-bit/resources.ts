@@ -187,16 +187,30 @@ class Maker {
         this.#custom(kind, options, shared, only)
         continue
       }
-      if (kind !== 'filter' && ['processors', 'selector'].includes(key)) {
-        this.#gap(options, `${kind} ${key}`, 'processors of inputs and outputs are not read', 'Write them as filters.')
+      if (kind !== 'filter' && key === 'processors') continue
+      if (kind !== 'filter' && key === 'selector') {
+        this.#gap(options, `${kind} ${key}`, 'labels of resources choose no plugins here', 'Leave it out.')
         continue
       }
       const name = plugins[key] ?? snake(key)
       const named = shared.some((each) => each.key === 'alias') ? [] : [entry(options, 'alias', resource.name)]
       const own = kind === 'filter' ? [] : named
       const entries = [entry(options, 'name', name), ...own, ...shared, ...this.#options(key, options)]
-      this.sections.push({ file: options.file, line: options.line, kind, entries, ...only })
+      const processors = kind === 'filter' ? [] : this.#processors(below(table, 'processors'))
+      const worked = processors.length === 0 ? {} : { processors }
+      this.sections.push({ file: options.file, line: options.line, kind, entries, ...only, ...worked })
     }
+  }
+
+  #processors(table: Tree | undefined): readonly Section[] {
+    return itemsOf(below(table, 'logs')).map((item) => {
+      const entries = (isMap(item) ? [...item.value] : []).flatMap(([key, value]) =>
+        key === 'condition' && isMap(value)
+          ? [entry(value, key, JSON.stringify(plain(value)))]
+          : this.#option('', key, value),
+      )
+      return { file: item.file, line: item.line, kind: 'processor', entries }
+    })
   }
 
   /** A section in the classic syntax, or as a table. */
@@ -315,4 +329,10 @@ function modifications(rule: Tree, isCondition: boolean): Entry[] {
       ? pairsOf(item).map(([name, value, tree]) => made(`${name} ${value}`.trim(), tree))
       : [made(textOf(item) ?? '', item)]
   })
+}
+
+/** A tree without its places. */
+function plain(tree: Tree): unknown {
+  if (isList(tree)) return tree.value.map(plain)
+  return isMap(tree) ? Object.fromEntries([...tree.value].map(([key, item]) => [key, plain(item)])) : tree.value
 }

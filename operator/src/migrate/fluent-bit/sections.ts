@@ -18,6 +18,8 @@ export interface Section extends Place {
   readonly entries: readonly Entry[]
   /** Of a filter or an output that takes the logs of one namespace alone. */
   readonly namespace?: string
+  /** Of an input or an output: what works on its records alone, as sections of the kind `processor`. */
+  readonly processors?: readonly Section[]
 }
 
 /** Text that is in the file but has no meaning for the reader. */

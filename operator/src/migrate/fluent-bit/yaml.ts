@@ -35,8 +35,6 @@ export function readYaml(text: string, file: string): SectionFile {
       const { state, regex, next_state: next } = node.toJSON() as Record<string, unknown>
       if (state !== undefined && regex !== undefined)
         return [{ ...place, key: 'rule', value: `"${state}" "${regex}" "${next}"` }]
-      const name = key.startsWith('processors.') ? node.get('name') : undefined
-      if (name !== undefined) return [{ ...place, key, value: String(name) }]
       // A group of options: the classic syntax joins their names by a period.
       return pairsOf(node).flatMap(([below, value]) => entriesAt(`${key}.${below}`, value))
     }
@@ -46,9 +44,27 @@ export function readYaml(text: string, file: string): SectionFile {
   const pairsOf = (node: unknown): [string, unknown, unknown][] =>
     isMap(node) ? node.items.map(({ key, value }) => [String(isScalar(key) ? key.value : key), value, key]) : []
   const itemsOf = (node: unknown): unknown[] => (isSeq(node) ? node.items : [])
+  const sectionOf = (kind: string, node: unknown): Section => {
+    const entries: Entry[] = []
+    const processors: Section[] = []
+    for (const [key, value] of pairsOf(node)) {
+      if (key === 'condition' && isMap(value))
+        entries.push({ ...placeOf(value), key, value: JSON.stringify(value.toJSON()) })
+      else if (key !== 'processors') entries.push(...entriesAt(key.toLowerCase(), value))
+      else {
+        for (const [signal, list] of pairsOf(value)) {
+          const own = itemsOf(list).map((item) => sectionOf('processor', item))
+          if (signal === 'logs') processors.push(...own)
+          else
+            for (const { entries: _, ...place } of own)
+              entries.push({ ...place, key: `processors.${signal}`, value: signal })
+        }
+      }
+    }
+    return { ...placeOf(node), kind, entries, ...(processors.length === 0 ? {} : { processors }) }
+  }
   const addSection = (kind: string, node: unknown): void => {
-    const entries = pairsOf(node).flatMap(([key, value]) => entriesAt(key.toLowerCase(), value))
-    sections.push({ ...placeOf(node), kind, entries })
+    sections.push(sectionOf(kind, node))
   }
 
   for (const [key, value, at] of pairsOf(document.contents)) {

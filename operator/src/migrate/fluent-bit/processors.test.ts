@@ -1,0 +1,99 @@
+// Processors of inputs and outputs: the record that they give.
+
+import { expect, test } from 'vitest'
+import { converted, lint } from '../../testing/conversions.ts'
+import { convertFluentBit } from './convert.ts'
+
+const configuration = (ofInput: string, ofOutput = '') => `pipeline:
+  inputs:
+    - name: tail
+      path: /srv/app.log
+      tag: app
+${ofInput}
+  outputs:
+    - name: stdout
+      match: '*'
+      format: json_lines
+      json_date_key: false
+${ofOutput}`
+
+const list = (...items: string[]) =>
+  `      processors:\n        logs:\n${items.map((item) => item.replace(/^/gm, '            ').replace(/^ {12}/, '          - ')).join('\n')}\n`
+const modifier = (...lines: string[]) => ['name: content_modifier', ...lines].join('\n')
+
+async function check(text: string, message: string, assert: string | undefined, missing: readonly string[] = []) {
+  const { document, resource, gaps } = converted(convertFluentBit, [{ file: 'fluent-bit.yaml', text }])
+  const at = resource.spec.sinks[0].inputs[0]
+  const insertAt = resource.spec.transforms[0].name
+  const expected = assert === undefined ? { at, count: 0 } : { at, assert }
+  document.setIn(['spec', 'tests'], [{ name: 'a', insertAt, input: { log: { message } }, expect: [expected] }])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true).map(({ subject }) => subject)).toEqual(missing)
+}
+
+test.each([
+  ['insert', modifier('action: insert', 'key: log', 'value: new'), '.log == "12"'],
+  ['upsert', modifier('action: upsert', 'key: log', 'value: new'), '.log == "new"'],
+  ['delete', modifier('action: delete', 'key: log'), '!exists(.log)'],
+  ['rename', modifier('action: rename', 'key: log', 'value: text'), '.text == "12" && !exists(.log)'],
+  ['hash', modifier('action: hash', 'key: log'), '.log == sha2("12", variant: "SHA-256")'],
+  ['extract', modifier('action: extract', 'key: log', "pattern: '^(?<one>.)(?<two>.)$'"), '.one == "1" && .two == "2"'],
+  ['convert', modifier('action: convert', 'key: log', 'converted_type: int'), '.log == 12'],
+  ['a filter', 'name: modify\nadd: seen yes', '.seen == "yes"'],
+  ['a filter that leaves records out', 'name: grep\nexclude: log ^1', undefined],
+  [
+    'a condition that is met',
+    `name: content_modifier\naction: upsert\nkey: log\nvalue: new\ncondition:\n  op: and\n  rules:\n    - field: "$log"\n      op: regex\n      value: "^1"\n    - field: "$log"\n      op: in\n      value: ["12", "13"]`,
+    '.log == "new"',
+  ],
+  [
+    'a condition that is not met',
+    `name: grep\nexclude: log ^1\ncondition:\n  op: or\n  rules:\n    - field: "$log"\n      op: gt\n      value: 12`,
+    '.log == "12"',
+  ],
+])('a processor of an input or output: %s', async (_, processor, assert) => {
+  await check(configuration(list(processor)), '12', assert)
+  await check(configuration('', list(processor)), '12', assert)
+})
+
+test('a processor without a counterpart is a gap in its place', async () => {
+  const text = configuration(list('name: sql\nquery: SELECT a FROM STREAM;', modifier('action: turn', 'key: log')))
+  await check(text, '12', '.log == "12"', ['processor sql', 'content_modifier: turn'])
+})
+
+test('lines joined in the older way: the first parser, further parsers, and the rest behind the last field', async () => {
+  const text = `[PARSER]
+    Name first
+    Format regex
+    Regex ^(?<time>\\S+) (?<level>[A-Z]+) (?<message>.*)$
+    Time_Key time
+    Time_Format %Y-%m-%dT%H:%M:%SZ
+[PARSER]
+    Name more
+    Format regex
+    Regex ^  (?<key>\\w+)=(?<value>\\w+)$
+[INPUT]
+    Name tail
+    Tag app
+    Path /srv/app.log
+    Multiline On
+    Parser_Firstline first
+    Parser_1 more
+    Multiline_Flush 9
+[OUTPUT]
+    Name null
+    Match *
+`
+  const { resource } = converted(convertFluentBit, [{ file: 'fluent-bit.conf', text }])
+  const start = '(?m)^(\\S+) ([A-Z]+) (.*)$'
+  expect(resource.spec.sources[0].config.multiline).toEqual({
+    start_pattern: start,
+    condition_pattern: start,
+    mode: 'halt_before',
+    timeout_ms: 9000,
+  })
+  const record =
+    '.level == "E" && .message == "broke\\n at x" && .key == "k" && .timestamp == t\'2026-01-02T03:04:05Z\''
+  await check(text, '2026-01-02T03:04:05Z E broke\n at x\n  k=v', record)
+  await check(text, 'nothing', '.log == "nothing"')
+})

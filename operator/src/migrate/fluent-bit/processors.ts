@@ -1,0 +1,141 @@
+// Processors of the YAML syntax, which work on the records of one input or one output. Filters may stand among them. A condition says for
+// which records one of them works.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import type { Step } from '../draft.ts'
+import type { Refusal } from '../page.ts'
+import { type Context, common, type Plugin } from './plugin.ts'
+import { type Entry, lastValue, type Section } from './sections.ts'
+import { accessor, matches, pattern, textOf } from './text.ts'
+
+/** Statements of `content_modifier` by action, for a field, a value and an expression. */
+const actions: Readonly<Record<string, (field: string, value: string, regex: string) => readonly string[]>> = {
+  insert: (field, value) => [`if !exists(${field}) { ${field} = ${textOf(value)} }`],
+  upsert: (field, value) => [`${field} = ${textOf(value)}`],
+  delete: (field) => [`del(${field})`],
+  rename: (field, value) => [`if exists(${field}) { ${fieldLiteral([value])} = del(${field}) }`],
+  hash: (field) => [
+    `if exists(${field}) && ${field} != "" {`,
+    `  ${field} = sha2(string(${field}) ?? encode_json(${field}), variant: "SHA-256")`,
+    '}',
+  ],
+  extract: (field, _value, regex) => [
+    `found = parse_grok(string(${field}) ?? "", ${pattern(regex)}) ?? null`,
+    'if is_object(found) { . = merge(., object!(found)) }',
+  ],
+}
+
+/** Conversions of a field; one that is not possible leaves it as it is. */
+const conversions: Readonly<Record<string, (field: string) => string>> = {
+  string: (field) => `to_string(${field}) ?? encode_json(${field})`,
+  boolean: (field) => `to_bool(${field}) ?? false`,
+  int: (field) => `to_int(${field}) ?? ${field}`,
+  double: (field) => `to_float(${field}) ?? ${field}`,
+}
+
+const contentModifier: Plugin<readonly Step[]> = {
+  name: 'content_modifier',
+  becomes: 'a remap transform',
+  options: {
+    name: common.name,
+    action: 'the statement',
+    key: 'the field',
+    value: 'the text',
+    pattern: 'the expression of `extract`',
+    converted_type: 'the function of `convert`',
+    context: 'a gap for all but the record',
+    condition: '`if` around the statement',
+  },
+  build: (section, context) => {
+    const action = (lastValue(section, 'action') ?? '').toLowerCase()
+    const field = fieldLiteral([lastValue(section, 'key') ?? ''])
+    const scope = lastValue(section, 'context') ?? 'body'
+    const type = (lastValue(section, 'converted_type') ?? '').toLowerCase()
+    const convert = Object.hasOwn(conversions, type) ? conversions[type] : undefined
+    const make = Object.hasOwn(actions, action) ? actions[action] : undefined
+    if (
+      !['body', 'message', 'attributes'].includes(scope) ||
+      (make === undefined && (action !== 'convert' || convert === undefined))
+    ) {
+      context.gap(
+        section,
+        `content_modifier: ${action} ${scope === 'body' ? type : scope}`.trim(),
+        'the action has no counterpart for records',
+        'Write it as a remap transform.',
+      )
+      return []
+    }
+    const lines =
+      make === undefined
+        ? [`if exists(${field}) { ${field} = ${convert?.(field)} }`]
+        : make(field, lastValue(section, 'value') ?? '', lastValue(section, 'pattern') ?? '')
+    return [{ type: 'remap', text: lines.join('\n') }]
+  },
+}
+
+export const processors: readonly Plugin<readonly Step[]>[] = [contentModifier]
+
+const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
+
+export const refusedProcessors: readonly Refusal[] = [
+  none('sql', 'statements of SQL are not converted', 'Write them as remap and filter transforms.'),
+  none('labels', 'it changes the labels of metrics', 'Change labels at the destination.'),
+  none('metrics_selector', 'it chooses metrics', 'Choose them at the destination.'),
+  none('opentelemetry_envelope', 'there is no sink for the protocol', 'Leave it out.'),
+  none('sampling', 'traces are not collected', 'Leave it out.'),
+  none('tda', 'it works on metrics', 'Leave it out.'),
+]
+
+interface Rule {
+  readonly field?: unknown
+  readonly op?: unknown
+  readonly value?: unknown
+}
+
+/** Tests of a field against a value, by the word of the rule. */
+const tests: Readonly<Record<string, (field: string, value: unknown) => string>> = {
+  eq: (field, value) => `${field} == ${literalOf(value)}`,
+  neq: (field, value) => `${field} != ${literalOf(value)}`,
+  gt: (field, value) => `(to_float(${field}) ?? 0.0) > ${Number(value)}`,
+  gte: (field, value) => `(to_float(${field}) ?? 0.0) >= ${Number(value)}`,
+  lt: (field, value) => `(to_float(${field}) ?? 0.0) < ${Number(value)}`,
+  lte: (field, value) => `(to_float(${field}) ?? 0.0) <= ${Number(value)}`,
+  in: (field, value) => `includes(${listOf(value)}, ${field})`,
+  not_in: (field, value) => `!includes(${listOf(value)}, ${field})`,
+}
+
+const literalOf = (value: unknown) => (typeof value === 'string' ? textLiteral(value) : JSON.stringify(value ?? null))
+const listOf = (value: unknown) => `[${(Array.isArray(value) ? value : [value]).map(literalOf).join(', ')}]`
+
+/** The condition of a processor as an expression; undefined if it has none, or none that is known, which is reported. */
+export function conditionOf(section: Section, context: Context): string | undefined {
+  const entry = section.entries.find(({ key }) => key === 'condition')
+  if (entry === undefined) return undefined
+  const { op = 'and', rules = [] } = JSON.parse(entry.value) as { op?: unknown; rules?: readonly Rule[] }
+  const parts = rules.map((rule) => ruleOf(rule))
+  if (parts.length === 0 || parts.includes(undefined)) {
+    report(entry, context)
+    return undefined
+  }
+  return parts.map((part) => `(${part})`).join(String(op).toLowerCase() === 'or' ? ' || ' : ' && ')
+}
+
+function report(entry: Entry, context: Context): void {
+  context.gap(
+    entry,
+    'condition',
+    'a rule of the condition is not known, so the processor works on all records',
+    'Put `if` around the statements of its transform.',
+  )
+}
+
+function ruleOf({ field, op, value }: Rule): string | undefined {
+  const path = accessor(String(field ?? ''))
+  const word = String(op ?? '').toLowerCase()
+  if (path === undefined) return undefined
+  if (word === 'regex') return matches(path, String(value))
+  if (word === 'not_regex') return `!${matches(path, String(value))}`
+  if (word === 'exists') return `exists(${fieldLiteral(path)})`
+  if (word === 'not_exists') return `!exists(${fieldLiteral(path)})`
+  return Object.hasOwn(tests, word) ? tests[word]?.(fieldLiteral(path), value) : undefined
+}
