@@ -1,17 +1,10 @@
-// The commands of the documents that need no cluster, as they are printed. A block that cannot run here says why in its page, and a page
-// may gain neither such a block nor one that needs a cluster without a change of the numbers below.
+// The commands of the documents that need neither a cluster nor a release, as they are printed; others run the rest. A block that cannot run
+// says why in its page, and no page may gain such a block without a change of the number below.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Reader, shellBlocks } from './documents.ts'
+import { onCluster } from './documents/on-cluster.ts'
+import { isOf, Reader, type ShellBlock, type Step, shellBlocks } from './documents.ts'
 import { missingForHelm } from './helm.ts'
-
-/** A block of a page that has this text. */
-interface Step {
-  readonly page: string
-  readonly block: string
-  /** Files that the reader has. */
-  readonly files?: Readonly<Record<string, string>>
-}
 
 const blocks = await shellBlocks()
 const guide = (page: string) => `operator/guide/${page}.md`
@@ -155,33 +148,25 @@ output.console: { pretty: false }
 
 let reader: Reader
 
-/** A block that only a cluster can run: documents.process.test.ts holds its commands, flags and files against the programs. */
-const needsCluster = ({ text }: { readonly text: string }) =>
-  /\bkubectl\b|\bkind\b|\bhelm (?:install|upgrade|uninstall|test)\b/.test(text)
-
-const stepsOf = ({ page, text }: { readonly page: string; readonly text: string }) =>
-  local.filter((step) => step.page === page && text.includes(step.block))
-
 test('every block of every document is run, or its page says why it is not', () => {
-  const here = blocks.filter((block) => !needsCluster(block) || stepsOf(block).length > 0)
-  const of = (part: readonly { readonly page: string; readonly text: string }[]) =>
-    part.map(({ page, text }) => `${page}: ${text.split('\n')[0]}`)
-  expect(of(here.filter((block) => block.notRun === undefined && stepsOf(block).length === 0))).toEqual([])
+  const steps = [...local, ...onCluster]
+  const stepsOf = (block: ShellBlock) => steps.filter((step) => isOf(block, step))
+  const of = (part: readonly ShellBlock[]) => part.map(({ page, text }) => `${page}: ${text.split('\n')[0]}`)
+  expect(of(blocks.filter((block) => block.notRun === undefined && stepsOf(block).length === 0))).toEqual([])
   expect(of(blocks.filter((block) => block.notRun !== undefined && stepsOf(block).length > 0))).toEqual([])
-  for (const { page, block } of local)
+  for (const step of steps)
     expect(
-      blocks.filter((one) => one.page === page && one.text.includes(block)),
-      `${page}: ${block}`,
+      blocks.filter((block) => isOf(block, step)),
+      `${step.page}: ${step.block}`,
     ).toHaveLength(1)
   // A further one needs a reason, and this number.
-  expect(of(blocks.filter((block) => block.notRun !== undefined))).toHaveLength(18)
-  expect(of(blocks.filter((block) => !here.includes(block) && block.notRun === undefined))).toHaveLength(27)
+  expect(of(blocks.filter((block) => block.notRun !== undefined))).toHaveLength(15)
 })
 
 /** The block as the reader pastes it. */
 async function pasted({ page, block, files = {} }: Step): Promise<void> {
   for (const [path, text] of Object.entries(files)) await reader.write(path, text)
-  const text = blocks.find((one) => one.page === page && one.text.includes(block))?.text ?? ''
+  const text = blocks.find((one) => isOf(one, { page, block }))?.text ?? ''
   const { code, printed } = await reader.paste(text)
   expect(code, `${text}\n${printed}`).toBe(0)
   expect(printed).not.toMatch(/\n {4}at /)

@@ -1,7 +1,8 @@
 // The commands of the documents, as a reader pastes them: every block of `sh`, the folder that the reader works in, and the programs
-// that the reader has. `npx`, `npm`, `kind` and `docker` stand for what this machine does in their place; everything else is real.
+// that the reader has. `npx` and `npm` stand for what this machine does in their place; everything else is real.
 
 import { execFileSync, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { chmod, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -14,6 +15,30 @@ export interface ShellBlock {
   readonly text: string
   /** Why it is not run, as the page itself says in a comment before it: `<!-- not run: needs a registry -->`. */
   readonly notRun: string | undefined
+  /** The table that the page shows after it, before the next block: what its last command prints. */
+  readonly table: string | undefined
+}
+
+/** A block of a page that has this text, and the files that the reader has. */
+export interface Step {
+  readonly page: string
+  readonly block: string
+  readonly files?: Readonly<Record<string, string>>
+}
+
+/** Whether it is the block of this step. */
+export const isOf = ({ page, text }: Pick<ShellBlock, 'page' | 'text'>, step: Step): boolean =>
+  step.page === page && text.includes(step.block)
+
+/** A file of the repository. */
+export const textOf = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+/** What a page shows as YAML, by a text in it. */
+export function yamlOf(page: string, part: string): string {
+  const blocks = [...textOf(page).matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => text)
+  const found = blocks.find((text) => text.includes(part))
+  if (found === undefined) throw new Error(`${page} shows no YAML with ${JSON.stringify(part)}.`)
+  return found
 }
 
 /** Every block of `sh` in the pages that people read; blocks of `console` are compared with what they show elsewhere. */
@@ -23,9 +48,12 @@ export async function shellBlocks(): Promise<readonly ShellBlock[]> {
   const blocks = await Promise.all(
     pages.map(async (page) => {
       const text = await readFile(join(root, page), 'utf8')
-      return [...text.matchAll(/^(?:<!-- not run: ([^>]+) -->\n)?```sh\n(.*?)^```$/gms)].map(
-        ([, notRun, block = '']) => ({ page, text: block, notRun }),
-      )
+      return [...text.matchAll(/^(?:<!-- not run: ([^>]+) -->\n)?```sh\n(.*?)^```$/gms)].map((found) => {
+        const [all, notRun, block = ''] = found
+        const rest = text.slice(found.index + all.length)
+        const [, language, shown] = /^```(\w*)\n(.*?)^```$/ms.exec(rest) ?? []
+        return { page, text: block, notRun, table: language === '' && shown?.includes('NAME ') ? shown : undefined }
+      })
     }),
   )
   return blocks.flat()
@@ -73,6 +101,10 @@ export class Reader implements AsyncDisposable {
     await chmod(join(this.#bin, name), 0o755)
   }
 
+  async link(name: string, path: string): Promise<void> {
+    await symlink(path, join(this.#bin, name))
+  }
+
   async #programs(): Promise<void> {
     const command = programOf('operator')
     const agent = programOf('agent')
@@ -87,8 +119,8 @@ export class Reader implements AsyncDisposable {
       'npm',
       `case $1 in ci) ;; start) exec penstock ${start.split('main.ts ')[1]} ;; *) exit 64 ;; esac`,
     )
-    await symlink(helmCommand, join(this.#bin, 'helm'))
-    await symlink(process.execPath, join(this.#bin, 'node'))
+    await this.link('helm', helmCommand)
+    await this.link('node', process.execPath)
   }
 
   async write(path: string, text: string): Promise<void> {
@@ -96,13 +128,22 @@ export class Reader implements AsyncDisposable {
     await writeFile(join(this.folder, path), text)
   }
 
-  /** Runs a block as it is printed, up to the first command that fails. */
-  async paste(text: string): Promise<{ readonly code: number | null; readonly printed: string }> {
+  /**
+   * Runs a block as it is printed, up to the first command that fails.
+   * @param cwd the folder below the reader's
+   */
+  async paste(text: string, cwd = '.'): Promise<{ readonly code: number | null; readonly printed: string }> {
     const { FORCE_COLOR: _, ...environment } = process.env
     const env = { ...environment, PATH: `${this.#bin}:${process.env['PATH']}`, ...this.env }
-    // A process that a block leaves in the background, such as a forwarded port, ends with it.
-    const script = `set -eo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n${text}`
-    const shell = spawn('bash', ['-c', script], { cwd: this.folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+    const script = [
+      // A process that a block leaves in the background, such as a forwarded port, ends with it.
+      `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT`,
+      `trap 'echo "ended with $?: $BASH_COMMAND" >&2' ERR`,
+      'set -eE -o pipefail',
+      text,
+    ].join('\n')
+    const at = { cwd: join(this.folder, cwd), env, timeout: 540_000 }
+    const shell = spawn('bash', ['-c', script], { ...at, stdio: ['ignore', 'pipe', 'pipe'] })
     let printed = ''
     for (const stream of [shell.stdout, shell.stderr])
       stream.setEncoding('utf8').on('data', (chunk: string) => {

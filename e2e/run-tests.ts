@@ -27,7 +27,7 @@ const conformance = ['remap', 'wire'] as const
  * Tests on nodes: one such cluster exists at a time, so they run one after the other. A test that is not named here waits for the
  * cluster beside the others, which takes longer but is correct.
  */
-const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts'] as const
+const onNodes = ['e2e/install.test.ts', 'e2e/node-agent.test.ts', 'e2e/documents/on-cluster.test.ts'] as const
 /** Ten minutes more, for which a run of all tests has no room: `npm run walk` starts it. */
 const byItself = 'e2e/operator/walk.test.ts'
 /** Other tests at once beside them: they wait for something nearly half of the time. */

@@ -99,8 +99,8 @@ export interface Cluster extends AsyncDisposable {
   kubectl(args: readonly string[], options?: CommandOptions): Promise<string>
   /** Creates or changes objects. */
   apply(...objects: readonly object[]): Promise<void>
-  /** Loads an image archive into the nodes. */
-  load(archive: string): Promise<void>
+  /** Loads an image archive into the nodes. With a name, such as `docker.io/library/nginx:1`, pods find it by that, too. */
+  load(archive: string, name?: string): Promise<void>
   /** Ends a node with all that runs on it, as a power cut does: `node-2`. */
   stopNode(name: string): Promise<void>
   /** Starts it again, with what was on its disk. */
@@ -149,8 +149,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
       async apply(...objects) {
         await kubectl(['apply', '-f', '-'], { input: objects.map((one) => JSON.stringify(one)).join('\n---\n') })
       },
-      async load(archive) {
-        await command(script('load.sh'), [archive], { env })
+      async load(archive, name) {
+        await command(script('load.sh'), [name === undefined ? archive : `${name}=${archive}`], { env })
       },
       async stopNode(name) {
         await command(script('node.sh'), [numberOf(name), 'down'], { env })

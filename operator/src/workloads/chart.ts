@@ -128,7 +128,6 @@ function withTemplates(root: string, chart: string, files: Map<string, string>):
 
 const readme = () => `# The penstock chart
 
-<!-- not run: needs the registry of a release -->
 \`\`\`sh
 helm install penstock oci://REGISTRY/charts/penstock --namespace penstock-system --create-namespace
 \`\`\`
