@@ -3,18 +3,21 @@
 
 import { createHash } from 'node:crypto'
 import { readFileSync, symlinkSync } from 'node:fs'
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { version } from '@penstock/agent/program'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { command, execute, node, root } from './command.ts'
+import { onArchive } from './documents/on-archive.ts'
+import { isOf, shellBlocks } from './documents.ts'
 
 const platform = `${process.platform}-${process.arch}`
 const pinned = JSON.parse(readFileSync(join(root, '.ci/node.json'), 'utf8'))
 const script = join(root, '.ci/archives.mjs')
 const downloads = 'https://git.example/penstock/v1'
+const blocks = await shellBlocks()
 const missing = pinned.platforms[platform] === undefined ? `there is no archive for ${platform}` : undefined
 
 test('the Node of the archives is the one that the sources are tested with, for every platform from one package', () => {
@@ -89,6 +92,22 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
     const options = { env: { ...env, PATH: `${bin}:${env['PATH']}` }, cwd: folder }
     const plugin = await execute('sh', ['-c', 'kubectl-penstock version && penstock-agent --version'], options)
     expect(plugin).toMatchObject({ code: 0, stdout: `penstock ${version}\npenstock-agent ${version}\n`, stderr: '' })
+  })
+
+  test.skipIf(platform !== 'linux-x64').each(onArchive)('the commands of $page install it: $block', async (step) => {
+    const text = blocks.find((one) => isOf(one, step))?.text ?? ''
+    await command('sh', ['-c', 'sha256sum -- *.* >checksums.txt'], { cwd: out })
+    const bin = join(folder, 'usr/local/bin')
+    for (const path of [bin, join(folder, 'opt')]) await mkdir(path, { recursive: true })
+    const programs = { sudo: 'exec "$@"', kubectl: 'plugin=kubectl-$1; shift; exec "$plugin" "$@"' }
+    for (const [name, program] of Object.entries(programs))
+      await writeFile(join(bin, name), `#!/bin/sh\n${program}\n`, { mode: 0o755 })
+    // In a folder of this test rather than for the machine.
+    const here = text.replaceAll('VERSION', version).replaceAll(/(?<= )\/(?=opt|usr)/g, `${folder}/`)
+    const options = { cwd: out, env: { PATH: `${bin}:${process.env['PATH']}` } }
+    const { code, stdout, stderr } = await execute('bash', ['-e', '-c', here], options)
+    expect(code, `${here}\n${stdout}${stderr}`).toBe(0)
+    expect(stdout).toMatch(/: OK$|^penstock \d.*Usage: /ms)
   })
 
   test('has what components load late', async () => {
