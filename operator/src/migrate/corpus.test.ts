@@ -1,28 +1,23 @@
-// Whole configurations after the shapes of real ones, in `corpus`: a file for each agent. The line before a case says what it is about, the
-// name of its file, and what has no counterpart. Each is known by its text, every gap has a place, and the output passes lint.
+// Whole configurations after the shapes of real ones, see `testing/corpus.ts`: each is known by its text, every gap has a place, and the
+// output passes lint.
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { compileFiles } from '../compile/config.ts'
-import { agentFor } from './agents.ts'
-import { Draft } from './draft.ts'
-import { secretsIn } from './inner.ts'
+import { type CorpusCase, convertedCase, corpus } from '../testing/corpus.ts'
+import { refusedFilters as bitFilters } from './fluent-bit/filters.ts'
+import { refusedInputs as bitInputs } from './fluent-bit/inputs.ts'
+import { refusedOutputs as bitOutputs } from './fluent-bit/outputs.ts'
+import { refusedProcessors as bitProcessors } from './fluent-bit/processors.ts'
+import { refusedFilters as fluentdFilters } from './fluentd/filters.ts'
+import { refusedInputs as fluentdInputs } from './fluentd/inputs.ts'
+import { refusedOutputs as fluentdOutputs } from './fluentd/outputs.ts'
+import type { Refusal } from './page.ts'
 
 const output = mkdtempSync(join(tmpdir(), 'penstock-corpus-'))
 afterAll(() => rmSync(output, { recursive: true }))
-
-const folder = new URL('./corpus/', import.meta.url)
-const cases = readdirSync(folder).flatMap((name) => {
-  const parts = readFileSync(new URL(name, folder), 'utf8').split(/^######## (.*)\n/m)
-  return parts.flatMap((head, index) => {
-    if (index % 2 === 0) return []
-    const [about = '', file = '', gaps = ''] = head.split(' | ').map((part) => part.replace(/ \|$/, '').trim())
-    const expected = gaps.split('; ').filter((gap) => gap !== '')
-    return [{ agent: name.replace('.txt', ''), about, file, expected, text: parts[index + 1] ?? '' }]
-  })
-})
 
 let written = 0
 /** Errors of lint. Keys of Secrets that the output asks for are there. */
@@ -35,12 +30,10 @@ function errorsIn(text: string): string[] {
   return problems.filter(({ severity }) => severity === 'error').map(({ path, message }) => `${path}: ${message}`)
 }
 
-test.each(cases)('$agent: $about', ({ agent, file, expected, text }) => {
-  const found = agentFor([{ file, text }])
+test.each(corpus)('$agent: $about', (given: CorpusCase) => {
+  const { agent, file, expected, text } = given
+  const { draft, found } = convertedCase(given)
   expect(found?.agent.name).toBe(agent)
-  const draft = new Draft()
-  for (const [name, key] of secretsIn({ file, text })) draft.secrets.set(name, key)
-  found?.agent.convert(found.files, () => [], draft)
   const documents = draft.documents({ name: 'converted' })
   expect(errorsIn(documents.map((document) => document.toString({ lineWidth: 0 })).join('---\n'))).toEqual([])
   const lines = text.split('\n').length
@@ -53,3 +46,33 @@ test.each(cases)('$agent: $about', ({ agent, file, expected, text }) => {
   const missing = draft.gaps.filter(({ isReplaced }) => isReplaced !== true)
   expect([...new Set(missing.map(({ subject }) => subject))]).toEqual(expected)
 })
+
+/** Plugins without a counterpart here, by agent. */
+const refused: Readonly<Record<string, readonly Refusal[]>> = {
+  'fluent-bit': [...bitInputs, ...bitFilters, ...bitProcessors, ...bitOutputs],
+  fluentd: [...fluentdInputs, ...fluentdFilters, ...fluentdOutputs],
+}
+
+/** Whether a gap is that a plugin does not exist here, or is none that is known. */
+function isOfPlugin(agent: string, subject: string, reason: string): boolean {
+  const [kind = '', name = '', ...rest] = subject.split(' ')
+  if (rest.length > 0 || !/^(?:input|output|filter|processor|source|match|store)$/.test(kind)) return false
+  return refused[agent]?.some((refusal) => refusal.name === name && refusal.reason === reason) === true
+}
+
+test.each(Object.keys(refused))(
+  '%s: of the configurations whose plugins exist here, at least 95 %% convert fully',
+  (agent) => {
+    const own = corpus.filter((given) => given.agent === agent)
+    expect(own.length).toBeGreaterThanOrEqual(60)
+    expect(new Set(own.map(({ text }) => text)).size).toBe(own.length)
+    const gaps = own.map((given) => convertedCase(given).draft.gaps.filter(({ isReplaced }) => isReplaced !== true))
+    const existing = gaps.filter((each) => !each.some(({ subject, reason }) => isOfPlugin(agent, subject, reason)))
+    const full = existing.filter((each) => each.length === 0)
+    const rate = full.length / existing.length
+    console.info(
+      `${agent}: ${full.length} of ${existing.length} convert fully (${(100 * rate).toFixed(1)} %), of ${own.length} in all`,
+    )
+    expect(rate).toBeGreaterThanOrEqual(0.95)
+  },
+)

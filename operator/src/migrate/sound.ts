@@ -27,26 +27,35 @@ export function soundComponent(kind: 'source' | 'sink', component: Component, or
     : { type: 'blackhole', comments }
 }
 
-function problemOf(kind: 'source' | 'sink', { type, config = {} }: Component) {
+/** The problem of a component: a Secret may hold an address, or a key in base64. */
+function problemOf(kind: 'source' | 'sink', component: Component) {
+  const [first, second] = [address, base64].map((whole) => problemWith(whole, kind, component))
+  return second === undefined ? undefined : first
+}
+
+function problemWith(whole: string, kind: 'source' | 'sink', { type, config = {} }: Component) {
   const declaration = findComponent(kind, type)
   if (declaration === undefined) return { message: `there is no ${kind} ${type}`, help: undefined }
-  const parsed = parseOptions(optionsOf(declaration).members, withValues(config) as object)
+  const parsed = parseOptions(optionsOf(declaration).members, withValues(config, whole) as object)
   if (!parsed.ok) return parsed.problems[0] ?? { message: 'its options are not valid', help: undefined }
   return (declaration.check?.(parsed.value, globals) ?? []).find(({ severity }) => severity !== 'warning')
 }
+
+const address = 'http://secret'
+const base64 = 'c2VjcmV0'
 
 /**
  * Options with values in place of references to Secrets, which have theirs once the Pipeline runs: an address where a reference is all of
  * the text, since any text will do elsewhere, and a number where a port stands.
  */
-export function withValues(value: unknown): unknown {
+export function withValues(value: unknown, whole = address): unknown {
   if (typeof value === 'string') {
     return value
-      .replace(/^SECRET\[[^\]]*\]$/, 'http://secret')
+      .replace(/^SECRET\[[^\]]*\]$/, whole)
       .replace(/(?<=:\/\/[^/?#@]+:)SECRET\[[^\]]*\](?![^/?#]*@)/, '80')
       .replace(/SECRET\[[^\]]*\]/g, 'secret')
   }
-  if (Array.isArray(value)) return value.map(withValues)
+  if (Array.isArray(value)) return value.map((item) => withValues(item, whole))
   if (typeof value !== 'object' || value === null) return value
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withValues(item)]))
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, withValues(item, whole)]))
 }

@@ -4,6 +4,7 @@
 import { textLiteral } from '@penstock/agent/config'
 import type { Draft, Included, NamedText, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
+import { soundComponent } from '../sound.ts'
 import { embedded } from './embedded.ts'
 import { filters, refusedFilters } from './filters.ts'
 import { inputs, refusedInputs } from './inputs.ts'
@@ -270,7 +271,8 @@ class Conversion {
         : isPods
           ? { ...component, multiline: joined.pods }
           : { ...component, config: { ...component.config, multiline: joined.file } }
-    const source = this.#draft.add('sources', name, whole)
+    const origin = { file: section.file, line: section.line, subject: `input ${pluginOf(section)}` }
+    const source = this.#draft.add('sources', name, soundComponent('source', whole, origin, this.#draft.gaps))
     const heads = this.#append([source], steps, `${name}-record`, section)
     return this.#processed(heads, section)[0] ?? source
   }
@@ -346,8 +348,9 @@ class Conversion {
     const { namespace } = section
     const chosen: readonly Step[] =
       namespace === undefined ? steps : [{ type: 'filter', text: isOfNamespace(namespace) }, ...steps]
+    const origin = { file: section.file, line: section.line, subject: `output ${pluginOf(section)}` }
     this.#draft.add('sinks', name, {
-      ...component,
+      ...soundComponent('sink', component, origin, this.#draft.gaps),
       inputs: this.#append(this.#processed(heads, section), chosen, `${name}-form`, section),
     })
   }

@@ -8,6 +8,7 @@ import {
   itself,
   literalTemplate,
   local,
+  login,
   remap,
   secret,
   sized,
@@ -23,6 +24,7 @@ export const kafkaRest: Plugin<SinkPart> = {
   becomes: '`http` at the REST proxy of Kafka',
   options: {
     ...always,
+    ...login,
     url_path: 'the address',
     topic: 'the address',
     partition: 'a field of each record',

@@ -90,6 +90,20 @@ const modifyConditions: Readonly<Record<string, (path: readonly string[], text: 
   key_value_does_not_match: (path, text) => `(exists(${fieldLiteral(path)}) && !${matches(path, text)})`,
 }
 
+/** Conditions on all fields that an expression chooses; another one that they match. */
+const anyConditions: Readonly<Record<string, (key: string, value: string) => string>> = {
+  a_key_matches: (key) => someField(isLike('key', key), '_value'),
+  no_key_matches: (key) => `!${someField(isLike('key', key), '_value')}`,
+  matching_keys_have_matching_values: (key, text) =>
+    `!${someField(`${isLike('key', key)} && !${isLike('string(value) ?? ""', text)}`, 'value')}`,
+  matching_keys_do_not_have_matching_values: (key, text) =>
+    `!${someField(`${isLike('key', key)} && ${isLike('string(value) ?? ""', text)}`, 'value')}`,
+}
+
+const isLike = (text: string, regex: string) => `is_object(parse_grok(${text}, ${pattern(regex)}) ?? null)`
+const someField = (test: string, value: string) =>
+  `!is_empty(filter(.) -> |key, ${value}| { key != "timestamp" && ${test} })`
+
 const modify: Plugin<Steps> = {
   name: 'modify',
   becomes: 'a remap transform',
@@ -107,6 +121,11 @@ const modify: Plugin<Steps> = {
       const make = Object.hasOwn(modifyConditions, kind.toLowerCase())
         ? modifyConditions[kind.toLowerCase()]
         : undefined
+      const any = Object.hasOwn(anyConditions, kind.toLowerCase()) ? anyConditions[kind.toLowerCase()] : undefined
+      if (any !== undefined) {
+        conditions.push(any(name, rest.join(' ')))
+        continue
+      }
       const path = pathOf(name, entry, context)
       if (make === undefined || path === undefined) {
         context.gap(
@@ -243,6 +262,7 @@ const kubernetes: Plugin<Steps> = {
       'kube_token_file',
       'kube_token_ttl',
       'kube_tag_prefix',
+      'regex_parser',
       'buffer_size',
       'use_kubelet',
       'kubelet_port',

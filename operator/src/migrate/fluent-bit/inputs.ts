@@ -285,25 +285,39 @@ function seconds(text: string | undefined): number | undefined {
 
 const events: Plugin<SourcePart> = {
   name: 'kubernetes_events',
-  becomes: '`orchestrator_events`',
+  becomes: '`orchestrator_events`, and a remap transform that gives fields their names in the API',
   options: { ...common, ...tagged },
   itself: {
     kube_url: account,
     kube_ca_file: account,
     kube_ca_path: account,
     kube_token_file: account,
+    kube_request_limit: account,
+    kube_retention_time: account,
+    interval_sec: account,
+    interval_nsec: account,
     'tls.verify': account,
     db: 'positions are kept by themselves',
     'db.sync': 'as `db`',
   },
   build: (section, context) => {
-    context.gap(
+    context.replaced(
       section,
       'kubernetes_events',
-      'the fields of events have other names than in Fluent Bit',
-      'Compare by `penstock run`; rename fields in a remap transform.',
+      'the record has the fields that the source knows, below the names of the API: it has no `source`, `kind` and `metadata.resourceVersion`',
+      'Compare by `penstock run`.',
     )
-    return { component: { type: 'orchestrator_events' }, steps: [] }
+    const object = (at: string) =>
+      `filter({ "apiVersion": ${at}.api_version, "kind": ${at}.kind, "namespace": ${at}.namespace, "name": ${at}.name, "uid": ${at}.uid, "fieldPath": ${at}.field_path }) -> |_key, value| { value != null }`
+    const at = '.orchestrator'
+    const text = [
+      `metadata = filter({ "name": ${at}.event_name, "namespace": ${at}.event_namespace, "uid": ${at}.event_uid }) -> |_key, value| { value != null }`,
+      `regarding = ${object(`${at}.regarding`)}`,
+      `related = ${object(`${at}.related`)}`,
+      `record = { "metadata": metadata, "involvedObject": regarding, "related": related, "message": .message, "type": ${at}.type, "reason": ${at}.reason, "action": ${at}.action, "count": ${at}.count, "firstTimestamp": ${at}.first_timestamp, "lastTimestamp": ${at}.last_timestamp, "reportingComponent": ${at}.reporting_controller, "reportingInstance": ${at}.reporting_instance, "timestamp": .timestamp }`,
+      '. = filter(record) -> |_key, value| { value != null && value != {} }',
+    ].join('\n')
+    return { component: { type: 'orchestrator_events' }, steps: [{ type: 'remap', text }] }
   },
 }
 

@@ -28,6 +28,7 @@ const besides: Readonly<Record<string, readonly string[]>> = {
   'es http_passwd': ['HTTP_User u'],
   'opensearch http_passwd': ['HTTP_User u'],
   'http http_passwd': ['HTTP_User u'],
+  'kafka-rest http_passwd': ['HTTP_User u'],
   'es logstash_prefix': ['Logstash_Format On'],
   'es logstash_dateformat': ['Logstash_Format On'],
   'opensearch logstash_prefix': ['Logstash_Format On'],
@@ -76,6 +77,7 @@ const values = [
   'put',
   'a b string',
   '{"n":1}',
+  'demo:aG9zdC5pbyRhYmM=',
 ]
 
 function converted(kind: string, name: string, lines: readonly string[]): string {

@@ -164,6 +164,8 @@ const search = (name: string): Plugin<SinkPart> => ({
     write_operation: '`bulk.action`',
     pipeline: '`pipeline`',
     compress: '`compression`',
+    cloud_id: 'the address',
+    cloud_auth: '`auth`',
     aws_auth: '`auth` with the strategy `aws`',
     aws_region: '`aws.region`',
     include_tag_key: 'a field of the tag',
@@ -191,7 +193,7 @@ const search = (name: string): Plugin<SinkPart> => ({
     const timeField = fieldLiteral([lastValue(section, 'time_key') ?? '@timestamp'])
     const idLines = idOf(section)
     const config = {
-      endpoints: [addressOf(section, '9200', value(section, 'path') ?? '')],
+      endpoints: [cloudAddress(section) ?? addressOf(section, '9200', value(section, 'path') ?? '')],
       bulk: { action: isKnown ? operation : 'index', index },
       encoding: { except_fields: ['timestamp'] },
       ...(lastValue(section, 'type') === undefined ? {} : { doc_type: lastValue(section, 'type') }),
@@ -199,6 +201,7 @@ const search = (name: string): Plugin<SinkPart> => ({
       ...(lastValue(section, 'pipeline') === undefined ? {} : { pipeline: lastValue(section, 'pipeline') }),
       ...(lastValue(section, 'compress')?.toLowerCase() === 'gzip' ? { compression: 'gzip' } : {}),
       ...connection(section),
+      ...cloudLogin(section),
       ...(isOn(lastValue(section, 'aws_auth'), false)
         ? { auth: { strategy: 'aws' }, aws: { region: value(section, 'aws_region') ?? 'us-east-1' } }
         : {}),
@@ -215,6 +218,23 @@ const search = (name: string): Plugin<SinkPart> => ({
     }
   },
 })
+
+/** The address behind an identifier of Elastic Cloud: a name, and the host with the parts of the cluster in base64. */
+function cloudAddress(section: Section): string | undefined {
+  const [, code] = /^[^:]*:(\S+)$/.exec(lastValue(section, 'cloud_id') ?? '') ?? []
+  const [host = '', cluster] = Buffer.from(code ?? '', 'base64')
+    .toString('utf8')
+    .split('$')
+  const [domain, port = '443'] = host.split(':')
+  return cluster === undefined ? undefined : `https://${cluster}.${domain}:${port}`
+}
+
+function cloudLogin(section: Section): Record<string, unknown> {
+  const found = /^([^:]*):(.*)$/s.exec(lastValue(section, 'cloud_auth') ?? '')
+  return found === null
+    ? {}
+    : { auth: { strategy: 'basic', user: secret(found[1] ?? ''), password: secret(found[2] ?? '') } }
+}
 
 /** The name of the index, which may hold a date, and the lines that set what it names. */
 function indexOf(section: Section): { readonly index: string; readonly lines: readonly string[] } {

@@ -38,7 +38,8 @@ export function readYaml(text: string, file: string): SectionFile {
       // A group of options: the classic syntax joins their names by a period.
       return pairsOf(node).flatMap(([below, value]) => entriesAt(`${key}.${below}`, value))
     }
-    const value = isScalar(node) ? node.value : node
+    // Fluent Bit takes the text as it is written: `null` is a plugin.
+    const value = isScalar(node) ? (node.value ?? node.source) : node
     return [{ ...place, key, value: value === null || value === undefined ? '' : String(value) }]
   }
   const pairsOf = (node: unknown): [string, unknown, unknown][] =>
