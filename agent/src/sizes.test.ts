@@ -26,10 +26,17 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
     'formats/json-bytes.ts compileJsonWriter',
   ],
   'an equation over all positions of a pattern, whose terms have no use of their own': ['formats/regex-cost.ts cost'],
+  'the other side of a protocol, for tests: a case for each of its commands': [
+    'testing/amqp-broker.ts startBroker',
+    'testing/fake-broker.ts fakeBroker',
+    'testing/fake-broker.ts handle',
+    'testing/fake-broker.ts take',
+  ],
+  'a list of tests': ['testing/sink-faults.ts testSink'],
 }
 
-test('no file and no function that ships is longer than the limits, except for a reason', () => {
+test('no file and no function is longer than the limits, except for a reason', () => {
   const { files, long } = sizesIn(import.meta.dirname)
-  expect(files).toBeGreaterThan(500)
+  expect(files).toBeGreaterThan(700)
   expect(long).toEqual(Object.values(exceptions).flat().toSorted())
 })

@@ -79,18 +79,9 @@ const blockLines = 5000
 const load = 0.8
 const maxUnderWay = 4_000_000
 
-/**
- * Pod logs through a disk buffer to a destination that answers 503 for half a second in every five. The rate is 80 % of what the
- * same agent did with a backlog at the beginning.
- */
-export async function soakFaults(seconds: number): Promise<object> {
-  const folder = mkdtempSync(join(tmpdir(), 'penstock-soak-'))
-  await using receiver = await startReceiver()
-  const where = place(folder, receiver.url, '')
-  const file = join(where.logsDir, 'default_web-1_uid-1/app/0.log')
-  const block = Array.from({ length: blockLines }, (_, index) => `${criLine(index)}\n`).join('')
-  writeFileSync(file, '')
-  const agent = startAgent(folder, {
+/** An agent that reads pods, edits their lines and keeps them in a disk buffer before a destination that fails at times. */
+function soakConfig(where: ReturnType<typeof place>, receiverUrl: string) {
+  return {
     data_dir: where.dataDir,
     api: { enabled: true, address: '127.0.0.1:18689' },
     sources: {
@@ -113,7 +104,7 @@ export async function soakFaults(seconds: number): Promise<object> {
       out: {
         type: 'http',
         inputs: ['edit'],
-        uri: `${receiver.url}/flaky`,
+        uri: `${receiverUrl}/flaky`,
         encoding: { codec: 'json' },
         framing: { method: 'newline_delimited' },
         batch: { max_bytes: 1_000_000, timeout_secs: 1 },
@@ -122,39 +113,69 @@ export async function soakFaults(seconds: number): Promise<object> {
         healthcheck: false,
       },
     },
-  })
+  }
+}
+
+/** Writes blocks of lines to the log file of a container, and rotates it as the runtime does. */
+class RotatedWriter {
+  written = 0
+  readonly #block = Array.from({ length: blockLines }, (_, index) => `${criLine(index)}\n`).join('')
+  readonly #file: string
+  readonly #received: () => number
+  readonly #rotated: string[] = []
+  #rotations = 0
+
+  /** @param received number of lines that have been delivered */
+  constructor(file: string, received: () => number) {
+    this.#file = file
+    this.#received = received
+  }
+
+  /** The first lines of a file identify it. */
+  begin(): void {
+    writeFileSync(this.#file, `${criLine(1_000_000_000 + this.#rotations)}\n`)
+    this.written++
+  }
+
+  append(blocks: number): void {
+    for (let index = 0; index < blocks; index++) appendFileSync(this.#file, this.#block)
+    this.written += blocks * blockLines
+    if (statSync(this.#file).size < 50_000_000) return
+    const name = `${this.#file}.${String(this.#rotations++).padStart(8, '0')}`
+    renameSync(this.#file, name)
+    this.begin()
+    this.#rotated.push(name)
+    // Delivered events need no file any more; the files of others are not removed.
+    while (this.#rotated.length > 30 && this.written - this.#received() < maxUnderWay / 2)
+      rmSync(this.#rotated.shift() as string)
+  }
+}
+
+/**
+ * Pod logs through a disk buffer to a destination that answers 503 for half a second in every five. The rate is 80 % of what the
+ * same agent did with a backlog at the beginning.
+ */
+export async function soakFaults(seconds: number): Promise<object> {
+  const folder = mkdtempSync(join(tmpdir(), 'penstock-soak-'))
+  await using receiver = await startReceiver()
+  const where = place(folder, receiver.url, '')
+  const file = join(where.logsDir, 'default_web-1_uid-1/app/0.log')
+  writeFileSync(file, '')
+  const agent = startAgent(folder, soakConfig(where, receiver.url))
   const pid = agent.pid as number
   const received = () => receiver.counts()['/flaky'] ?? 0
   const samples: number[] = []
-  const rotated: string[] = []
-  let written = 0
-  let rotations = 0
+  const writer = new RotatedWriter(file, received)
   let heldMs = 0
   let bufferedMost = 0
-  // The first lines of a file identify it.
-  const begin = () => {
-    writeFileSync(file, `${criLine(1_000_000_000 + rotations)}\n`)
-    written++
-  }
-  const append = (blocks: number) => {
-    for (let index = 0; index < blocks; index++) appendFileSync(file, block)
-    written += blocks * blockLines
-    if (statSync(file).size < 50_000_000) return
-    const name = `${file}.${String(rotations++).padStart(8, '0')}`
-    renameSync(file, name)
-    begin()
-    rotated.push(name)
-    // Delivered events need no file any more; the files of others are not removed.
-    while (rotated.length > 30 && written - received() < maxUnderWay / 2) rmSync(rotated.shift() as string)
-  }
   try {
-    begin()
-    append(100)
+    writer.begin()
+    writer.append(100)
     const startCpu = await cpuToFirstLine(receiver, agent)
     const began = performance.now()
-    while (received() < written / 2) await wait(20)
+    while (received() < writer.written / 2) await wait(20)
     const from = { at: performance.now(), lines: received() }
-    while (received() < written) await within(began, 120_000, 'the backlog')
+    while (received() < writer.written) await within(began, 120_000, 'the backlog')
     const most = (received() - from.lines) / ((performance.now() - from.at) / 1000)
     const rate = most * load
 
@@ -164,19 +185,19 @@ export async function soakFaults(seconds: number): Promise<object> {
     let last = started
     while (performance.now() - started < seconds * 1000) {
       const now = performance.now()
-      if (written - received() > maxUnderWay) heldMs += now - last
+      if (writer.written - received() > maxUnderWay) heldMs += now - last
       else due += ((now - last) / 1000) * rate
       last = now
       const blocks = Math.floor(due / blockLines)
-      if (blocks > 0) append(blocks)
+      if (blocks > 0) writer.append(blocks)
       due -= blocks * blockLines
-      bufferedMost = Math.max(bufferedMost, written - received())
+      bufferedMost = Math.max(bufferedMost, writer.written - received())
       if (now - started > Math.min(60_000, seconds * 300)) samples.push(rssMb(pid))
       await wait(50)
     }
     const cores = (processCpu(pid) - cpuBefore) / ((performance.now() - started) / 1000)
     // Events on the way arrive as long as there is progress.
-    for (let [seen, since] = [received(), performance.now()]; received() < written; await wait(50)) {
+    for (let [seen, since] = [received(), performance.now()]; received() < writer.written; await wait(50)) {
       if (received() > seen) [seen, since] = [received(), performance.now()]
       if (performance.now() - since > 30_000) break
     }
@@ -191,13 +212,13 @@ export async function soakFaults(seconds: number): Promise<object> {
       rate_events_per_s: Math.round(rate),
       writer_held_s: Math.round(heldMs / 1000),
       most_under_way: bufferedMost,
-      written,
+      written: writer.written,
       received: received(),
       source_received: counted('component_received_events_total', 'component_id="pods"'),
       sink_sent: counted('component_sent_events_total', 'component_id="out"'),
       discarded: counted('component_discarded_events_total') + counted('buffer_discarded_events_total'),
       still_buffered: counted('buffer_events'),
-      unexplained: written - received(),
+      unexplained: writer.written - received(),
       request_errors: counted('component_errors_total', 'component_id="out"'),
       rss_first_third_mb: Math.round(mean(firstThird(samples))),
       rss_last_third_mb: Math.round(mean(lastThird(samples))),

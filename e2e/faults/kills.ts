@@ -96,6 +96,20 @@ class Feed {
   }
 }
 
+/** What happened at the kills, for the judgement. */
+interface KillRecord {
+  readonly killedAt: number[]
+  /** For each kill: the line behind the last that was in the buffer. */
+  readonly takenUntil: number[]
+  /** Lines of stdin that were certain to be on the disk. */
+  readonly synced: Set<number>
+  /** Lines of stdin that were done, with how often each had come by then. */
+  readonly settled: Map<number, number>
+  powerCuts: number
+  /** Events that the agent itself found missing. */
+  counted: number
+}
+
 export async function killAgain(kills: number, seed: number, maxMs = 2000): Promise<KillReport> {
   const chance = new Random(seed)
   await using destination = await new Destination().start()
@@ -125,17 +139,14 @@ export async function killAgain(kills: number, seed: number, maxMs = 2000): Prom
     toMemory.turn(false)
     toStdin.turn(true)
   }, 10)
-  const killedAt: number[] = []
-  /** For each kill: the line behind the last that was in the buffer. */
-  const takenUntil: number[] = []
-  const synced = new Set<number>()
-  const settled = new Map<number, number>()
-  let powerCuts = 0
-  let counted = 0
+  const record: KillRecord = {
+    ...{ killedAt: [], takenUntil: [], synced: new Set(), settled: new Map() },
+    ...{ powerCuts: 0, counted: 0 },
+  }
   try {
     for (let kill = 0; kill < kills; kill++) {
       await victim.start(config)
-      counted += await lossesOf(victim)
+      record.counted += await lossesOf(victim)
       const firstId = nextId(victim.buffer('to_stdin'))
       const firstLine = toStdin.written
       toStdin.start()
@@ -147,34 +158,19 @@ export async function killAgain(kills: number, seed: number, maxMs = 2000): Prom
       }
       toStdin.stop()
       await victim.signal('SIGKILL')
-      killedAt.push(performance.now())
-      takenUntil.push(firstLine + nextId(victim.buffer('to_stdin')) - firstId)
-      // Every event of this run is a line of it, in order: so many of them were certain to be on the disk.
-      const certain = syncedId(victim.buffer('to_stdin')) - firstId
-      for (let line = firstLine; line < firstLine + certain; line++) synced.add(line)
-      // So many were done: they must not come again.
-      const done = doneId(victim.buffer('to_stdin')) - firstId
-      for (let line = firstLine; line < firstLine + done; line++) settled.set(line, destination.times('/stdin', line))
+      remember(record, victim.buffer('to_stdin'), firstId, firstLine, destination)
       destination.release()
       if (kill % 2 === 1) {
         for (const sink of ['to_file', 'to_stdin']) cutPower(victim.buffer(sink), chance)
-        powerCuts++
+        record.powerCuts++
       }
     }
     destination.mood = 'well'
     toFile.stop()
     toMemory.stop()
     await victim.start(config)
-    counted += await lossesOf(victim)
-    const complete = () =>
-      destination.missing('/file', toFile.written).length === 0 &&
-      destination.missing('/memory', toMemory.written).length === 0
-    // As long as something arrives; lines still missing then are reported below.
-    const seen = () => destination.arrived('/file') + destination.arrived('/memory')
-    for (let [before, since] = [seen(), performance.now()]; !complete(); await wait(500)) {
-      if (seen() > before) [before, since] = [seen(), performance.now()]
-      if (performance.now() - since > 30_000) break
-    }
+    record.counted += await lossesOf(victim)
+    await arrivals(destination, { '/file': toFile.written, '/memory': toMemory.written })
     const empty = async () => (await victim.metric('buffer_events')) === 0
     await eventually('the buffers are empty', 30_000, empty).catch(() => {})
   } finally {
@@ -183,50 +179,81 @@ export async function killAgain(kills: number, seed: number, maxMs = 2000): Prom
   await victim.signal('SIGTERM')
 
   const written = { file: toFile.written, memory: toMemory.written, stdin: toStdin.written }
+  return { seed, kills, ...judged(record, destination, written, toStdin.times) }
+}
+
+/** Notes what the buffer of stdin held when its agent was killed. */
+function remember(
+  record: KillRecord,
+  buffer: string,
+  firstId: number,
+  firstLine: number,
+  destination: Destination,
+): void {
+  record.killedAt.push(performance.now())
+  record.takenUntil.push(firstLine + nextId(buffer) - firstId)
+  // Every event of this run is a line of it, in order: so many of them were certain to be on the disk.
+  const certain = syncedId(buffer) - firstId
+  for (let line = firstLine; line < firstLine + certain; line++) record.synced.add(line)
+  // So many were done: they must not come again.
+  const done = doneId(buffer) - firstId
+  for (let line = firstLine; line < firstLine + done; line++)
+    record.settled.set(line, destination.times('/stdin', line))
+}
+
+/** Waits for all lines of these paths, as long as something arrives; lines still missing then are reported later. */
+async function arrivals(destination: Destination, written: Readonly<Record<string, number>>): Promise<void> {
+  const paths = Object.entries(written)
+  const complete = () => paths.every(([path, lines]) => destination.missing(path, lines).length === 0)
+  const seen = () => paths.reduce((sum, [path]) => sum + destination.arrived(path), 0)
+  for (let [before, since] = [seen(), performance.now()]; !complete(); await wait(500)) {
+    if (seen() > before) [before, since] = [seen(), performance.now()]
+    if (performance.now() - since > 30_000) break
+  }
+}
+
+/** @param times when each line of stdin was written, in milliseconds of `performance.now()` */
+function judged(
+  { killedAt, takenUntil, synced, settled, powerCuts, counted }: KillRecord,
+  destination: Destination,
+  written: Readonly<Record<'file' | 'memory' | 'stdin', number>>,
+  times: readonly number[],
+): Omit<KillReport, 'seed' | 'kills'> {
+  const missing = (name: 'file' | 'memory' | 'stdin') => destination.missing(`/${name}`, written[name])
   const problems: string[] = []
   for (const path of ['file', 'memory'] as const) {
-    const missing = destination.missing(`/${path}`, written[path])
-    if (missing.length > 0) problems.push(`${missing.length} lines of ${path} are lost, the first is ${missing[0]}.`)
+    const [first] = missing(path)
+    if (first !== undefined) problems.push(`${missing(path).length} lines of ${path} are lost, the first is ${first}.`)
   }
-  const lost = destination.missing('/stdin', written.stdin)
+  const lost = missing('stdin')
   const broken = lost.filter((line) => synced.has(line))
   if (broken.length > 0)
     problems.push(`${broken.length} lines of stdin are lost that were synced, the first is ${broken[0]}.`)
   let oldest = 0
   let longest = 0
   for (const line of lost) {
-    const at = toStdin.times[line] as number
+    const at = times[line] as number
     const kill = killedAt.findIndex((time) => time >= at)
     oldest = Math.max(oldest, (killedAt[kill] ?? Number.POSITIVE_INFINITY) - at)
     // Bytes that were still in the pipe never reached the agent.
     const taken = takenUntil[kill] ?? 0
-    if (line < taken) longest = Math.max(longest, (toStdin.times[taken - 1] as number) - at)
+    if (line < taken) longest = Math.max(longest, (times[taken - 1] as number) - at)
   }
   if (oldest > windowMs + slackMs)
     problems.push(`A line of stdin is lost that was written ${Math.round(oldest)} ms before the kill.`)
   if (longest > windowMs + stallMs)
     problems.push(`Lines of stdin are lost of ${Math.round(longest)} ms: more than the buffer takes in unsynced.`)
-  const doubled = {
-    file: destination.doubled('/file'),
-    memory: destination.doubled('/memory'),
-    stdin: destination.doubled('/stdin'),
-  }
   // A request that was answered too late is sent again: that, too, is at-least-once, and rare.
   let again = 0
-  for (const [line, times] of settled) if (destination.times('/stdin', line) > times) again++
+  for (const [line, before] of settled) if (destination.times('/stdin', line) > before) again++
   if (again > settled.size / 50)
     problems.push(`${again} of ${settled.size} lines of stdin came again after they were done.`)
+  const doubled = (name: string) => destination.doubled(`/${name}`)
   return {
-    seed,
-    kills,
     powerCuts,
     written,
-    missing: {
-      file: destination.missing('/file', written.file).length,
-      memory: destination.missing('/memory', written.memory).length,
-      stdin: lost.length,
-    },
-    doubled,
+    missing: { file: missing('file').length, memory: missing('memory').length, stdin: lost.length },
+    doubled: { file: doubled('file'), memory: doubled('memory'), stdin: doubled('stdin') },
     synced: synced.size,
     settled: settled.size,
     settledAgain: again,

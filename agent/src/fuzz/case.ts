@@ -5,12 +5,12 @@ import { Script } from 'node:vm'
 import type { EventMetadata } from '../event/log.ts'
 import { Bytes, type Value, type ValueObject } from '../event/value.ts'
 import { checkProgram } from '../remap/check/checker.ts'
-import { renderDiagnostics } from '../remap/diagnostics.ts'
+import { type Diagnostic, renderDiagnostics } from '../remap/diagnostics.ts'
 import { isFailure, type Result, type Runtime } from '../remap/function.ts'
 import { isOfKind, type Kind, kindOf, kinds } from '../remap/kind.ts'
 import { tokenize } from '../remap/lexer.ts'
 import { parseProgram } from '../remap/parser.ts'
-import { compileProgram } from '../remap/program.ts'
+import { compileProgram, type Program } from '../remap/program.ts'
 import { evaluate, TooManySteps } from './evaluate.ts'
 import { described, freeze } from './inspect.ts'
 
@@ -77,18 +77,8 @@ function judged(test: Case): Verdict {
   const { source } = test
   const compiled = compileProgram(source, { keepResult: test.keepResult })
   const diagnostics = compiled.ok ? compiled.warnings : [...compiled.diagnostics, ...compiled.warnings]
-  for (const { code, labels, severity } of diagnostics) {
-    for (const { span } of labels) {
-      if (!(span[0] >= 0 && span[0] <= span[1] && span[1] <= source.length)) {
-        const text = `E${code} has the span ${span[0]}:${span[1]} in a source of ${source.length} units`
-        return { compiled: compiled.ok, problem: { what: 'diagnostic', text }, failed: 0 }
-      }
-    }
-    if ((severity === 'error' && compiled.ok) || labels.length === 0) {
-      const text = `E${code}: ${severity} with ${labels.length} labels`
-      return { compiled: compiled.ok, problem: { what: 'diagnostic', text }, failed: 0 }
-    }
-  }
+  const wrong = wrongDiagnostic(diagnostics, source.length, compiled.ok)
+  if (wrong !== undefined) return { compiled: compiled.ok, problem: wrong, failed: 0 }
   renderDiagnostics(source, diagnostics)
   if (!compiled.ok) {
     const silent = compiled.diagnostics.length === 0
@@ -96,71 +86,81 @@ function judged(test: Case): Verdict {
     return { compiled: false, problem, failed: 0 }
   }
   const runtime = new EvaluatorRuntime()
-  const { body, kind } = checkProgram(source, parseProgram(source), {
-    eventKind: kinds.object,
-    readOnly: false,
-    runtime,
-  })
+  const checked = checkProgram(source, parseProgram(source), { eventKind: kinds.object, readOnly: false, runtime })
   let failed = 0
   for (const event of test.events) {
-    const before = described(event)
-    const buffers = buffersOf([event, test.metadata])
-    freeze(test.metadata, true)
-    freeze(event, true)
-    runtime.secrets = { known: 's3cret' }
-    let expected: { result: Result; event: Value; metadata: Value }
-    try {
-      expected = evaluate(source, body, event, test.metadata, maxSteps)
-    } catch (error) {
-      // A value that grows without end: the generated code says so in its own way.
-      if (error instanceof TooManySteps || error instanceof RangeError) continue
-      throw new Error('the evaluator threw', { cause: error })
-    }
-    // The root of an owned event is a copy: everything below stays frozen.
-    const root = test.owned ? { ...event } : event
-    const metadata: EventMetadata = { value: test.metadata, secrets: Object.freeze({ known: 's3cret' }) }
-    const result = compiled.program.run(root, metadata, test.owned)
-    if (buffers.some(([bytes, copy]) => !bytes.bytes.equals(copy))) {
-      return { compiled: true, problem: { what: 'input changed', text: 'bytes of the input were changed' }, failed }
-    }
-    if ((isFailure(result) || !test.owned) && described(root) !== before) {
-      const text = `event before: ${before}\n  event after: ${described(root)}`
-      return { compiled: true, problem: { what: 'input changed', text }, failed }
-    }
-    const actual = isFailure(result)
-      ? ending(result)
-      : [
-          test.keepResult ? described(result) : '',
-          described(compiled.program.frame.root),
-          described(compiled.program.metadataAfter(metadata).value),
-          described({ ...compiled.program.metadataAfter(metadata).secrets }),
-        ]
-    if (isFailure(result) && result.sort === 'exception') {
-      return { compiled: true, problem: { what: 'exception', text: `event: ${before}\n  ${result.message}` }, failed }
-    }
-    if (isFailure(result)) failed++
-    const wanted = isFailure(expected.result)
-      ? ending(expected.result)
-      : [
-          test.keepResult ? described(expected.result) : '',
-          described(expected.event),
-          described(expected.metadata),
-          described({ ...runtime.secrets }),
-        ]
-    if (actual.join('\n') !== wanted.join('\n')) {
-      const text = `event: ${before}\n  expected: ${wanted.join('\n    ')}\n  got: ${actual.join('\n    ')}`
-      return { compiled: true, problem: { what: 'difference', text }, failed }
-    }
-    const broken = brokenPromise(test, kind, result)
-    if (broken !== undefined) {
-      return { compiled: true, problem: { ...broken, text: `event: ${before}\n  ${broken.text}` }, failed }
-    }
-    const invalid = wanted.find((part) => part.includes('INVALID') && !before.includes('INVALID'))
-    if (invalid !== undefined && !isFailure(result)) {
-      return { compiled: true, problem: { what: 'invalid value', text: `event: ${before}\n  got: ${invalid}` }, failed }
-    }
+    const problem = problemWith(event, test, compiled.program, checked, runtime, () => failed++)
+    if (problem !== undefined) return { compiled: true, problem, failed }
   }
   return { compiled: true, problem: undefined, failed }
+}
+
+function wrongDiagnostic(diagnostics: readonly Diagnostic[], units: number, isCompiled: boolean): Problem | undefined {
+  for (const { code, labels, severity } of diagnostics) {
+    for (const { span } of labels) {
+      if (span[0] >= 0 && span[0] <= span[1] && span[1] <= units) continue
+      return { what: 'diagnostic', text: `E${code} has the span ${span[0]}:${span[1]} in a source of ${units} units` }
+    }
+    if ((severity === 'error' && isCompiled) || labels.length === 0)
+      return { what: 'diagnostic', text: `E${code}: ${severity} with ${labels.length} labels` }
+  }
+  return undefined
+}
+
+/** Runs the program on one event, compiled and evaluated, and compares the two. */
+function problemWith(
+  event: ValueObject,
+  test: Case,
+  program: Program,
+  { body, kind }: ReturnType<typeof checkProgram>,
+  runtime: EvaluatorRuntime,
+  onFailure: () => void,
+): Problem | undefined {
+  const before = described(event)
+  const buffers = buffersOf([event, test.metadata])
+  freeze(test.metadata, true)
+  freeze(event, true)
+  runtime.secrets = { known: 's3cret' }
+  let expected: { result: Result; event: Value; metadata: Value }
+  try {
+    expected = evaluate(test.source, body, event, test.metadata, maxSteps)
+  } catch (error) {
+    // A value that grows without end: the generated code says so in its own way.
+    if (error instanceof TooManySteps || error instanceof RangeError) return undefined
+    throw new Error('the evaluator threw', { cause: error })
+  }
+  // The root of an owned event is a copy: everything below stays frozen.
+  const root = test.owned ? { ...event } : event
+  const metadata: EventMetadata = { value: test.metadata, secrets: Object.freeze({ known: 's3cret' }) }
+  const result = program.run(root, metadata, test.owned)
+  if (buffers.some(([bytes, copy]) => !bytes.bytes.equals(copy)))
+    return { what: 'input changed', text: 'bytes of the input were changed' }
+  if ((isFailure(result) || !test.owned) && described(root) !== before)
+    return { what: 'input changed', text: `event before: ${before}\n  event after: ${described(root)}` }
+  const actual = outcomeOf(test, result, () => {
+    const { value, secrets } = program.metadataAfter(metadata)
+    return [program.frame.root, value, { ...secrets }]
+  })
+  if (isFailure(result) && result.sort === 'exception')
+    return { what: 'exception', text: `event: ${before}\n  ${result.message}` }
+  if (isFailure(result)) onFailure()
+  const { secrets } = runtime
+  const wanted = outcomeOf(test, expected.result, () => [expected.event, expected.metadata, { ...secrets }])
+  if (actual.join('\n') !== wanted.join('\n')) {
+    const text = `event: ${before}\n  expected: ${wanted.join('\n    ')}\n  got: ${actual.join('\n    ')}`
+    return { what: 'difference', text }
+  }
+  const broken = brokenPromise(test, kind, result)
+  if (broken !== undefined) return { ...broken, text: `event: ${before}\n  ${broken.text}` }
+  const invalid = wanted.find((part) => part.includes('INVALID') && !before.includes('INVALID'))
+  if (invalid === undefined || isFailure(result)) return undefined
+  return { what: 'invalid value', text: `event: ${before}\n  got: ${invalid}` }
+}
+
+/** The parts of an outcome that must be equal, as texts. Event, metadata and secrets are those after the run. */
+function outcomeOf(test: Case, result: Result, after: () => readonly Value[]): string[] {
+  if (isFailure(result)) return ending(result)
+  return [test.keepResult ? described(result) : '', ...after().map(described)]
 }
 
 /** A result that is not of the kind that the checker promised, or not `true` where it must be. */

@@ -3,7 +3,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseAst } from 'rolldown/parseAst'
-import { developmentRooms, roomOf } from './rooms.ts'
 
 const maxFileLines = 600
 const maxFunctionLines = 80
@@ -47,15 +46,15 @@ export interface Sizes {
   readonly long: readonly string[]
 }
 
-/** Reads what ships of a workspace, below its folder of sources. */
-export function sizesIn(root: string): Sizes {
-  const shipped = globSync('**/*.ts', { cwd: root }).filter(
-    (path) => !path.endsWith('.test.ts') && !developmentRooms.includes(roomOf(path)),
+/** Reads a folder of sources; files of tests, whose functions are lists of cases, are left out. */
+export function sizesIn(root: string, isLeftOut: (path: string) => boolean = () => false): Sizes {
+  const paths = globSync('**/*.ts', { cwd: root }).filter(
+    (path) => !/\.(?:test|as)\.ts$/.test(path) && !isLeftOut(path),
   )
-  const long = shipped.flatMap((path) => {
+  const long = paths.flatMap((path) => {
     const source = readFileSync(join(root, path), 'utf8')
     const isLong = source.split('\n').length - 1 > maxFileLines
     return [...(isLong ? [path] : []), ...longFunctions(source).map((name) => `${path} ${name}`)]
   })
-  return { files: shipped.length, long: long.toSorted() }
+  return { files: paths.length, long: long.toSorted() }
 }
