@@ -126,6 +126,9 @@ function refusalHelp(status: number | undefined, object: string | undefined): re
   return []
 }
 
+const unreachableHelp =
+  'Is the cluster running, and the context the right one? `kubectl config current-context` shows it; --context and --kubeconfig choose another.'
+
 /** The report of an error that ended a command, and the exit code. A fault of Penstock itself is reported with its place. */
 function endOf(command: string, error: unknown): { report: string; code: number } {
   if (error instanceof PenstockError && error.code !== 'PEN_INTERNAL') {
@@ -134,7 +137,8 @@ function endOf(command: string, error: unknown): { report: string; code: number 
   }
   const { name, code, syscall } = (error ?? {}) as { name?: string; code?: unknown; syscall?: string }
   if (name === 'KubeError') {
-    const { status, object } = error as { status?: number; object?: string }
+    const { status, object, unreachable } = error as { status?: number; object?: string; unreachable?: string }
+    if (unreachable !== undefined) return { report: `${unreachable}.\n${unreachableHelp}`, code: exitCodes.unavailable }
     return {
       report: [errorText(error), ...refusalHelp(status, object)].join('\n'),
       code: exitCodes.unavailable,
@@ -146,9 +150,10 @@ function endOf(command: string, error: unknown): { report: string; code: number 
     syscall === 'getaddrinfo' ||
     /CERT|SELF_SIGNED|TLS|SSL/.test(String(code))
   ) {
-    const help =
-      'Is the cluster running, and the context the right one? `kubectl config current-context` shows it; --context and --kubeconfig choose another.'
-    return { report: `The API server cannot be reached: ${errorText(error)}.\n${help}`, code: exitCodes.unavailable }
+    return {
+      report: `The API server cannot be reached: ${errorText(error)}.\n${unreachableHelp}`,
+      code: exitCodes.unavailable,
+    }
   }
   if (syscall !== undefined) return { report: errorText(error), code: exitCodes.io }
   return { report: faultText(error), code: exitCodes.internal }

@@ -12,7 +12,7 @@ import { pack } from 'tar-stream'
 import { stringify } from 'yaml'
 import { kinds } from '../api/kinds.ts'
 import { version as apiVersionName, type KubeObject, type ResourceType } from '../api/object.ts'
-import type { KubeClient } from '../kube/client.ts'
+import { type KubeClient, KubeError } from '../kube/client.ts'
 import {
   coreEventType,
   daemonSetType,
@@ -46,6 +46,8 @@ ${helpOf(options)}
 interface Outcome {
   readonly parts: Set<string>
   readonly problems: string[]
+  /** The first error of a request that got no answer. */
+  unreachable?: KubeError
 }
 
 export async function run(argv: string[]): Promise<number> {
@@ -66,6 +68,10 @@ export async function run(argv: string[]): Promise<number> {
   )
   archive.finalize()
   await written
+  if (parts.size === 0 && outcome.unreachable !== undefined) {
+    await rm(file)
+    throw outcome.unreachable
+  }
   for (const problem of problems) console.error(problem)
   if (parts.size === 0) {
     await rm(file)
@@ -82,8 +88,9 @@ export async function run(argv: string[]): Promise<number> {
 async function* contents(
   client: KubeClient,
   namespace: string | undefined,
-  { parts, problems }: Outcome,
+  outcome: Outcome,
 ): AsyncGenerator<readonly [name: string, text: string]> {
+  const { parts, problems } = outcome
   const list = async (
     part: string,
     type: ResourceType,
@@ -96,6 +103,7 @@ async function* contents(
       parts.add(part)
       return found
     } catch (error) {
+      if (error instanceof KubeError && error.unreachable !== undefined) outcome.unreachable ??= error
       problems.push(`${type.plural}: ${errorText(error)}`)
       return undefined
     }

@@ -91,6 +91,8 @@ export class KubeError extends Error {
   /** The name of the object that the answer is about; undefined: the answer is about the path itself. */
   readonly object: string | undefined
   readonly retryAfterMs: number | undefined
+  /** For people, where no answer came: which API server, and why, without the request. Undefined for an answer. */
+  readonly unreachable: string | undefined
 
   constructor(
     message: string,
@@ -100,6 +102,7 @@ export class KubeError extends Error {
       causes?: readonly string[]
       object?: string | undefined
       retryAfterMs?: number | undefined
+      unreachable?: string | undefined
     },
     options?: ErrorOptions,
   ) {
@@ -110,6 +113,7 @@ export class KubeError extends Error {
     this.causes = facts.causes ?? []
     this.object = facts.object
     this.retryAfterMs = facts.retryAfterMs
+    this.unreachable = facts.unreachable
   }
 }
 
@@ -397,7 +401,8 @@ class Client implements KubeClient {
       const reason = limit.aborted
         ? `no answer within ${(options.timeoutMs ?? requestTimeoutMs) / 1000} s`
         : errorText(error)
-      throw new KubeError(`${what}: ${reason}`, { status: 0, reason: 'Unreachable' }, { cause: error })
+      const unreachable = `The API server ${this.#shared.connection.access.server} cannot be reached: ${reason}`
+      throw new KubeError(`${what}: ${reason}`, { status: 0, reason: 'Unreachable', unreachable }, { cause: error })
     }
   }
 
