@@ -163,7 +163,10 @@ test('--print delivers nothing, and needs no Secrets', () => {
     file,
     pipeline(`[{ name: out, type: search_engine, config: { endpoints: ["https://127.0.0.1:1"], ${auth} } }]`),
   )
-  expect(run('-f', file, '--for', '1s').code).toBe(78)
+  const without = run('-f', file, '--for', '1s')
+  expect(without.code).toBe(78)
+  expect(without.err).toContain('Secret "store" is not in namespace "')
+  expect(without.err).toMatch(/help: Give a file with this Secret and its key "password", too; or use `--print`/)
   const { code, out } = run('-f', file, '--for', '1s', '--print', '-o', 'json')
   expect(code).toBe(0)
   expect(JSON.parse(out.split('\n')[0] as string)).toMatchObject({ source_type: 'orchestrator_logs' })

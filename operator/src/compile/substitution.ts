@@ -179,10 +179,15 @@ export class Substitution {
     if (keys === 'any' || keys?.has(part.key)) return true
     if (optional) return false
     const what = `${part.kind} "${part.name}"`
+    // Without a cluster, the reader makes one: a file beside the Pipeline.
+    const help =
+      this.#scope.options.secretsRequired === true
+        ? `Give a file with this ${part.kind} and its key "${part.key}", too; or use \`--print\`, which delivers nothing and needs none.`
+        : undefined
     if (keys === undefined) {
-      this.#report.error(resource, path, `${what} is not in namespace "${part.namespace}"`, undefined, 'SecretNotFound')
+      this.#report.error(resource, path, `${what} is not in namespace "${part.namespace}"`, help, 'SecretNotFound')
     } else {
-      this.#report.error(resource, path, `${what} has no key "${part.key}"`, undefined, 'SecretKeyNotFound')
+      this.#report.error(resource, path, `${what} has no key "${part.key}"`, help, 'SecretKeyNotFound')
     }
     return false
   }
