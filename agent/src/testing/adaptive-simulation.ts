@@ -51,7 +51,8 @@ const crowded = (base: number, capacity: number, inFlight: number): number => {
 export const destinations = {
   knee: {
     name: 'A destination that bears ten requests at once',
-    description: 'Round trips of 100 ms; beyond ten requests in flight they grow with the square of the crowd.',
+    description:
+      'Round trips of 100 ms; beyond ten requests in flight they grow with the square of the crowd. One request more makes them only a little longer, and the moving average follows, so few of them exceed it by `rtt_deviation_scale` deviations: the limit climbs beyond ten and deliveries fall, until steps up and down balance. If you know where a destination bends so, set `max_concurrency_limit` to it.',
     seconds: 120,
     answer: (inFlight) => ({ ms: crowded(100, 10, inFlight), attempt: delivered }),
   },
