@@ -30,8 +30,23 @@ test('one result a line, failures on standard error', async () => {
   expect(await remap(['.m = to_int!(.n)'], lines)).toEqual({
     code: 0,
     out: '5\n',
-    err: 'function call error for "to_int" at (5:16): Invalid integer "x": invalid digit found in string\n',
+    err: 'function call error for "to_int" at (5:16): Invalid integer "x": invalid digit found in string (line 1, column 6)\n',
   })
+})
+
+test('a failure has its line and column, counted in characters', async () => {
+  const { err } = await remap(['# é\n.a = "é"; .m = to_int!(.n)'], lines)
+  expect(err).toMatch(/^function call error for "to_int" at \(\d+:\d+\): .* \(line 2, column 16\)\n$/)
+})
+
+test.each([
+  { input: lines, strict: 1 },
+  { input: '{"n":"5"}\n', strict: 0 },
+])('with --strict the exit code is $strict for $input', async ({ input, strict }) => {
+  for (const more of [[], ['--typed']]) {
+    expect((await remap(['--strict', ...more, '.m = to_int!(.n)'], input)).code).toBe(strict)
+    expect((await remap([...more, '.m = to_int!(.n)'], input)).code).toBe(0)
+  }
 })
 
 test('typed values in and out', async () => {

@@ -1,5 +1,5 @@
 // `penstock-agent remap`: evaluates a program on lines of JSON, or line by line at a prompt.
-// The outcome of a program does not change the exit code; a program that does not compile ends with 78.
+// The outcome of a program changes the exit code with `--strict` alone; a program that does not compile ends with 78.
 
 import { createReadStream, readFileSync } from 'node:fs'
 import { stdin, stdout } from 'node:process'
@@ -14,6 +14,7 @@ import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson } from '../formats/json.ts'
 import { findZone } from '../formats/timezone.ts'
 import { printable } from '../printable.ts'
+import { positionOfByte } from '../remap/diagnostics.ts'
 import { explainProgram } from '../remap/explain.ts'
 import { isFailure } from '../remap/function.ts'
 import { type CompileOptions, compileProgram, type Program } from '../remap/program.ts'
@@ -34,6 +35,7 @@ export const flags = {
   timezone: { type: 'string', short: 'tz', value: 'ZONE', help: 'Time zone of dates without one (UTC).' },
   network: { type: 'boolean', help: 'Allow functions that use the network, as `remap.network: true` does.' },
   explain: { type: 'boolean', help: 'Print the inferred kinds and what may fail, and do not run the program.' },
+  strict: { type: 'boolean', help: 'End with exit code 1 if the program failed on a line.' },
   'no-history': {
     type: 'boolean',
     env: 'PENSTOCK_REMAP_NO_HISTORY',
@@ -100,17 +102,21 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
   const warnings = compiled.warnings.map((warning) => warning.code)
   const print = given['print-object'] ? 'event' : 'result'
+  let failed = false
   try {
     const input = given.input === undefined ? stdin : createReadStream(given.input)
     for await (const line of linesOf(input)) {
       if (line.trim() === '') continue
-      if (given.typed) stdout.write(`${typedOutcome(compiled.program, line, warnings)}\n`)
-      else runLine(compiled.program, line, print)
+      if (given.typed) {
+        const { text, ok } = typedOutcome(compiled.program, line, warnings)
+        stdout.write(`${text}\n`)
+        failed ||= !ok
+      } else if (!runLine(source, compiled.program, line, print)) failed = true
     }
   } catch (error) {
     throw new PenstockError('PEN_IO', `The input cannot be read: ${errorText(error)}`, { cause: error })
   }
-  return 0
+  return failed && given.strict ? 1 : exitCodes.ok
 }
 
 function localZone(): string {
@@ -142,30 +148,39 @@ function eventsOf(file: string): ValueObject[] {
   }
 }
 
-function runLine(program: Program, line: string, print: 'event' | 'result'): void {
+/** False: the program failed, which standard error says, with line and column in the program. */
+function runLine(source: string, program: Program, line: string, print: 'event' | 'result'): boolean {
   const result = program.run(eventOf(line), noMetadata, true)
-  if (isFailure(result)) process.stderr.write(`${result.message.replaceAll('\n', ' ')}\n`)
-  else {
-    const text = `${valueText(print === 'event' ? program.frame.root : result)}\n`
-    stdout.write(stdout.isTTY ? printable(text) : text)
+  if (isFailure(result)) {
+    const { line: row, column } = positionOfByte(source, result.place?.start ?? 0)
+    const place = result.place === undefined ? '' : ` (line ${row}, column ${column})`
+    process.stderr.write(`${result.message.replaceAll('\n', ' ')}${place}\n`)
+    return false
   }
+  const text = `${valueText(print === 'event' ? program.frame.root : result)}\n`
+  stdout.write(stdout.isTTY ? printable(text) : text)
+  return true
 }
 
 /** The outcome as conformance cases record it. */
-function typedOutcome(program: Program, line: string, warnings: readonly number[]): string {
+function typedOutcome(
+  program: Program,
+  line: string,
+  warnings: readonly number[],
+): { readonly text: string; readonly ok: boolean } {
   let event: Value
   try {
     event = fromTagged(JSON.parse(line) as Tagged)
   } catch (error) {
-    return JSON.stringify({ input_error: errorText(error) })
+    return { text: JSON.stringify({ input_error: errorText(error) }), ok: false }
   }
   const shown = warnings.length === 0 ? {} : { warnings }
   const result = program.run(event as ValueObject, noMetadata, true)
   if (isFailure(result)) {
     const outcome = result.outcome === 'abort' ? { abort: result.given } : { runtime_error: result.message }
-    return JSON.stringify({ ...outcome, ...shown })
+    return { text: JSON.stringify({ ...outcome, ...shown }), ok: false }
   }
   const { root, metadata } = program.frame
   const changed = Object.keys(metadata).length === 0 ? {} : { metadata: toTagged(metadata) }
-  return JSON.stringify({ ok: toTagged(result), event: toTagged(root), ...changed, ...shown })
+  return { text: JSON.stringify({ ok: toTagged(result), event: toTagged(root), ...changed, ...shown }), ok: true }
 }

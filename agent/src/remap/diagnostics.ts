@@ -58,6 +58,11 @@ export function positionOf(source: string, offset: number): { line: number; colu
   return { line: before.split('\n').length, column: Array.from(before.slice(start)).length + 1 }
 }
 
+/** Line and column of an offset in bytes, as errors of a run have it. */
+export function positionOfByte(source: string, offset: number): { line: number; column: number } {
+  return positionOf(source, Buffer.from(source).toString('utf8', 0, offset).length)
+}
+
 const syntaxError = 203
 
 /** A diagnostic as callers of the compiler report it: its code as users see it, and its place. */

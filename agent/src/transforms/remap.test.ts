@@ -91,6 +91,7 @@ test.each([
   expect(fields(sent.get(''))).toEqual([{ n: 5, seen: true }, { n: 'x' }].slice(0, kept))
   expect(events.counts.get('component_errors_total')).toBe(1)
   expect(events.errors[0]?.message).toBe('Mapping failed with event.')
+  expect(events.errors[0]?.fields).toMatchObject({ line: 2, column: 6 })
   if (discarded !== undefined) expect(events.counts.get(discarded)).toBe(1)
 })
 

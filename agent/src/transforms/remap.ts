@@ -15,7 +15,7 @@ import { LogEvent, rootFor } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { GivenFileError, readGivenText } from '../given-file.ts'
-import { positionOf, summariesOf } from '../remap/diagnostics.ts'
+import { positionOf, positionOfByte, summariesOf } from '../remap/diagnostics.ts'
 import { failureFact, isFailure, type RemapError } from '../remap/function.ts'
 import type { TagMode } from '../remap/metric-target.ts'
 import { metricReader } from '../remap/own-metrics.ts'
@@ -121,9 +121,10 @@ export const remap = defineTransform({
     if (!compiled.ok) throw new PenstockError('PEN_CONFIG_INVALID', compiled.rendered)
     if (compiled.warnings.length > 0) logger.warn({ warnings: compiled.renderedWarnings }, 'The program has warnings.')
     const { program } = compiled
-    if (!program.usesNetwork) return new Remap(program, options, context)
+    if (!program.usesNetwork) return new Remap(program, source, options, context)
     // Uses the network: a separate worker does it, so nothing else waits.
-    return new Remap(new RemoteProgram(source, settings, program.writes, options.metric_tag_values), options, context)
+    const remote = new RemoteProgram(source, settings, program.writes, options.metric_tag_values)
+    return new Remap(remote, source, options, context)
   },
 })
 
@@ -198,6 +199,7 @@ class Remap {
   readonly #program: Program | RemoteProgram
   /** Runs the program later, or not at all. */
   readonly #splice: Splice | undefined
+  readonly #source: string
   readonly #options: RemapOptions
   readonly #context: TransformContext
   // State of the current batch.
@@ -216,8 +218,9 @@ class Remap {
   /** Old values of the fields of the current event that the program may change. */
   readonly #before: (Value | undefined)[] = []
 
-  constructor(program: Program | RemoteProgram, options: RemapOptions, context: TransformContext) {
+  constructor(program: Program | RemoteProgram, source: string, options: RemapOptions, context: TransformContext) {
     this.#program = program
+    this.#source = source
     const isTaken = program instanceof Program && context.globals.remap?.byte_lane !== false
     this.#splice = isTaken ? spliceOf(program) : undefined
     this.takesBytes = this.#splice !== undefined
@@ -454,6 +457,11 @@ class Remap {
     if (asText > 0) events.count('byte_lane_events_total', asText, lanes.text)
   }
 
+  /** Line and column in the program, where it is known what failed. */
+  #positionOf({ place }: RemapError): object {
+    return place === undefined ? {} : positionOfByte(this.#source, place.start)
+  }
+
   #report(): void {
     const { events, logger } = this.#context
     const { drop_on_abort, drop_on_error, reroute_dropped } = this.#options
@@ -462,7 +470,7 @@ class Remap {
         type: 'conversion_failed',
         stage: 'processing',
         message: 'Mapping failed with event.',
-        fields: { error: failureFact(this.#lastError) },
+        fields: { error: failureFact(this.#lastError), ...this.#positionOf(this.#lastError) },
         count: this.#errors,
       })
     }
