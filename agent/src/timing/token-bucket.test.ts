@@ -41,3 +41,28 @@ test('who gives up in a line leaves its token to the next', async () => {
   await expect(line.take(AbortSignal.abort(reason))).rejects.toBe(reason)
   await line.take(new AbortController().signal)
 })
+
+test('urgent ones in a line go first, and others have every fifth turn', async () => {
+  const line = new TokenLine(new TokenBucket(1000, 1))
+  const { signal } = new AbortController()
+  const served: string[] = []
+  await line.take(signal)
+  const wait = (name: string, urgent: boolean) => line.take(signal, { urgent }).then(() => void served.push(name))
+  const others = Array.from({ length: 4 }, (_, index) => wait(`other ${index}`, false))
+  const urgent = Array.from({ length: 10 }, (_, index) => wait(`urgent ${index}`, true))
+  await Promise.all([...others, ...urgent])
+  const places = served.flatMap((name, place) => (name.startsWith('other') ? place : []))
+  expect(places).toEqual([4, 9, 12, 13])
+  expect(served.filter((name) => name.startsWith('urgent'))).toEqual(urgent.map((_, index) => `urgent ${index}`))
+  expect(served.filter((name) => name.startsWith('other'))).toEqual(others.map((_, index) => `other ${index}`))
+})
+
+test('the first token of a line that everybody has left is there for the next', async () => {
+  const line = new TokenLine(new TokenBucket(1000, 1))
+  const leaving = new AbortController()
+  await line.take(leaving.signal)
+  const left = [line.take(leaving.signal), line.take(leaving.signal, { urgent: true })]
+  leaving.abort(new Error('given up'))
+  for (const each of left) await expect(each).rejects.toThrow('given up')
+  await line.take(new AbortController().signal)
+})

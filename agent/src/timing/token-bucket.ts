@@ -1,7 +1,5 @@
 // A rate a second, with a stock of tokens for bursts.
 
-import { pause } from '../clock.ts'
-
 export class TokenBucket {
   readonly perSecond: number
   readonly #capacity: number
@@ -51,23 +49,66 @@ export class TokenBucket {
   }
 }
 
-/** Those who wait for a token of a bucket, served in their order. */
+/** Of so many turns in a line, one belongs to those that are not urgent, so that they never wait for all urgent ones. */
+const turns = 5
+/** The longest that a timer takes, in milliseconds. */
+const longestMs = 2 ** 31 - 1
+
+/** Those who wait for a token of a bucket: the urgent ones before others, each in their order. */
 export class TokenLine {
   readonly #bucket: TokenBucket
-  #last: Promise<void> = Promise.resolve()
+  readonly #urgent = new Set<() => void>()
+  readonly #others = new Set<() => void>()
+  /** Urgent ones served in a row while others waited. */
+  #inRow = 0
+  #timer: NodeJS.Timeout | undefined
 
   constructor(bucket: TokenBucket) {
     this.#bucket = bucket
   }
 
   /** Resolves when it is the caller's turn; rejects when its signal is aborted first. */
-  take(signal: AbortSignal): Promise<void> {
-    const turn = this.#last.then(async () => {
-      if (signal.aborted) return // leaves its token to the next
-      const waitMs = this.#bucket.takeAfterMs()
-      if (waitMs > 0) await pause(waitMs, signal)
+  take(signal: AbortSignal, { urgent = false } = {}): Promise<void> {
+    return new Promise((resolve, reject) => {
+      signal.throwIfAborted()
+      const line = urgent ? this.#urgent : this.#others
+      const turn = () => {
+        signal.removeEventListener('abort', leave)
+        resolve()
+      }
+      // The token is for the next one.
+      const leave = () => {
+        line.delete(turn)
+        reject(signal.reason)
+        this.#serve()
+      }
+      signal.addEventListener('abort', leave, { once: true })
+      line.add(turn)
+      this.#serve()
     })
-    this.#last = turn
-    return turn.then(() => signal.throwIfAborted())
+  }
+
+  #serve(): void {
+    clearTimeout(this.#timer)
+    for (;;) {
+      const line = this.#next()
+      const [turn] = line
+      if (turn === undefined) return
+      const tokens = this.#bucket.fill(performance.now())
+      if (tokens < 1) {
+        const waitMs = Math.ceil(((1 - tokens) / this.#bucket.perSecond) * 1000)
+        this.#timer = setTimeout(() => this.#serve(), Math.min(waitMs, longestMs))
+        return
+      }
+      this.#inRow = line === this.#urgent && this.#others.size > 0 ? this.#inRow + 1 : 0
+      this.#bucket.take(1)
+      line.delete(turn)
+      turn()
+    }
+  }
+
+  #next(): Set<() => void> {
+    const isTheirs = this.#inRow >= turns - 1 && this.#others.size > 0
+    return this.#urgent.size > 0 && !isTheirs ? this.#urgent : this.#others
   }
 }

@@ -150,9 +150,9 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     const after = statusOf(kind, object, reports, this.#options.now?.() ?? new Date())
     if (normal(before) === normal(after)) return undefined
     const since = performance.now() - (this.#writtenAt.get(key) ?? Number.NEGATIVE_INFINITY)
+    const isAnswer = before['observedGeneration'] !== after['observedGeneration']
     const isQuiet =
-      normal({ conditions: before.conditions }) === normal({ conditions: after['conditions'] }) &&
-      before['observedGeneration'] === after['observedGeneration']
+      normal({ conditions: before.conditions }) === normal({ conditions: after['conditions'] }) && !isAnswer
     if (isQuiet && since < this.#options.periodMs) return this.#options.periodMs - since
     try {
       const { apiVersion } = object
@@ -160,7 +160,8 @@ export class Statuses implements StatusWriter, AsyncDisposable {
       const written = await this.#options.kube.apply<StatusObject>(
         kind,
         { apiVersion, kind: kind.kind, metadata, status: after },
-        { fieldManager: statusManager, subresource: 'status', signal },
+        // An author waits for the verdict about a new generation: thousands of agents that show their tokens must not hold it up.
+        { fieldManager: statusManager, subresource: 'status', signal, urgent: isAnswer },
       )
       this.#writtenAt.set(key, performance.now())
       cache.expect(written)

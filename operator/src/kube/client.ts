@@ -15,6 +15,8 @@ export interface KubeRequestOptions {
   readonly signal?: AbortSignal | undefined
   /** 10 s if not given; lists 60 s. */
   readonly timeoutMs?: number | undefined
+  /** Somebody waits for it: it goes before other requests that wait for the limit on requests a second. */
+  readonly urgent?: boolean | undefined
 }
 
 export interface ListOptions extends KubeRequestOptions {
@@ -382,7 +384,7 @@ class Client implements KubeClient {
     const limit = AbortSignal.timeout(options.timeoutMs ?? requestTimeoutMs)
     const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit])
     try {
-      await this.#shared.turns.take(signal)
+      await this.#shared.turns.take(signal, { urgent: options.urgent === true })
       // Asked after the wait, right before the write: leadership may have been lost meanwhile.
       if (method !== 'GET' && this.#mayWrite?.() === false) {
         throw new KubeError(`${what}: this process does not lead, so it does not write`, {
