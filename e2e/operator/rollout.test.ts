@@ -113,6 +113,61 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     })
   })
 
+  test('a new Pipeline runs on all agents, and others change, while the canary of one is not over', async () => {
+    const baking = (bake: string) =>
+      cluster.kubectl([
+        ...['patch', 'agent.penstock.dev', 'node', '-n', 'penstock-system', '--type=merge'],
+        ...['-p', JSON.stringify({ spec: { rollout: { canary: { bake } } } })],
+      ])
+    await rolledOut()
+    await baking('2h')
+    try {
+      await cluster.apply(pipeline('tried', '.version = 21'))
+      await eventually(async () => expect((await manifest()).candidate).toBeDefined())
+      await cluster.apply(pipeline('fresh', '.fresh = 1'))
+      await programmed('fresh')
+      // All run the new one; the change of another is where it was.
+      expect((await manifest()).candidate).toBeDefined()
+      expect(await conditionOf('fresh', 'Programmed')).toMatchObject({ message: '4 of 4 agents run it.' })
+      expect(await conditionOf('tried', 'Programmed')).toMatchObject({ status: 'False', reason: 'RollingOut' })
+      expect(await conditionOf('tried', 'Ready')).toMatchObject({ status: 'False', observedGeneration: 3 })
+      expect(await conditionOf('steady', 'Ready')).toMatchObject({ status: 'True' })
+      // A change of a third one is tried beside it, and does not wait for its end.
+      await cluster.apply(pipeline('steady', '.steady = 21'))
+      await eventually(async () => {
+        const found = await conditionOf('steady', 'Programmed')
+        expect(found?.message).toMatch(/^[1-3] of 4 agents run it; [1-3] runs? an earlier version\./)
+      }, 120_000)
+      await cluster.kubectl(['delete', 'clusterpipeline', 'fresh'])
+      await baking('1s')
+      await programmed('tried', 'steady')
+    } finally {
+      await baking(`${bakeMs}ms`)
+    }
+    await rolledOut()
+  })
+
+  test('a Pipeline that is suspended is said to run nowhere, when that is so', async () => {
+    const spec = (suspend: boolean) => {
+      const object = pipeline('paused', '.paused = 1')
+      return { ...object, spec: { ...object.spec, suspend } }
+    }
+    await cluster.apply(spec(false))
+    await programmed('paused')
+    await cluster.apply(spec(true))
+    await eventually(async () => {
+      expect(await conditionOf('paused', 'Programmed')).toMatchObject({
+        ...{ status: 'False', reason: 'Suspended', observedGeneration: 2 },
+        message: 'spec.suspend is true: no agent runs it.',
+      })
+    }, 120_000)
+    expect(await conditionOf('paused', 'Ready')).toMatchObject({ status: 'True', reason: 'Suspended' })
+    await cluster.apply(spec(false))
+    await programmed('paused')
+    expect(await conditionOf('paused', 'Programmed')).toMatchObject({ observedGeneration: 3 })
+    await cluster.kubectl(['delete', 'clusterpipeline', 'paused'])
+  })
+
   test('what a new version takes away on purpose is no harm; what it loses is', async () => {
     const busy = (source: string) => pipeline('busy', source, {}, 0.005)
     await cluster.apply(busy('.version = 1'))
