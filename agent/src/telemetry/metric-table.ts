@@ -141,7 +141,9 @@ export const metricTable = {
   // Files.
   open_files: gauge('Files held open.'),
   shared_reads_total: counter('Chunks of files that another pipeline of the agent had read already.'),
-  shared_read_bytes: gauge('Bytes of chunks that were read, and of what was parsed of them, that wait for other pipelines.'),
+  shared_read_bytes: gauge(
+    'Bytes of chunks that were read, and of what was parsed of them, that wait for other pipelines.',
+  ),
   files_added_total: counter('Files found and watched from their beginning.', ['file']),
   files_resumed_total: counter('Files found and watched from a checkpoint.', ['file']),
   files_unwatched_total: counter('Files that are watched no more.', ['file']),
