@@ -183,7 +183,7 @@ const used: readonly ClusterStep[] = [
       await isReady('plagent', system, 'node')
       await waitFor('web-0', 60_000, async () => (await kubectl('-n', 'shop', 'logs', 'web-0')).includes('GET'))
     },
-    prints: ['shop/all', /GET \/cart/],
+    prints: ['shop/all', 'GET /'],
   },
   {
     page: guide('pipeline'),
@@ -211,10 +211,10 @@ const used: readonly ClusterStep[] = [
     block: 'kubectl penstock tap checkout -n shop -c parse',
     before: ({ isReady }) => isReady('pl', 'shop', 'checkout'),
     words: async () => ({ NODE: 'node-1' }),
-    prints: ['GET /cart', 'shop/checkout'],
+    prints: ['GET /', 'shop/checkout'],
   },
   { page: guide('cli'), block: 'create rolebinding penstock-cli' },
-  { page: guide('cli'), block: 'kubectl port-forward', prints: ['GET /cart'] },
+  { page: guide('cli'), block: 'kubectl port-forward', prints: ['GET /'] },
   {
     page: guide('cli'),
     block: 'rollout undo',
@@ -231,7 +231,7 @@ const used: readonly ClusterStep[] = [
     page: guide('troubleshooting'),
     block: 'kubectl penstock support-bundle',
     before: ({ isReady }) => isReady('pl', 'shop', 'checkout'),
-    prints: ['shop/checkout', 'GET /cart'],
+    prints: ['shop/checkout', 'GET /'],
   },
   {
     page: guide('durability'),
