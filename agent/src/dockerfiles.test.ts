@@ -1,4 +1,4 @@
-// What the Dockerfiles of both programs state twice must be the same: Docker has no way to share it.
+// The Dockerfiles of both programs state some instructions twice, because Docker has no way to share them: they must be the same.
 
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'

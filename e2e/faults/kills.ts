@@ -96,7 +96,7 @@ class Feed {
   }
 }
 
-/** What happened at the kills, for the judgement. */
+/** Facts about the kills, for the judgement. */
 interface KillRecord {
   readonly killedAt: number[]
   /** For each kill: the line behind the last that was in the buffer. */

@@ -1,4 +1,4 @@
-// A type has one meaning, so two types of what ships have two names: whoever reads or searches a name finds one idea.
+// A type has one meaning, so two types of what ships have two names: a search for a name finds one idea.
 
 import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'

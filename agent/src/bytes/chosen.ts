@@ -157,7 +157,7 @@ function convertedColumn(kernel: Kernel, column: Column, converted: (value: Valu
   return values.every((value) => made.add(value, room) !== undefined) ? made : undefined
 }
 
-/** The times of lines, but for those whose message has a field in their place; undefined if there is no room for them. */
+/** The times of lines, except of those whose message has a field in their place; undefined if there is no room for them. */
 function timesOf(lines: ByteLines, spreads: boolean, converted: (value: Value) => Value): Column | undefined {
   const { ms, ns } = lines.times()
   const name = lines.origin.fields.find((field) => 'part' in field && field.part === 'time')?.name

@@ -144,7 +144,7 @@ function blockOf(node: unknown, text: string): ValueSpan['block'] {
   return { offset: header + 1, indent: Number.isFinite(indent) ? indent : 0 }
 }
 
-/** Where a text stops being JSON. `JSON.parse` decides whether it is; it just does not always say where. */
+/** The offset at which a text stops being JSON. `JSON.parse` decides whether it is; it just does not always say where. */
 function jsonProblem(text: string): TextProblem {
   let at = 0
   const skip = (pattern: RegExp): boolean => {

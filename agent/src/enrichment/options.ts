@@ -45,7 +45,9 @@ export const enrichmentOption = optional(
         },
         geoip: {
           path: path('The database, in the MMDB format.', { use: 'read' }),
-          locale: text('Language of names; where a name has none in it, English is taken.', { default: 'en' }),
+          locale: text('Language of names. A name that the database lacks in this language is given in English.', {
+            default: 'en',
+          }),
         },
         mmdb: { path: path('The database, in the MMDB format. Records are given as they are.', { use: 'read' }) },
         memory: {

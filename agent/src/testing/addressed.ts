@@ -20,7 +20,7 @@ function addressOf(component: AnyDeclaration, url: string): Table {
   return {}
 }
 
-/** Options with others laid over them, table by table. */
+/** Options merged with others, which take precedence, table by table. */
 export function merged(base: unknown, over: unknown): unknown {
   if (!isTable(base) || !isTable(over)) return over
   return { ...base, ...Object.fromEntries(Object.entries(over).map(([key, value]) => [key, merged(base[key], value)])) }

@@ -10,7 +10,7 @@ const token = /"((?:[^"\\]|\\["\\])*)"|\[((?:[^\]\\]|\\[\]\\])*)\]|([^ \t["]+)/y
 export const parseTokens = defineFunction({
   name: 'parse_tokens',
   category: 'Parse',
-  summary: 'Takes a line apart at blanks, but for what stands in quotes and brackets. `-` is null.',
+  summary: 'Splits a line at blanks, except within quotes and brackets. `-` is null.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The line.' }],
   returns: kinds.arrayEach(kinds.string.or(kinds.null)),
   fallible: 'never',

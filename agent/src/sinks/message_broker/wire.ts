@@ -119,7 +119,7 @@ export function writeBatchedMessage(body: Body, parts: MessageParts, payload: Ui
   body.writeBytes(payload)
 }
 
-/** Takes a message of a batch apart again. */
+/** Splits a message of a batch into its parts again. */
 export function readBatchedMessage(bytes: Buffer): { readonly parts: MessageParts; readonly payload: Buffer } {
   const size = bytes.readUInt32BE(0)
   const reader = new ProtobufReader(bytes, 4, 4 + size)

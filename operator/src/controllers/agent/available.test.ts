@@ -64,7 +64,7 @@ test.each([
     spec: {},
     live: workload('DaemonSet', half),
     pods: [crashing, unschedulable],
-    says: ['False', 'Unschedulable', '1 of 2 pods are ready; p finds no node.'],
+    says: ['False', 'Unschedulable', '1 of 2 pods are ready; pod p cannot be scheduled.'],
   },
   {
     sentence: 'a container that ends again and again is named with the command that shows its log',

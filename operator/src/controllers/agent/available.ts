@@ -62,7 +62,7 @@ export function availabilityOf(
         (desired > 0 && pods.length === 0
           ? `no pod is there: kubectl describe ${kind.toLowerCase()} ${name} -n ${namespace}`
           : undefined))
-      : `${unschedulable.metadata.name} finds no node`
+      : `pod ${unschedulable.metadata.name} cannot be scheduled`
   const finding: Finding = {
     type: 'Available',
     status: 'False',

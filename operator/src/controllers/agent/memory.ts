@@ -1,4 +1,4 @@
-// What the loop remembers of an Agent between its passes.
+// The state of one Agent that its loop keeps from pass to pass.
 
 import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'

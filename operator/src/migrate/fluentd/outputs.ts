@@ -203,7 +203,7 @@ const splunk = (name: string): OutputPlugin =>
           section,
           `${name}: event_key`,
           'the whole record is the event',
-          'Take the field apart in a remap transform before the sink.',
+          'Split the field in a remap transform before the sink.',
         )
       }
       return {

@@ -67,7 +67,7 @@ test.each([
   expect(otel?.recognises({ file: 'c.yaml', text })).toBe(false)
 })
 
-test('several files are one configuration, and a later one is laid over an earlier one', () => {
+test('several files are one configuration, and a later one overrides an earlier one', () => {
   const { gaps, spec } = convert(
     { file: 'a.yaml', text: plain },
     { file: 'b.yaml', text: 'exporters:\n  debug:\nservice:\n  pipelines:\n    logs:\n      exporters: [debug]\n' },
