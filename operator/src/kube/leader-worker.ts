@@ -66,7 +66,7 @@ async function main(): Promise<void> {
     if (confirmedAt !== undefined && clock() - confirmedAt > settings.renewDeadlineMs) {
       return lose(`the Lease was not renewed for ${settings.renewDeadlineMs / 1000} s`)
     }
-    await pause(settings.retryMs)
+    await pause(restMs())
   }
   if (confirmedAt !== undefined) await release().catch(() => {}) // it ends by itself then, when its time is over
   Atomics.store(settings.confirmed, 0, 0n)
@@ -103,6 +103,12 @@ function announce(now: string | undefined): void {
 /** Whether the holder has been silent, as far as we saw, for as long as a Lease lasts. */
 function isOver(now: number): boolean {
   return seen !== undefined && now - seen.at > settings.leaseMs
+}
+
+/** Until the next attempt: a Lease that is not renewed is taken when it ends, and not at a look some time later. */
+function restMs(): number {
+  const leftMs = seen === undefined || confirmedAt !== undefined ? 0 : seen.at + settings.leaseMs - clock()
+  return leftMs > 0 ? Math.min(settings.retryMs, Math.ceil(leftMs) + 1) : settings.retryMs
 }
 
 function confirm(now: number): true {
