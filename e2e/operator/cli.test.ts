@@ -171,7 +171,7 @@ describe.skipIf(missing !== undefined)(
 
     test('why shows which Pipelines read a pod, which do not, and for what reason', async () => {
       const web = await penstock('why', 'web-1', '-n', 'shop')
-      expect(web.stdout).toBe(`Pod shop/web-1 (Pending) on node n1
+      expect(web.stdout, web.stderr).toBe(`Pod shop/web-1 (Pending) on node n1
   Pipeline shop/other
     does not: source app: its selector app=other does not match the labels of the pod (app=web)
   Pipeline shop/web
