@@ -1,12 +1,14 @@
 // `penstock diff -f PATH`: the changes that applying resources would make for the agents. It compiles the given resources and those in
 // the cluster, and compares the configurations. The exit code is 1 if they differ, as with diff.
 
+import { PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
 import { stringify } from 'yaml'
 import { kindOf } from '../api/kinds.ts'
 import { compileResources } from '../compile/config.ts'
 import { loadResources, type Resource, resourceOf } from '../compile/resources.ts'
+import { type KubeClient, KubeError } from '../kube/client.ts'
 import { helpOf, parseFlags, resourceOptions, resourcePaths } from './arguments.ts'
 import { connect, connectionOptions, namespaceOption } from './cluster.ts'
 import { printProblems } from './problems.ts'
@@ -38,18 +40,9 @@ export async function run(argv: string[]): Promise<number> {
   }
   // Shared objects that the files refer to and do not hold are those of the cluster, on both sides.
   const named = new Set(files.map((resource) => `${resource.kind} ${resource.namespace}/${resource.name}`))
-  const shared: Resource[] = []
-  const namespaces = new Set(files.map((resource) => resource.namespace).filter((each) => each !== ''))
-  for (const kind of ['ClusterSource', 'ClusterSink', 'Source', 'Sink']) {
-    const type = kindOf(kind)
-    if (type === undefined) continue
-    for (const each of type.namespaced ? namespaces : [undefined]) {
-      for (const object of await client.list(type, { namespace: each })) {
-        const resource = resourceOf(object)
-        if (!named.has(`${kind} ${resource.namespace}/${resource.name}`)) shared.push(resource)
-      }
-    }
-  }
+  const shared = (await sharedResources(client, [...files, ...live])).filter(
+    (resource) => !named.has(`${resource.kind} ${resource.namespace}/${resource.name}`),
+  )
   const compiling = { ownMachine: false, redacted: true }
   const after = compileResources([...loaded.resources, ...shared], compiling)
   if (!printProblems([...loaded.problems, ...after.problems.filter((problem) => problem.file !== undefined)])) return 78
@@ -65,6 +58,41 @@ export async function run(argv: string[]): Promise<number> {
     }),
   )
   return 1
+}
+
+/** The shared objects of the kinds that Pipelines refer to: those of other kinds need no right. */
+async function sharedResources(client: KubeClient, resources: readonly Resource[]): Promise<Resource[]> {
+  const namespaces = new Set(resources.map((resource) => resource.namespace).filter((each) => each !== ''))
+  const found: Resource[] = []
+  for (const kind of ['ClusterSource', 'ClusterSink', 'Source', 'Sink']) {
+    const type = kindOf(kind)
+    const user = resources.find((resource) => refersTo(resource, kind))
+    if (type === undefined || user === undefined) continue
+    for (const namespace of type.namespaced ? namespaces : [undefined]) {
+      try {
+        for (const object of await client.list(type, { namespace })) found.push(resourceOf(object))
+      } catch (error) {
+        if (!(error instanceof KubeError) || error.status !== 403) throw error
+        const what = `${kind}s${namespace === undefined ? '' : ` in namespace ${namespace}`}`
+        throw new PenstockError(
+          'PEN_KUBERNETES',
+          `${user.kind} ${user.name} refers to a ${kind}, and you may not read ${what}: without it the result would not be true. Ask for the ClusterRole penstock-view${namespace === undefined ? ', by a ClusterRoleBinding' : ''}. ${error.message}`,
+          { cause: error },
+        )
+      }
+    }
+  }
+  return found
+}
+
+/** Whether a source or sink of a Pipeline refers to an object of a kind. The spec may be anything. */
+function refersTo({ content }: Resource, kind: string): boolean {
+  const member = (value: unknown, name: string) =>
+    typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
+  return ['sources', 'sinks'].some((name) => {
+    const entries = member(content['spec'], name)
+    return Array.isArray(entries) && entries.some((entry) => member(member(entry, 'ref'), 'kind') === kind)
+  })
 }
 
 /** A configuration with sorted keys: the API server sorts those of open objects, files have them as people wrote them. */
