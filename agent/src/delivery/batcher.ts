@@ -63,6 +63,13 @@ const defaultBodyLimit = 64 << 20
 const firstStride = 16
 const maxStride = 128
 
+/** Events for which a request has room at first, whatever the last one of the only partition had. */
+const minUsualCount = 256
+const maxUsualCount = 1 << 14
+
+/** The same after a request with this many: a few more, so that requests of about the same length need no larger places. */
+const usualCount = (count: number): number => Math.min(Math.max(count + (count >> 3), minUsualCount), maxUsualCount)
+
 /** Bytes of an open request beside its key and its body. */
 const requestBytes = 8192
 
@@ -81,6 +88,8 @@ export class Batcher {
   readonly #maxWritten: number
   /** The open request of the only partition. */
   #single: OpenRequest | undefined
+  /** Events for which the next one has room at first; requests of many partitions differ too much. */
+  #usualCount = minUsualCount
   #cancelTimer: (() => void) | undefined
 
   /** @param full takes each request that is to be sent; it has at least one event */
@@ -256,7 +265,7 @@ export class Batcher {
   }
 
   #begin(key: string): OpenRequest {
-    const request = new OpenRequest(key, this.pool.take())
+    const request = new OpenRequest(key, this.pool.take(), undefined, this.#usualCount)
     request.deadline = this.#clock.now() + this.#limits.timeoutMs
     if (this.#writer.partition === undefined) this.#single = request
     else this.#open.set(key, request)
@@ -274,8 +283,10 @@ export class Batcher {
   }
 
   #close(request: OpenRequest): void {
-    if (request === this.#single) this.#single = undefined
-    else this.#open.delete(request.key)
+    if (request === this.#single) {
+      this.#single = undefined
+      this.#usualCount = usualCount(request.count)
+    } else this.#open.delete(request.key)
     this.#openBytes -= costOf(request)
     if (request.count > 0) this.#full(request)
     else this.pool.give(request.body)

@@ -64,12 +64,14 @@ export interface PushFormat {
 function entriesOf(request: OpenRequest): Entries {
   let entries = request.state as Entries | undefined
   if (entries === undefined) {
+    // The request knows how many events are usual.
+    const room = request.ends.length
     entries = {
       streams: [],
       numbers: new Map(),
-      streamOf: new Uint32Array(1024),
-      ms: new Float64Array(1024),
-      ns: new Uint32Array(1024),
+      streamOf: new Uint32Array(room),
+      ms: new Float64Array(room),
+      ns: new Uint32Array(room),
     }
     request.state = entries
   }
