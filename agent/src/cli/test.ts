@@ -4,6 +4,7 @@ import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { helpText } from '../command-line/help.ts'
 import { runUnitTests } from '../config/unit-tests.ts'
+import { takesColors } from '../terminal.ts'
 import { loadedConfig } from './loaded-config.ts'
 import { configFlags } from './run-flags.ts'
 
@@ -25,7 +26,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   // Tests need no sources and sinks, and nothing of the machine.
   const loaded = await loadedConfig(given, words, { checkMachine: false, allowEmpty: true })
   if (loaded === undefined) return exitCodes.config
-  const { passed, text } = await runUnitTests(loaded.config)
+  const { passed, text } = await runUnitTests(loaded.config, takesColors(process.stdout))
   process.stdout.write(`${text}\n`)
   return passed ? exitCodes.ok : exitCodes.config
 }

@@ -13,6 +13,7 @@ import type { MetricEvent } from '../event/metric.ts'
 import { parsePath, setPath } from '../event/path.ts'
 import type { Value, ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson, writeJson } from '../formats/json.ts'
+import { styled } from '../formats/pretty.ts'
 import { findComponent } from '../registry.ts'
 import { parseOptions } from '../schema/validate.ts'
 import { type ComponentEvents, loggingEvents } from '../telemetry/component-events.ts'
@@ -34,8 +35,11 @@ export interface UnitTestOutcome {
 
 type AnyEvent = LogEvent | MetricEvent
 
-/** Runs all tests of a configuration, one after the other, each on its own transforms. */
-export async function runUnitTests(config: Config): Promise<UnitTestResult> {
+/**
+ * Runs all tests of a configuration, one after the other, each on its own transforms.
+ * @param color whether the report is coloured
+ */
+export async function runUnitTests(config: Config, color = false): Promise<UnitTestResult> {
   if (config.tests.length === 0) return { passed: true, text: 'No tests found.', tests: [] }
   const lines = ['Running tests']
   const details: string[] = []
@@ -44,7 +48,8 @@ export async function runUnitTests(config: Config): Promise<UnitTestResult> {
   for (const test of config.tests) {
     const outcome = await runTest(test, config)
     tests.push({ name: test.name, failures: outcome.failures })
-    lines.push(`test ${test.name} ... ${outcome.failures.length === 0 ? 'passed' : 'failed'}`)
+    const verdict = outcome.failures.length === 0 ? styled('passed', 'green', color) : styled('failed', 'red', color)
+    lines.push(`test ${test.name} ... ${verdict}`)
     for (const shown of outcome.shown) lines.push(indented(shown))
     if (outcome.failures.length === 0) continue
     failed = true

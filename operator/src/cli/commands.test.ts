@@ -325,6 +325,31 @@ test.each(commands)('%s takes --color', async (name) => {
   expect(err).toContain('`--color` takes one of auto, always, never; found `blue`.')
 })
 
+test('passed and failed have colours if they are wanted', async () => {
+  const file = join(folder, 'judged.yaml')
+  const asserts = (what: string) =>
+    `{ name: 'is ${what}', insertAt: t, input: { raw: x }, expect: [{ at: t, assert: '${what}' }] }`
+  writeFileSync(
+    file,
+    `apiVersion: penstock.dev/v1alpha1
+kind: Pipeline
+metadata: { name: a, namespace: shop }
+spec:
+  sources: [{ name: app, type: orchestrator_logs }]
+  transforms: [{ name: t, type: remap, config: { source: '.a = 1' } }]
+  sinks: [{ name: out, type: blackhole, config: {} }]
+  tests: [${asserts('true')}, ${asserts('false')}]
+`,
+  )
+  const { code, out, err } = await penstock(`test --color always ${file}`)
+  expect([code, err]).toEqual([78, ''])
+  expect(out).toContain('is true ... \u001b[32mpassed\u001b[0m\n')
+  expect(out).toContain('is false ... \u001b[31mfailed\u001b[0m\n')
+  for (const plain of [`test ${file}`, `test --color always -o junit ${file}`])
+    expect((await penstock(plain)).out).not.toContain('\u001b')
+  rmSync(file)
+})
+
 test('problems have colours if they are wanted', async () => {
   const file = join(folder, 'coloured.yaml')
   writeFileSync(file, 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: a }\nspec: {}\n')

@@ -1,7 +1,7 @@
 // `penstock test -f PATH`: runs the `tests` of Pipelines: their transforms alone, on events that the tests give.
 
 import { loadConfigObject, runUnitTests } from '@penstock/agent/config'
-import type { Flags } from '@penstock/agent/program'
+import { type Flags, takesColors } from '@penstock/agent/program'
 import { compileFiles } from '../compile/config.ts'
 import { helpOf, parseFlags, resourceOptions, resourcePaths } from './arguments.ts'
 import { printProblems } from './problems.ts'
@@ -41,7 +41,7 @@ export async function run(argv: string[]): Promise<number> {
     if (!isText) console.log(junitOfProblems(all, []))
     return 78
   }
-  const { passed, text, tests } = await runUnitTests(loaded.config)
+  const { passed, text, tests } = await runUnitTests(loaded.config, isText && takesColors(process.stdout))
   console.log(isText ? text : junitOfTests(tests))
   return passed ? 0 : 78
 }
