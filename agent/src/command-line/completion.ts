@@ -82,12 +82,15 @@ function zsh(program: string, root: readonly CompletionFlag[], commands: readonl
   const name = `_${program.replaceAll('-', '_')}`
   const described = (text: string) => text.replaceAll(/[[\]:\\]/g, '\\$&')
   const specs = (flags: readonly CompletionFlag[]) =>
-    flags.map((flag) => {
+    flags.flatMap((flag) => {
       const value = flag.takesValue
         ? `:value:${flag.values === undefined ? '_files' : `(${flag.values.join(' ')})`}`
         : ''
-      const spec = `--${flag.name}${flag.takesValue ? '=' : ''}[${described(flag.help)}]${value}`
-      return `        ${quoted(`*${spec}`)}`
+      const names = [
+        `--${flag.name}${flag.takesValue ? '=' : ''}`,
+        ...(flag.short === undefined ? [] : [`-${flag.short}`]),
+      ]
+      return names.map((each) => `        ${quoted(`*${each}[${described(flag.help)}]${value}`)}`)
     })
   const branch = (command: CompletionCommand) => {
     const rest = command.words.length === 0 ? '*:file:_files' : `*:name:(${command.words.join(' ')})`

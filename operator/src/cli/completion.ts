@@ -9,6 +9,8 @@ import { parseFlags } from './arguments.ts'
 export interface CommandModule {
   readonly usage: string
   readonly options: Flags
+  /** Words that may follow the name of the command, for completion. */
+  readonly words?: readonly string[]
   run(argv: string[]): Promise<number>
 }
 
@@ -43,13 +45,14 @@ export function completionOf(commands: Readonly<Record<string, ListedCommand>>):
 function described(commands: Readonly<Record<string, ListedCommand>>): Promise<CompletionCommand[]> {
   return Promise.all(
     Object.entries(commands).map(async ([name, { about, load }]): Promise<CompletionCommand> => {
-      const { options } = name === 'completion' ? { options: {} } : await load()
-      return { name, help: about, flags: completionFlags(options), words: await wordsOf(name) }
+      const { options, words = [] } = name === 'completion' ? { options: {}, words: shells } : await load()
+      const pages = name === 'explain' ? await referencePages() : []
+      return {
+        name,
+        help: about,
+        flags: completionFlags(options),
+        words: [...words, ...pages.flatMap((page) => page.names)],
+      }
     }),
   )
-}
-
-async function wordsOf(name: string): Promise<readonly string[]> {
-  if (name === 'completion') return shells
-  return name === 'explain' ? (await referencePages()).flatMap((page) => page.names) : []
 }

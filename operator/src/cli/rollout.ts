@@ -13,6 +13,8 @@ import { type ClusterAccess, connect, connectionOptions, namespaceOption, typeOf
 const actions = ['status', 'pause', 'resume', 'undo', 'retry'] as const
 type Action = (typeof actions)[number]
 
+export const words: readonly string[] = actions
+
 /** Any new value makes the operator try again what it has taken back. */
 const retryAnnotation = 'penstock.dev/retry'
 
