@@ -10,7 +10,7 @@ import { optional, seconds, uint } from '../schema/options.ts'
 
 export const blackhole = defineSink({
   type: 'blackhole',
-  summary: 'Takes events and forgets them.',
+  summary: 'Discards all events.',
   accepts: ['log', 'metric'],
   options: {
     print_interval_secs: seconds('Seconds between two reports in the log of how many events came.', {

@@ -20,7 +20,7 @@ const protocol = { protocol: 'none' }
 
 export const demoLogs = defineSource({
   type: 'demo_logs',
-  summary: 'Invents log lines, for trials.',
+  summary: 'Generates sample log lines, for trials.',
   outputs: ['log', 'metric'],
   emits: ({ decoding: chosen }) => decodedTypes(chosen),
   options: {
