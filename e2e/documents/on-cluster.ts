@@ -215,17 +215,6 @@ const used: readonly ClusterStep[] = [
   },
   { page: guide('cli'), block: 'create rolebinding penstock-cli' },
   { page: guide('cli'), block: 'kubectl port-forward', prints: ['GET /'] },
-  {
-    page: guide('cli'),
-    block: 'rollout undo',
-    before: ({ isReady }) => isReady('plagent', system, 'node'),
-    words: async ({ kubectl }) => {
-      const { status } = JSON.parse(await kubectl('-n', system, 'get', 'plagent', 'node', '-o', 'json'))
-      const earlier = (status.history as { revision: string }[]).filter(({ revision }) => revision !== status.revision)
-      // The first one is that which the command before goes back to.
-      return { '9f3c2a': earlier[1]?.revision.slice(0, 6) ?? 'there is none' }
-    },
-  },
 
   {
     page: guide('troubleshooting'),
@@ -243,6 +232,18 @@ const used: readonly ClusterStep[] = [
       return { PENSTOCK_AGENT_POD: name }
     },
     prints: ['shop/audit', 'archive'],
+  },
+  // What it takes back is not ready for a while, so it comes after what looks at that.
+  {
+    page: guide('cli'),
+    block: 'rollout undo',
+    before: ({ isReady }) => isReady('plagent', system, 'node'),
+    words: async ({ kubectl }) => {
+      const { status } = JSON.parse(await kubectl('-n', system, 'get', 'plagent', 'node', '-o', 'json'))
+      const earlier = (status.history as { revision: string }[]).filter(({ revision }) => revision !== status.revision)
+      // The first one is that which the command before goes back to.
+      return { '9f3c2a': earlier[1]?.revision.slice(0, 6) ?? 'there is none' }
+    },
   },
   {
     page: guide('gitops'),
