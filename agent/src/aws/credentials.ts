@@ -1,5 +1,8 @@
 // Credentials for AWS come from the options, else the environment, a profile, a web identity, the container, or the instance. They are
 // looked up again in the same places before they expire.
+//
+// Why not the chain of the SDK: it reads environment, files and metadata services of the process by itself. Here a component gets them
+// by its `Identity`, and one of a tenant gets none.
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'

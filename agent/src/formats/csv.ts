@@ -1,4 +1,6 @@
 // CSV records as RFC 4180 has them, read without complaint and written without a line end.
+//
+// Why by hand: it is one short, synchronous call for each record.
 
 export interface CsvForm {
   readonly delimiter: string

@@ -1,6 +1,8 @@
 // Dates as text: strftime patterns, RFC 3339, RFC 2822, and the guess for dates of unknown form.
 // A pattern is compiled once, for formatting and for parsing. Both know the items of the chrono library: those of C, and
 // `%+ %.f %3f %.3f %:z %#z %q` and the padding modifiers `- _ 0`.
+//
+// Why by hand: no library for JavaScript reads the items of chrono.
 
 import { isoSecond, Timestamp } from '../event/timestamp.ts'
 import { bounded } from './regex-linear.ts'

@@ -1,4 +1,6 @@
 // Grok patterns: regular expressions with `%{NAME:field}` in them. Compiled once; the two dialects share the expansion.
+//
+// Why by hand: no library has both dialects.
 
 import { fieldNames, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
 import { dateOf } from './grok/date.ts'

@@ -1,4 +1,6 @@
 // LZ4 blocks, written and read, and frames, read. Checksums of frames are not verified.
+//
+// Why by hand: the libraries that are maintained are native code, which the images do not contain.
 
 const shortest = 4
 

@@ -2,6 +2,8 @@
 // text. `compileBounded` looks how many steps the built-in engine could need. It runs what stays below a limit; the rest runs
 // here, by the same search with a memory of what has failed before, or, for texts too long for that memory, by all states at once.
 // Both give the match the built-in engine would give.
+//
+// Why by hand: `re2` is native code, which the images do not contain, and its WebAssembly port is not maintained.
 
 import { BoundedMap } from '../bounded-map.ts'
 import { backtrackingCost } from './regex-cost.ts'

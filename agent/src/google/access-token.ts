@@ -1,5 +1,8 @@
 // Access tokens of Google: by a service account (RFC 7523, a JWT signed with its key), or from the metadata server of the
 // instance. A token is replaced before it ends; requests that need one at the same time share one look-up.
+//
+// Why not google-auth-library: these two flows need one request each, and it goes through the component's own client, with its proxy, TLS
+// and denied addresses.
 
 import { createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import { errorText, failureOf, PenstockError } from '../errors.ts'

@@ -1,5 +1,7 @@
 // Glob patterns for paths: `*` and `?` within one name, `**` over any number of folders, `[a-z]`, `{a,b}`.
 // Besides matching a path, a pattern knows its starting folder and whether a folder can lead to a match.
+//
+// Why not picomatch: it cannot say whether a folder can lead to a match.
 
 export interface Glob {
   /** The folder above the first name with a wildcard. */

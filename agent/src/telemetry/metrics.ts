@@ -1,6 +1,8 @@
 // The store of the agent's own metrics. A series is looked up once and then is a number to add to; reading happens only on request.
 // Values of some labels come from data, such as names of files. Beyond a bound further values share the series of `other`, so sums stay
 // right: first, series that have long been idle are added to it, then new values go there.
+//
+// Why not the store of prom-client: it has no bound on series.
 
 import { type MetricDefinition, type MetricType, metricTable } from './metric-table.ts'
 

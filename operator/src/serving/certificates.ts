@@ -1,6 +1,8 @@
 // The operator's own certificates: an authority of one year in a Secret, and a server certificate signed by it. Both are replaced after
 // two thirds of their time. A new authority is published beside the old one for a while before it signs anything, so clients always
 // trust a certificate before it is served.
+//
+// Why by hand: an installation needs no other controller. Where cert-manager makes the certificates, these are left to it.
 
 import { webcrypto, X509Certificate } from 'node:crypto'
 import type { RequestListener } from 'node:http'

@@ -1,5 +1,7 @@
 // The binary protocol of Pulsar, as far as a producer speaks it. A frame is a command, and for messages their metadata and
 // payload, over which a checksum goes: `[total][size][command]`, `[0e 01][crc32c][size][metadata][payload]`.
+//
+// Why by hand: the client library of Pulsar is native code, which the images do not contain.
 
 import { Body } from '../../event/body.ts'
 import { crc32c } from '../../formats/crc32c.ts'
