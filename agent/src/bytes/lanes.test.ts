@@ -124,3 +124,72 @@ test('lines and objects give the same', async () => {
   expect(lines).toBeGreaterThan(10_000)
   expect(asBytes / lines).toBeGreaterThan(0.4)
 })
+
+/** Values as the kernel copies them, as it converts them, and as others do it. */
+const values = [
+  ...['1', '-7', '12345678901234567', '1.5', '1.50', '2.5e3', '-0.1', 'true', 'null', '""', '"text"', '"ü😀"'],
+  ...['"\\u003cb\\u003e"', '"a\\/b"', '"\\"\\n"', '{}', '[]', '{"z":1,"a":2}', '{"a":{"b":[1,2]}}', '[1, 2]'],
+  ...[JSON.stringify('long '.repeat(30)), JSON.stringify('longer '.repeat(120))],
+]
+const names = [
+  'a',
+  'b',
+  'c',
+  'env',
+  'file',
+  'k"',
+  'message',
+  'n',
+  'request_id',
+  'stream',
+  'zz',
+  'a name that is longer than sixteen',
+]
+
+/** Messages of which many, one after the other, have the same names in the same order. */
+function alikeMessages(random: Random): (random: Random) => string {
+  let left = 0
+  let order: string[] = []
+  return () => {
+    if (left-- === 0) {
+      left = random.below(12)
+      order = [...names].filter(() => random.chance(0.6)).sort(() => random.below(3) - 1)
+    }
+    const blank = () => (random.chance(0.05) ? ' ' : '')
+    const members = order.map((name) => `${blank()}${JSON.stringify(name)}${blank()}:${blank()}${random.pick(values)}`)
+    return `{${members.join(`${blank()},`)}}`
+  }
+}
+
+test('events with the same names one after the other are written as all others', async () => {
+  const seed = (Math.random() * 2 ** 32) >>> 0
+  const random = new Random(seed)
+  const alike = [
+    [parse],
+    [parse, '.env = "prod"\n.host = "node-1"\ndel(.request_id)'],
+    [`${parse}\n.a = 1\n.aa = {"k": "ü"}\n.zzz = []\ndel(.b)`, 'del(.zz)\n.n = null'],
+    [`${parse}\ndel(.a)\ndel(.b)\ndel(.c)\n.m = true\n.n = "${'n'.repeat(700)}"`],
+    [`${merge}\ndel(.message)\n.stream = "s"`],
+  ]
+  const sides = await Promise.all(
+    alike.map(async (chain) => ({ bytes: await transformsOf(chain, true), objects: await transformsOf(chain, false) })),
+  )
+  let asBytes = 0
+  for (let round = 0; round < 200; round++) {
+    const pod = new BytePod('a')
+    const messages = alikeMessages(random)
+    const chunk = Array.from({ length: 1 + random.below(60) }, () => lineOf(random, messages))
+    const { bytes, objects } = random.pick(sides)
+    const expected = expectedOf(through(objects, logBatch(pod.objects(chunk), new Finalizer()))?.events ?? [])
+    try {
+      pod.read(chunk, (batch) => {
+        const after = through(bytes, batch)
+        if (after instanceof ByteBatch) asBytes += after.lineCount
+        check(after, expected, random)
+      })
+    } catch (error) {
+      throw new Error(`Seed ${seed}, round ${round}`, { cause: error })
+    }
+  }
+  expect(asBytes).toBeGreaterThan(500)
+})

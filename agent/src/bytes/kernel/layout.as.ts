@@ -74,7 +74,13 @@ export const editedPlaces: i32 = order + maxLineMembers * 4 + room
 /** By rank, a bit and a place: what orders members. The bits are 0 between lines. */
 export const rankBits: i32 = editedPlaces + maxLineMembers * 4 + room
 export const rankPlaces: i32 = rankBits + maxKeys / 8 + room
-export const input: i32 = rankPlaces + maxKeys * 2 + room
+/**
+ * How events of one shape are written: the place of a member and the length of its name with what is around it, or -1, and where literals
+ * are, and their length.
+ */
+export const stepStride: i32 = 12
+export const steps: i32 = rankPlaces + maxKeys * 2 + room
+export const input: i32 = steps + (maxLineMembers + maxOutside) * stepStride + room
 /** Strings and values that were put into the form in which they are written. */
 export const recoded: i32 = input + maxInput + room
 export const output: i32 = recoded + maxInput + room

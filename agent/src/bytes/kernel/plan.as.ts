@@ -50,7 +50,9 @@ import {
   weak,
   writtenEnds,
 } from './layout.as'
+import { closed, copy, copyMembers, writeName } from './members.as'
 import { isAscii, keyCount, nextStamp, recodedLength, stamp } from './state.as'
+import { findSteps, writeSteps } from './steps.as'
 import { escapeText, unitsOf } from './text.as'
 
 /**
@@ -145,6 +147,8 @@ function objectSize(line: i32): i32 {
 let needsNotes: bool = false
 /** Whether some members that do not come from the message count only for some lines. */
 let hasConditions: bool = false
+/** Whether all of these members are literals, and count for all lines. */
+let isPlain: bool = false
 /** How often a plan may write the text of a message, and how often members of the object in it beside their own place. */
 let messageCopies: i32 = 0
 let memberCopies: i32 = 0
@@ -157,12 +161,14 @@ function lookAtPlan(outsideCount: i32, mode: i32): void {
   outsideSize = 0
   needsNotes = false
   hasConditions = false
+  isPlain = true
   messageCopies = 0
   memberCopies = 0
   for (let entry = outside; entry < outside + outsideCount * outsideStride; entry += outsideStride) {
     const kind = load<i32>(entry + 4)
     if (mode === spread && ((kind & weak) !== 0 || kind === kindMember)) needsNotes = true
     if (needsNotes || kind === kindColumn || load<i32>(entry + 28) >= 0) hasConditions = true
+    if (kind !== kindLiteral || hasConditions) isPlain = false
     if ((kind & 15) === kindMessage) messageCopies++
     else if (kind === kindMember || kind === kindObject) memberCopies++
     outsideSize += load<i32>(entry + 16)
@@ -214,6 +220,9 @@ function isWritten(entry: i32, line: i32, mode: i32): bool {
   const column = load<i32>(entry + 28)
   return column < 0 || inColumn(column, line) === untouched
 }
+
+/** Lines with this shape are written by `steps`; -1: none. */
+let stepsShape: i32 = -1
 
 /** Lines with this shape have their members in the order that stands in `order`; -1: none. */
 let sortedShape: i32 = -1
@@ -302,6 +311,7 @@ function writeDigits(to: i32, value: u32, count: i32): void {
 /** The maximal size of the members that do not come from the message, without copies of it. Begins a call that writes. */
 function bytesOutside(outsideCount: i32, mode: i32): i32 {
   sortedShape = -1
+  stepsShape = -1
   lookAtPlan(outsideCount, mode)
   let bytes: i32 = 64
   for (let index: i32 = 0; index < outsideCount; index++) {
@@ -385,6 +395,12 @@ function writeEvent(line: i32, from: i32, outsideCount: i32, mode: i32): i32 {
   const shape = load<i32>(shapes + line * 4)
   let byName = false
   // The members of one event after the other often have the same names.
+  if (shape === stepsShape) return writeSteps(from, first)
+  if (shape === sortedShape && mode === spread && isPlain) {
+    findSteps(first, count, outsideEnd)
+    stepsShape = shape
+    return writeSteps(from, first)
+  }
   if (shape !== sortedShape) {
     byName = hasPlaces(first, count)
     if (byName) sortByName(first, count)
@@ -444,23 +460,6 @@ function beginOfMember(key: i32, value: i32): i32 {
   return key >= 0 ? value - <i32>load<u16>(keys + key * keyStride) - 4 : ~key - 1
 }
 
-/** Copies members that stand in the message; the byte before the first becomes a comma. */
-function copyMembers(at: i32, start: i32, end: i32): i32 {
-  const to = copy(at, start, end - start)
-  store<u8>(at, 0x2c)
-  return to
-}
-
-/** Puts brackets around members; returns their end. */
-function closed(from: i32, end: i32): i32 {
-  let at = end
-  // The comma before the first name becomes the bracket.
-  if (at === from) at++
-  store<u8>(from, 0x7b)
-  store<u8>(at, 0x7d)
-  return at + 1
-}
-
 /** Writes the object in the message of a line, whose members are in their order. */
 function writeObject(from: i32, line: i32): i32 {
   const first = members + load<i32>(firsts + line * 4) * 16
@@ -471,32 +470,6 @@ function writeObject(from: i32, line: i32): i32 {
     at = copy(writeName(at, load<i32>(member)), value, load<i32>(member + 8) - value)
   }
   return closed(from, at)
-}
-
-/** Writes a name with a comma before it and a colon behind it. */
-function writeName(at: i32, key: i32): i32 {
-  if (key >= 0) {
-    const entry = keys + key * keyStride
-    return copy(at, entry + 16, <i32>load<u16>(entry) + 4)
-  }
-  store<u8>(at, 0x2c)
-  const end = copy(at + 1, ~key, lengthOf(key) + 2)
-  store<u8>(end, 0x3a)
-  return end + 1
-}
-
-/** Copies whole loads: the bytes after both places are overwritten later, or are free. */
-function copy(to: i32, from: i32, length: i32): i32 {
-  v128.store(to, v128.load(from))
-  v128.store(to, v128.load(from, 16), 16)
-  if (length > 512) memory.copy(to, from, length)
-  else {
-    for (let at: i32 = 32; at < length; at += 32) {
-      v128.store(to + at, v128.load(from + at))
-      v128.store(to + at, v128.load(from + at, 16), 16)
-    }
-  }
-  return to + length
 }
 
 /** Writes members `[from, to)` of those that do not come from the message under their own names. */

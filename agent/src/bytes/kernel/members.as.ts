@@ -1,0 +1,47 @@
+// Pieces of the JSON of an event: names, and members that are copied.
+
+import { lengthOf } from './keys.as'
+import { keyStride, keys } from './layout.as'
+
+/** Writes a name with a comma before it and a colon behind it. */
+export function writeName(at: i32, key: i32): i32 {
+  if (key >= 0) {
+    const entry = keys + key * keyStride
+    return copy(at, entry + 16, <i32>load<u16>(entry) + 4)
+  }
+  store<u8>(at, 0x2c)
+  const end = copy(at + 1, ~key, lengthOf(key) + 2)
+  store<u8>(end, 0x3a)
+  return end + 1
+}
+
+/** Copies members that stand in the message; the byte before the first becomes a comma. */
+export function copyMembers(at: i32, start: i32, end: i32): i32 {
+  const to = copy(at, start, end - start)
+  store<u8>(at, 0x2c)
+  return to
+}
+
+/** Puts brackets around members; returns their end. */
+export function closed(from: i32, end: i32): i32 {
+  let at = end
+  // The comma before the first name becomes the bracket.
+  if (at === from) at++
+  store<u8>(from, 0x7b)
+  store<u8>(at, 0x7d)
+  return at + 1
+}
+
+/** Copies whole loads: the bytes after both places are overwritten later, or are free. */
+export function copy(to: i32, from: i32, length: i32): i32 {
+  v128.store(to, v128.load(from))
+  v128.store(to, v128.load(from, 16), 16)
+  if (length > 512) memory.copy(to, from, length)
+  else {
+    for (let at: i32 = 32; at < length; at += 32) {
+      v128.store(to + at, v128.load(from + at))
+      v128.store(to + at, v128.load(from + at, 16), 16)
+    }
+  }
+  return to + length
+}
