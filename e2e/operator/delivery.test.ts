@@ -322,6 +322,24 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
   })
 
   test('nothing at all is written after a restart when nothing has changed', async () => {
+    // A resource of the installation, as the chart has its Agent.
+    const shared = (more: object) => ({
+      ...{ apiVersion: 'penstock.dev/v1alpha1', kind: 'Sink' },
+      metadata: { name: 'default', namespace: 'penstock-system', labels: { part: 'defaults' } },
+      spec: { type: 'http', config: { uri: 'http://store.example', encoding: { codec: 'json' }, ...more } },
+    })
+    const installation = (more: object) => ({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+      metadata: { name: 'penstock-defaults', namespace: 'penstock-system' },
+      data: { 'defaults.json': JSON.stringify([shared(more)]) },
+    })
+    const path = '/apis/penstock.dev/v1alpha1/namespaces/penstock-system/sinks/default'
+    await cluster.apply(installation({ method: 'put' }))
+    await eventually(async () => {
+      const { spec, status } = await api.get(path)
+      expect(spec).toEqual(shared({ method: 'put' }).spec)
+      expect(status?.['conditions']).toContainEqual(expect.objectContaining({ type: 'Accepted', status: 'True' }))
+    }, 120_000)
     for (let restart = 0; restart < 2; restart++) {
       await operator.idle()
       expect(await operator.stop()).toBe(0)
@@ -331,6 +349,18 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await operator.idle()
       expect(operator.changes()).toEqual([])
     }
+    // What has changed meanwhile is applied, a member that is gone too.
+    expect(await operator.stop()).toBe(0)
+    await cluster.apply(installation({}))
+    operator = await start().leading()
+    await eventually(async () => expect((await api.get(path)).spec).toEqual(shared({}).spec), 120_000)
+    await cluster.kubectl([
+      '-n',
+      'penstock-system',
+      'delete',
+      'configmap/penstock-defaults',
+      'sink.penstock.dev/default',
+    ])
   })
 
   test('8: a sink that is down holds up its own Pipeline alone, is seen, and nothing is lost', async () => {

@@ -10,6 +10,7 @@ import type { OperatorContext, OperatorPart } from '../context.ts'
 import { clusterRoleType, configMapType } from '../kube/types.ts'
 import { Authors } from '../policy/authors.ts'
 import { defaultsName, operatorName } from '../workloads/installation-names.ts'
+import { isApplied } from './applied.ts'
 import { Controller, type ControllerMetrics } from './controller.ts'
 
 const defaultsManager = 'penstock-defaults'
@@ -94,12 +95,12 @@ async function apply(context: OperatorContext, signal: AbortSignal): Promise<voi
     // An owner must be in the same namespace, or in none.
     const own = kind.namespaced ? (namespace === settings.namespace ? owner : undefined) : clusterOwner
     const metadata = { ...object.metadata, ...(namespace === undefined ? {} : { namespace }) }
+    const wanted = { ...object, metadata: own === undefined ? metadata : { ...metadata, ownerReferences: [own] } }
     try {
-      const applied = await kube.apply(
-        kind,
-        { ...object, metadata: own === undefined ? metadata : { ...metadata, ownerReferences: [own] } },
-        { fieldManager: defaultsManager, signal },
-      )
+      // A restart finds what an earlier process has applied.
+      const live = await kube.get(kind, namespace, object.metadata.name, { signal })
+      const isThere = live !== undefined && isApplied(live, wanted, defaultsManager)
+      const applied = isThere ? live : await kube.apply(kind, wanted, { fieldManager: defaultsManager, signal })
       // Its own webhook may not answer yet.
       if (kind === clusterPipelineKind) await authors?.recordOwn(applied, object)
     } catch (error) {
