@@ -9,7 +9,9 @@ import type { TopRow } from '../serving/observe/top-look.ts'
 export type PodPosition = ReadonlyMap<string, TopRow> | { readonly problem: string }
 
 /** How far the agent of the node is in the files of the pod, or why that is not known. */
-type Reading = { readonly positions: NonNullable<TopRow['positions']> } | { readonly problem: string }
+type Reading =
+  | { readonly positions: NonNullable<TopRow['positions']> }
+  | { readonly problem: string; readonly isAbsent?: boolean }
 
 interface SourceAnswer {
   readonly name: string
@@ -90,6 +92,11 @@ export function isRead({ pipelines }: WhyReport): boolean {
 export function readingOf(found: PodPosition, name: string): Reading {
   if ('problem' in found) return found
   const row = found.get(name)
+  if (row?.agents.asked === 0) {
+    return (row.agents.silent ?? 0) > 0
+      ? { problem: 'the agent of its node is silent' }
+      : { problem: 'no agent reports from its node', isAbsent: true }
+  }
   if (row === undefined || row.agents.answered === 0) return { problem: 'no agent of its node has answered' }
   return { positions: row.positions ?? [] }
 }

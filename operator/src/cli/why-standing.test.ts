@@ -33,7 +33,7 @@ const states: Record<string, { conditions: readonly Condition[]; running?: true;
   running: { conditions: [accepted, programmed('Programmed')], running: true },
   'running, but for this node': { conditions: [accepted, programmed('Programmed')], failure: 'it cannot' },
 }
-const allFiles: readonly Files[] = ['open', 'none', 'unknown']
+const allFiles: readonly Files[] = ['open', 'none', 'unknown', 'absent']
 
 describe.each(Object.entries(states))('a Pipeline that is %s', (_, { conditions, running, stopped, failure }) => {
   const revisions = [
@@ -52,8 +52,8 @@ describe.each(Object.entries(states))('a Pipeline that is %s', (_, { conditions,
           const found = standingOf({ metadata: { generation: 2 }, status }, isPlaced, files, failure)
           const hasEarlier = earlier > 0 || (before !== undefined && stopped !== true)
           // A pod without a node has no logs. Otherwise something reads them if all agents run the current version, or an earlier one, or if
-          // the agent of the node has shown it.
-          const reads = isPlaced && (running === true || hasEarlier || files === 'open')
+          // the agent of the node has shown it; but not on a node without an agent, whatever those of the others run.
+          const reads = isPlaced && files !== 'absent' && (running === true || hasEarlier || files === 'open')
           expect(found.reads).toBe(reads)
           // A pod that is not read gets a reason, and so does one that another version than the current one reads.
           expect(found.obstacle !== undefined).toBe(!reads)
@@ -125,6 +125,24 @@ test.each<{
     before: 2,
     files: 'unknown',
     says: { reads: true, rollout: 'NodesFailed: why', isEarlier: false },
+  },
+  {
+    what: 'a Pipeline that all agents run, on a node that has none',
+    conditions: [accepted, programmed('Programmed')],
+    before: 2,
+    files: 'absent',
+    says: {
+      reads: false,
+      obstacle:
+        'no agent that runs it reports from the node of the pod: the Agents that select it have no pod there, or that pod does not run',
+    },
+  },
+  {
+    what: 'a Pipeline that was stopped after it ran everywhere',
+    conditions: [condition('Accepted', 'False', 'ForbiddenOption'), programmed('Stopped')],
+    before: 1,
+    files: 'unknown',
+    says: { reads: false, obstacle: 'it is not accepted: ForbiddenOption: why' },
   },
   {
     what: 'a new Pipeline that has reached the node',

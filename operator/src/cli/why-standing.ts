@@ -5,9 +5,12 @@ import { type Condition, conditionOf, type Reason } from '../api/conditions.ts'
 
 /**
  * The state of the pod's files on the agent of its node: some are open, none is, or it is unknown because the agent has not answered or
- * the caller may not ask it.
+ * the caller may not ask it. `absent`: no agent that runs the Pipeline is on that node, whatever those of other nodes do.
  */
-export type Files = 'open' | 'none' | 'unknown'
+export type Files = 'open' | 'none' | 'unknown' | 'absent'
+
+const absent =
+  'no agent that runs it reports from the node of the pod: the Agents that select it have no pod there, or that pod does not run'
 
 export interface ReadingState {
   readonly reads: boolean
@@ -72,7 +75,7 @@ export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, fa
               : `${programmed.reason}: ${programmed.message}`
   const no = (obstacle: string): ReadingState => ({ reads: false, obstacle })
   if (!isPlaced) return no(state ?? 'the pod has no node yet')
-  if (state === undefined) return { reads: true }
+  if (state === undefined) return files === 'absent' ? no(absent) : { reads: true }
   // Open files are proof, whatever the status says of other nodes.
   if (files === 'open')
     return {
@@ -81,6 +84,7 @@ export function standingOf(pipeline: Judged, isPlaced: boolean, files: Files, fa
       isEarlier: accepted?.status === 'False' || failure !== undefined || isTakenBack(programmed),
     }
   // Agents keep the version that they run until another one is in force.
+  if (hasEarlier && files === 'absent') return no(failure ?? absent)
   if (hasEarlier)
     return { reads: true, rollout: state, isEarlier: runsEarlier || (programmedGeneration ?? generation) < generation }
   return no(

@@ -49,11 +49,15 @@ interface Cluster {
   readonly programmed: 'True' | 'False'
   readonly forbidden: readonly string[]
   readonly positions: readonly object[]
+  /** What the operator knows of the node's agents; one that has answered if not given. */
+  readonly agents?: object
+  /** Whether every agent has had time to report. */
+  readonly complete?: boolean
   /** Of a pod that is not there any more. */
   readonly events?: readonly object[]
 }
 
-async function why({ programmed, forbidden, positions, events }: Cluster) {
+async function why({ programmed, forbidden, positions, events, agents, complete = true }: Cluster) {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-why-'))
   const asked: string[] = []
   const server = createServer((request, response) => {
@@ -67,8 +71,14 @@ async function why({ programmed, forbidden, positions, events }: Cluster) {
     if (forbidden.includes(resource)) answer(403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 })
     else if (pathname === '/v1/top') {
       asked.push(`${searchParams.get('kind')} ${searchParams.get('pod')} ${searchParams.get('node')}`)
-      const row = { kind: 'Pipeline', namespace: 'shop', name: 'web', agents: { asked: 1, answered: 1 }, positions }
-      answer(200, { kind: 'figures', at: '', complete: true, pipelines: [row] })
+      const row = {
+        kind: 'Pipeline',
+        namespace: 'shop',
+        name: 'web',
+        agents: agents ?? { asked: 1, answered: 1 },
+        positions,
+      }
+      answer(200, { kind: 'figures', at: '', complete, pipelines: [row] })
     } else if (resource === 'web-1' && events !== undefined)
       answer(404, { kind: 'Status', reason: 'NotFound', message: 'pods "web-1" not found', code: 404 })
     else if (resource === 'events') answer(200, { metadata: {}, items: events ?? [] })
@@ -125,6 +135,23 @@ for (const programmed of ['True', 'False'] as const) {
     }
   }
 }
+
+test.each([
+  { what: 'no agent reports from the node', agents: { asked: 0, answered: 0, silent: 0 }, complete: true, read: false },
+  {
+    what: 'agents may not have reported yet',
+    agents: { asked: 0, answered: 0, silent: 0 },
+    complete: false,
+    read: true,
+  },
+  { what: 'the agent of the node is silent', agents: { asked: 0, answered: 0, silent: 1 }, complete: true, read: true },
+])('all agents run it, and $what', async ({ agents, complete, read }) => {
+  const { code, said } = await why({ programmed: 'True', forbidden: [], positions: [], agents, complete })
+  expect(code, said).toBe(read ? 0 : 1)
+  expect(said.includes('Its logs are read.'), said).toBe(read)
+  expect(said.includes('no agent that runs it reports from the node of the pod'), said).toBe(!read)
+  expect(said).toContain('where reading stands is not known')
+})
 
 const eventOf = (uid: string, host: string | undefined, lastTimestamp: string) => ({
   metadata: { name: `web-1.${uid}`, namespace: 'shop' },

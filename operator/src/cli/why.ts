@@ -121,7 +121,9 @@ async function standing(
       return { problem: signal.aborted ? 'the agent of its node has not answered' : errorText(error) }
     }
   }
-  return new Map(last?.pipelines.map((row) => [row.name, row]))
+  // That nobody is there is certain only when everybody has had time to report.
+  const rows = last?.pipelines.filter(({ agents }) => last?.complete === true || agents.asked > 0) ?? []
+  return new Map(rows.map((row) => [row.name, row]))
 }
 
 async function explain(
@@ -210,7 +212,7 @@ async function allowed<T>(unread: string[], name: string, objects: Promise<reado
 
 function filesIn(found: PodPosition, name: string): Files {
   const reading = readingOf(found, name)
-  if ('problem' in reading) return 'unknown'
+  if ('problem' in reading) return reading.isAbsent === true ? 'absent' : 'unknown'
   return reading.positions.length > 0 ? 'open' : 'none'
 }
 

@@ -3,15 +3,18 @@
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { silentLogger } from '@penstock/agent/telemetry'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import type { Artifact } from '../../compile/artifact.ts'
 import { Artifacts } from '../../controllers/artifacts.ts'
-import { FleetState } from '../../fleet/state.ts'
+import { type Delivered, FleetState } from '../../fleet/state.ts'
+import { monotonicNow } from '../../kube/clock.ts'
 import type { ReviewedAction } from '../../kube/reviews.ts'
 import { testContext } from '../../testing/context.ts'
 import { Inquiries } from './inquiries.ts'
 import { Observers } from './observers.ts'
+import type { TopLine } from './top-look.ts'
 
 const artifactOf = (kind: Artifact['kind'], namespace: string | undefined, name: string) =>
   ({
@@ -24,6 +27,8 @@ const artifactOf = (kind: Artifact['kind'], namespace: string | undefined, name:
     sinks: {},
     hub: { subscriptions: [] },
   }) as unknown as Artifact
+
+afterEach(() => void vi.useRealTimers())
 
 async function started() {
   const stack = new AsyncDisposableStack()
@@ -55,6 +60,20 @@ async function started() {
   const { port } = server.address() as AddressInfo
   return {
     asked,
+    fleet,
+    /** The first line of an answer. */
+    async first(path: string): Promise<TopLine> {
+      const leaving = new AbortController()
+      const headers = { authorization: 'Bearer t' }
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers, signal: leaving.signal })
+      let text = ''
+      for await (const part of answer.body as unknown as AsyncIterable<Uint8Array>) {
+        text += Buffer.from(part).toString()
+        if (text.includes('\n')) break
+      }
+      leaving.abort()
+      return JSON.parse(text.split('\n')[0] as string)
+    },
     ask: async (path: string) => {
       const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: 'Bearer t' } })
       const said = answer.status === 200 ? '' : ((await answer.json()) as { error: string }).error
@@ -108,4 +127,34 @@ test.each([
 ])('%s is answered with %i', async (path, expected) => {
   await using server = await started()
   expect((await server.ask(path)).status).toBe(expected)
+})
+
+test('of a pod it says whether agents of its node report, have stopped to, or may not have begun', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  await using server = await started()
+  const { fleet } = server
+  const selected = new Map([['shop/checkout', {}]])
+  fleet.set('system/node', { selected, revisions: new Map() } as unknown as Delivered)
+  const hear = (node: string) =>
+    fleet.hear(
+      'system/node',
+      { pod: node, podUid: node, node },
+      { state: 'Loaded', pipelines: {}, failures: [], failed: [] } as unknown as HeartbeatBody,
+      monotonicNow(),
+    )
+  const on = async (node: string) => {
+    const line = await server.first(`/v1/top?namespace=shop&name=checkout&pod=u1&node=${node}&interval=1000`)
+    const { asked, silent } = line.pipelines[0]?.agents ?? {}
+    return { asked, silent, complete: line.complete }
+  }
+  hear('node-a')
+  hear('node-b')
+  expect(await on('node-a')).toEqual({ asked: 1, silent: 0, complete: false }) // it has not answered
+  expect(await on('node-c')).toEqual({ asked: 0, silent: 0, complete: false })
+  vi.advanceTimersByTime(fleet.hearingMs + 1)
+  hear('node-a')
+  expect(await on('node-c')).toEqual({ asked: 0, silent: 0, complete: true })
+  vi.advanceTimersByTime(120_000)
+  hear('node-a')
+  expect(await on('node-b')).toEqual({ asked: 0, silent: 1, complete: true })
 })

@@ -12,6 +12,7 @@ import type { Artifact } from '../../compile/artifact.ts'
 import type { OperatorContext } from '../../context.ts'
 import type { FleetState, Report } from '../../fleet/state.ts'
 import type { Cache } from '../../kube/cache.ts'
+import { monotonicNow } from '../../kube/clock.ts'
 import type { User } from '../../kube/reviews.ts'
 import { Allowances, busy, TokenGate } from '../../kube/token-gate.ts'
 import type { Inquiries } from './inquiries.ts'
@@ -65,12 +66,19 @@ export class Observers {
   readonly #gate: TokenGate<User>
   readonly #relayed = new Allowances(strangers.perSource)
   #looking = 0
+  /** When all Pipelines of the start were compiled: only a process that leads comes to that. */
+  #completeAt = Number.POSITIVE_INFINITY
 
   constructor(context: OperatorContext, fleet: FleetState, inquiries: Inquiries) {
     this.#context = context
     this.#fleet = fleet
     this.#inquiries = inquiries
     this.#gate = new TokenGate({ ...strangers, review: (token) => context.reviews.userOf(token) })
+    const noteComplete = () => {
+      if (context.artifacts.complete && this.#completeAt === Number.POSITIVE_INFINITY) this.#completeAt = monotonicNow()
+    }
+    noteComplete()
+    context.artifacts.subscribe(noteComplete)
     this.#pipelines = context.caches.cache<Pipeline>(pipelineKind)
     if (context.settings.watchNamespaces === undefined)
       this.#clusterPipelines = context.caches.cache<Pipeline>(clusterPipelineKind)
@@ -104,7 +112,7 @@ export class Observers {
     const user = await this.#authorise(request, { kind, namespace, name, subresource: 'tap', verb: 'create' })
     const artifact = this.#artifact(kind, namespace, name)
     const shown = componentOf(artifact, component)
-    const runners = this.#runners(artifact.id)
+    const runners = this.#runners(artifact.id).live
     const what = `${kind.kind} ${objectKey(namespace, name)}`
     if (runners.length === 0) throw new Refusal(409, `No agent runs ${what}: \`penstock status\` shows the reason.`)
     if (node !== undefined && !runners.some(({ report }) => report.node === node)) {
@@ -147,7 +155,13 @@ export class Observers {
       return found.sort((left, right) => (left.id < right.id ? -1 : 1))
     }
     await this.#look(response, query, async (reader) => {
-      const look = new TopLook({ id: randomUUID(), intervalMs, pod }, this.#fleet, chosen, (id) => this.#runners(id))
+      const look = new TopLook(
+        { id: randomUUID(), intervalMs, pod },
+        {
+          ...{ fleet: this.#fleet, chosen, runners: (id: string) => this.#runners(id) },
+          isHearing: () => monotonicNow() - this.#completeAt < this.#fleet.hearingMs,
+        },
+      )
       using _ = this.#inquiries.open(look)
       const timer = setInterval(() => reader.line(JSON.stringify(look.line())), intervalMs)
       await ended(reader.signal)
@@ -240,16 +254,17 @@ export class Observers {
     throw new Refusal(409, `${what} does not run: ${reason}${message === '' ? '' : `: ${message}`}`)
   }
 
-  /** Pods that run a Pipeline or must run it. */
-  #runners(id: string): Runner[] {
-    const runners: Runner[] = []
-    const now = Date.now()
+  /** Pods that run a Pipeline or must run it: those that report, and those that have stopped to. */
+  #runners(id: string): { readonly live: Runner[]; readonly silent: Runner[] } {
+    const live: Runner[] = []
+    const silent: Runner[] = []
+    const now = monotonicNow()
     for (const [agent, { selected }] of this.#fleet.agents()) {
       if (!selected.has(id)) continue
       for (const report of this.#fleet.reports(agent))
-        if (!this.#fleet.isStale(report, now)) runners.push({ agent, report })
+        (this.#fleet.isStale(report, now) ? silent : live).push({ agent, report })
     }
-    return runners
+    return { live, silent }
   }
 }
 

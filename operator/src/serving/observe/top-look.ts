@@ -13,7 +13,8 @@ export interface TopRow {
   readonly kind: string
   readonly namespace?: string
   readonly name: string
-  readonly agents: { readonly asked: number; readonly answered: number }
+  /** Pods of agents that are to run it; `silent`: those on the node of the requested pod whose reports have stopped. */
+  readonly agents: { readonly asked: number; readonly answered: number; readonly silent?: number }
   readonly inPerSecond: number
   readonly outPerSecond: number
   readonly droppedPerSecond: number
@@ -29,7 +30,7 @@ export interface TopRow {
 export interface TopLine {
   readonly kind: 'figures'
   readonly at: string
-  /** Whether every agent that is there has answered. */
+  /** Whether every agent that is there has answered, and every one has had time to report since this operator leads. */
   readonly complete: boolean
   readonly pipelines: readonly TopRow[]
 }
@@ -53,34 +54,35 @@ export interface TopOptions {
   readonly pod?: { readonly uid: string; readonly node: string } | undefined
 }
 
+/** What the operator knows of the agents. */
+export interface Known {
+  readonly fleet: FleetState
+  chosen(): readonly Artifact[]
+  /** Pods of a Pipeline that report, and those that have stopped to. */
+  runners(id: string): { readonly live: readonly Runner[]; readonly silent: readonly Runner[] }
+  /** Whether agents may be there that have not reported since this operator leads. */
+  isHearing(): boolean
+}
+
 export class TopLook implements Look {
   readonly id: string
   readonly #intervalMs: number
   readonly #pod: TopOptions['pod']
-  readonly #fleet: FleetState
-  readonly #chosen: () => readonly Artifact[]
-  readonly #runners: (id: string) => readonly Runner[]
+  readonly #known: Known
   /** The last two of each pod, the newest first. */
   readonly #reports = new Map<string, readonly [PodReport, PodReport | undefined]>()
 
-  constructor(
-    { id, intervalMs, pod }: TopOptions,
-    fleet: FleetState,
-    chosen: () => readonly Artifact[],
-    runners: (id: string) => readonly Runner[],
-  ) {
+  constructor({ id, intervalMs, pod }: TopOptions, known: Known) {
     this.id = id
     this.#intervalMs = intervalMs
     this.#pod = pod
-    this.#fleet = fleet
-    this.#chosen = chosen
-    this.#runners = runners
+    this.#known = known
   }
 
   inquiry({ agent, node }: Asked): FiguresInquiry | undefined {
     if (this.#pod !== undefined && this.#pod.node !== node) return undefined
-    const selected = this.#fleet.get(agent)?.selected
-    const ids = this.#chosen().flatMap(({ id }) => (selected?.has(id) === true ? [id] : []))
+    const selected = this.#known.fleet.get(agent)?.selected
+    const ids = this.#known.chosen().flatMap(({ id }) => (selected?.has(id) === true ? [id] : []))
     if (ids.length === 0) return undefined
     const pipelines = ids.length > maxNamed ? {} : { pipelines: ids }
     const pod = this.#pod === undefined ? {} : { pod: this.#pod.uid }
@@ -89,7 +91,7 @@ export class TopLook implements Look {
 
   take({ agent, podUid }: Asked, body: Buffer): void {
     // An agent reports for the pipelines of its Agent and for no others.
-    const selected = this.#fleet.get(agent)?.selected
+    const selected = this.#known.fleet.get(agent)?.selected
     const pipelines = new Map<string, Figures>()
     for (const [id, figures] of Object.entries(figuresIn(body)))
       if (selected?.has(id)) pipelines.set(id, cleaned(figures))
@@ -99,10 +101,10 @@ export class TopLook implements Look {
   line(): TopLine {
     const oldest = performance.now() - 3 * this.#intervalMs
     let complete = true
-    const pipelines = this.#chosen().map(({ id, kind, namespace, name }): TopRow => {
-      const runners = this.#runners(id).filter(
-        ({ report }) => this.#pod === undefined || report.node === this.#pod.node,
-      )
+    const pipelines = this.#known.chosen().map(({ id, kind, namespace, name }): TopRow => {
+      const { live, silent } = this.#known.runners(id)
+      const isAsked = ({ report }: Runner) => this.#pod === undefined || report.node === this.#pod.node
+      const runners = live.filter(isAsked)
       const sums = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0 }
       let answered = 0
       let bufferedEvents = 0
@@ -127,11 +129,15 @@ export class TopLook implements Look {
         if (figures.lagSeconds !== undefined) lagSeconds = Math.max(lagSeconds ?? 0, figures.lagSeconds)
       }
       complete &&= answered === runners.length
+      if (this.#pod !== undefined && runners.length === 0) complete &&= !this.#known.isHearing()
       return {
         kind,
         ...(namespace === undefined ? {} : { namespace }),
         name,
-        agents: { asked: runners.length, answered },
+        agents: {
+          ...{ asked: runners.length, answered },
+          ...(this.#pod === undefined ? {} : { silent: silent.filter(isAsked).length }),
+        },
         inPerSecond: tenths(sums.eventsIn),
         outPerSecond: tenths(sums.eventsOut),
         droppedPerSecond: tenths(sums.dropped),
