@@ -438,6 +438,41 @@ Its logs are read.
         expect(result.stderr).toContain(says)
       })
 
+      test('who may impersonate acts as another user, with the rights of that one and no others', async () => {
+        const onlooker = 'system:serviceaccount:live:onlooker'
+        const create = (...args: string[]) => cluster.kubectl(['create', ...args, '-n', 'live'])
+        await create('serviceaccount', 'manager')
+        const may = ['--verb=impersonate', '--resource=serviceaccounts', '--resource-name=onlooker']
+        await create('role', 'manager', ...may)
+        await create('rolebinding', 'manager', '--role=manager', '--serviceaccount=live:manager')
+        tokens.set('manager', (await create('token', 'manager')).trim())
+        const acting = (who: string, user: string, ...groups: string[]) => [
+          ...['--as', user, ...groups.flatMap((group) => ['--as-group', group])],
+          ...as(who),
+        ]
+        const top = ['top', '-n', 'live', '--once', '-o', 'json']
+        const shown = await penstock(...top, ...acting('manager', onlooker))
+        expect([shown.code, shown.stderr]).toEqual([0, ''])
+        expect(JSON.parse(shown.stdout).pipelines).toHaveLength(2)
+        for (const [args, says] of [
+          [[...top, ...as('manager')], 'system:serviceaccount:live:manager may not get pipelines.penstock.dev'],
+          [
+            ['tap', 'one', '-n', 'live', ...acting('manager', onlooker)],
+            `${onlooker} may not create pipelines/tap.penstock.dev "one" in namespace live`,
+          ],
+          [
+            [...top, ...acting('manager', 'system:serviceaccount:live:author')],
+            'may not impersonate serviceaccounts "author" in namespace live.',
+          ],
+          [[...top, ...acting('manager', onlooker, 'system:masters')], 'may not impersonate groups "system:masters".'],
+          [[...top, ...acting('author', 'admin')], 'may not impersonate users "admin".'],
+        ] as const) {
+          const refused = await penstock(...args)
+          expect([refused.code, refused.stdout]).toEqual([69, ''])
+          expect(refused.stderr).toContain(says)
+        }
+      })
+
       test('a kubeconfig with a client certificate is not enough, and the message says what is', async () => {
         await using certificates = await makeCertificates()
         const { key, crt } = await certificates.issue('me')

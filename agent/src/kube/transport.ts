@@ -13,7 +13,8 @@ const https = () => process.getBuiltinModule('node:https')
 export interface Access {
   /** Such as `https://10.96.0.1:443`, perhaps with a path. */
   readonly server: string
-  readonly headers: Readonly<Record<string, string>>
+  /** A list is sent as that many headers. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly tls: {
     readonly ca?: string | undefined
     readonly cert?: string | undefined

@@ -8,15 +8,16 @@ import { createKubeClient, type KubeClient } from '../kube/client.ts'
 import { KubeConnection } from '../kube/connection.ts'
 
 /** Flags of every command that looks at a cluster. */
-export const placeOptions = {
+export const connectionOptions = {
   kubeconfig: { type: 'string', value: 'FILE', help: 'Kubeconfig, as for kubectl.' },
   context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig, as for kubectl.' },
-} as const satisfies Flags
-
-/** Flags of a command that asks the API server alone: the operator wants a token of the caller's own. */
-export const connectionOptions = {
-  ...placeOptions,
   as: { type: 'string', value: 'USER', help: 'Ask as another user, as for kubectl.' },
+  'as-group': {
+    type: 'string',
+    multiple: true,
+    value: 'GROUP',
+    help: 'With --as: ask as a member of this group, as for kubectl. May be repeated.',
+  },
 } as const satisfies Flags
 
 /** @param what is in the namespace */
@@ -30,6 +31,7 @@ export interface ClusterFlags {
   readonly kubeconfig?: string | undefined
   readonly context?: string | undefined
   readonly as?: string | undefined
+  readonly 'as-group'?: readonly string[] | undefined
   readonly namespace?: string | undefined
   readonly 'all-namespaces'?: boolean | undefined
 }
@@ -40,11 +42,18 @@ export interface ClusterAccess {
   readonly namespace: string | undefined
 }
 
+export async function openConnection(flags: ClusterFlags): Promise<KubeConnection> {
+  const { kubeconfig, context, as, 'as-group': asGroups } = flags
+  if (as === undefined && asGroups !== undefined && asGroups.length > 0)
+    throw new PenstockError('PEN_USAGE', '`--as-group` needs `--as USER`.')
+  return KubeConnection.open({ kubeconfig, context, as, asGroups })
+}
+
 export async function connect(flags: ClusterFlags): Promise<ClusterAccess> {
   if (flags['all-namespaces'] === true && flags.namespace !== undefined) {
     throw new PenstockError('PEN_USAGE', 'Give `-n NAMESPACE` or `-A`, not both.')
   }
-  const connection = await KubeConnection.open({ kubeconfig: flags.kubeconfig, context: flags.context, as: flags.as })
+  const connection = await openConnection(flags)
   const namespace =
     flags['all-namespaces'] === true ? undefined : (flags.namespace ?? connection.namespace ?? 'default')
   return { client: createKubeClient(connection), namespace }

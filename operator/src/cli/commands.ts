@@ -64,7 +64,7 @@ Every command also takes:
 export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', 'run'])
 
 /** Flags that kubectl takes before the name of a plugin's command, too. */
-const mayLead: ReadonlySet<string> = new Set(['--kubeconfig', '--context', '--as', '--namespace', '-n'])
+const mayLead: ReadonlySet<string> = new Set(['--kubeconfig', '--context', '--as', '--as-group', '--namespace', '-n'])
 
 /** The words with the command as the first one: `-n shop status` as `status -n shop`. */
 function commandFirst(words: readonly string[]): readonly string[] {

@@ -4,15 +4,16 @@
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
-import { errorText, PenstockError } from '@penstock/agent/errors'
+import { errorText, exitCodeOf, exitCodes, PenstockError } from '@penstock/agent/errors'
 import { bodyText, Transport } from '@penstock/agent/kube'
 import { type Flags, interrupted, version } from '@penstock/agent/program'
 import { isApart } from '../fleet/skew.ts'
-import { KubeConnection } from '../kube/connection.ts'
-import { tokenHeader, versionHeader } from '../serving/observe/relay.ts'
+import type { KubeConnection } from '../kube/connection.ts'
+import { type ActingAs, actingAsText } from '../serving/observe/acting-as.ts'
+import { actingAsHeader, tokenHeader, versionHeader } from '../serving/observe/relay.ts'
 import { operatorName } from '../workloads/installation-names.ts'
 import { helpOf } from './arguments.ts'
-import { type ClusterFlags, placeOptions } from './cluster.ts'
+import { type ClusterFlags, connectionOptions, openConnection } from './cluster.ts'
 
 /** Flags of a command that asks the operator. */
 export const operatorOptions = {
@@ -33,7 +34,7 @@ export const operatorOptions = {
     value: 'FILE',
     help: `With --operator-url: certificate authority of the operator, which is ca.crt in the Secret ${operatorName}-tls.`,
   },
-  ...placeOptions,
+  ...connectionOptions,
 } as const satisfies Flags
 
 export interface OperatorFlags extends ClusterFlags {
@@ -71,13 +72,11 @@ export class OperatorConnection implements Disposable {
   /** @param need the right that the token's owner needs, for the message if it is missing */
   static async open(flags: OperatorFlags, need: string): Promise<OperatorConnection> {
     const direct = flags['operator-url'] !== undefined && flags.token !== undefined
-    const connection = await KubeConnection.open({ kubeconfig: flags.kubeconfig, context: flags.context }).catch(
-      (error: unknown) => {
-        if (direct) return undefined // the cluster itself is not needed then
-        throw error
-      },
-    )
-    const own = /^Bearer (.+)$/i.exec(connection?.access.headers['authorization'] ?? '')?.[1]
+    const connection = await openConnection(flags).catch((error: unknown) => {
+      if (direct && exitCodeOf(error) !== exitCodes.usage) return undefined // the cluster itself is not needed then
+      throw error
+    })
+    const own = /^Bearer (.+)$/i.exec(String(connection?.access.headers['authorization'] ?? ''))?.[1]
     const token = flags.token ?? own
     if (token === undefined) {
       connection?.close()
@@ -124,7 +123,7 @@ export class OperatorConnection implements Disposable {
         // Observers need access to this one port only, so a role can name it.
         const service = `https:${operatorName}:agents`
         const root = `/api/v1/namespaces/${encodeURIComponent(this.#operatorNamespace)}/services/${service}/proxy`
-        const headers = { [tokenHeader]: this.#token }
+        const headers = { [tokenHeader]: this.#token, ...this.#actingAs }
         return await (this.#connection as KubeConnection).send({ method: 'GET', path: root + path, headers, signal })
       }
       const file = this.#flags['operator-ca']
@@ -134,7 +133,7 @@ export class OperatorConnection implements Disposable {
         // Its certificate is for the name of its Service; a forwarded port has another.
         servername: loopback ? `${operatorName}.${this.#operatorNamespace}.svc` : undefined,
       }
-      const headers = { authorization: `Bearer ${this.#token}` }
+      const headers = { authorization: `Bearer ${this.#token}`, ...this.#actingAs }
       return await this.#transport.send({ server: url.origin, headers, tls }, { method: 'GET', path, signal })
     } catch (error) {
       if (signal.aborted) throw error
@@ -149,6 +148,17 @@ export class OperatorConnection implements Disposable {
         cause: error,
       })
     }
+  }
+
+  /** Whom the kubeconfig or the flags say that the caller acts as. */
+  get #actingAs(): Readonly<Record<string, string>> {
+    const {
+      'impersonate-user': username = this.#flags.as,
+      'impersonate-group': groups = this.#flags['as-group'] ?? [],
+    } = this.#connection?.access.headers ?? {}
+    if (username === undefined) return {}
+    const acting: ActingAs = { username: String(username), groups: [groups].flat() }
+    return { [actingAsHeader]: actingAsText(acting) }
   }
 
   get #operatorNamespace(): string {

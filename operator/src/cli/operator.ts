@@ -326,7 +326,7 @@ function reviewsOf(
     logger,
     namespace: settings.namespace,
     namespaces: namespacesOf(settings) ?? [],
-    ownToken: () => /^Bearer (\S+)$/i.exec(connection.access.headers['authorization'] ?? '')?.[1],
+    ownToken: () => /^Bearer (\S+)$/i.exec(String(connection.access.headers['authorization'] ?? ''))?.[1],
   })
 }
 

@@ -1,7 +1,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { inspect } from 'node:util'
+import { Transport } from '@penstock/agent/kube'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { KubeConnection } from './connection.ts'
 
@@ -75,6 +78,26 @@ test('a command acts as the user that it is given', async () => {
   expect(access.headers).toMatchObject({
     ...{ authorization: 'Bearer secret', 'impersonate-user': 'system:serviceaccount:shop:reader' },
   })
+})
+
+test('each group of the user is a header of its own', async () => {
+  const kubeconfig = written('config', [{ name: 'one', user: { token: 'secret' } }])
+  let asked: readonly string[] = []
+  const server = createServer((request, response) => {
+    asked = request.rawHeaders.filter((_, index) => /^impersonate-group$/i.test(request.rawHeaders[index - 1] ?? ''))
+    response.end()
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const connection = await KubeConnection.open({ kubeconfig, as: 'alice', asGroups: ['a, b', 'c'] })
+  const { port } = server.address() as AddressInfo
+  using transport = new DisposableStack()
+  transport.defer(() => server.close())
+  const own = transport.adopt(new Transport(), (one) => one.close())
+  const signal = AbortSignal.timeout(60_000)
+  const access = { ...connection.access, server: `http://127.0.0.1:${port}` }
+  const answer = await own.send(access, { method: 'GET', path: '/', signal })
+  answer.resume()
+  expect(asked).toEqual(['a, b', 'c'])
 })
 
 test('files of KUBECONFIG count as one, and a context can be chosen', async () => {

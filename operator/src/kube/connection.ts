@@ -23,6 +23,8 @@ export interface ConnectionOptions {
   readonly context?: string | undefined
   /** A user to act as; the API server asks whether the caller may. */
   readonly as?: string | undefined
+  /** With `as`: groups of that user. */
+  readonly asGroups?: readonly string[] | undefined
   /** How long the read values are valid. */
   readonly refreshMs?: number
 }
@@ -102,7 +104,11 @@ async function readAccess(options: ConnectionOptions): Promise<{ access: Access;
     const target = await targetOf(options)
     const authorization = target.authorization()
     const own = authorization === undefined ? {} : { authorization }
-    const other = options.as === undefined ? {} : { 'impersonate-user': options.as }
+    const groups = options.asGroups ?? []
+    const other =
+      options.as === undefined
+        ? {}
+        : { 'impersonate-user': options.as, ...(groups.length === 0 ? {} : { 'impersonate-group': groups }) }
     return {
       access: { ...addressOf(target), headers: { ...target.headers, ...own, ...other } },
       namespace: target.namespace,

@@ -6,12 +6,14 @@ import type { AddressInfo } from 'node:net'
 import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { silentLogger } from '@penstock/agent/telemetry'
 import { afterEach, expect, test, vi } from 'vitest'
+import { objectKey } from '../../api/object.ts'
 import type { Artifact } from '../../compile/artifact.ts'
 import { Artifacts } from '../../controllers/artifacts.ts'
 import { type Delivered, FleetState } from '../../fleet/state.ts'
 import { monotonicNow } from '../../kube/clock.ts'
-import type { ReviewedAction } from '../../kube/reviews.ts'
+import type { ReviewedAction, User } from '../../kube/reviews.ts'
 import { testContext } from '../../testing/context.ts'
+import { actingAsText } from './acting-as.ts'
 import { Inquiries } from './inquiries.ts'
 import { Observers } from './observers.ts'
 import type { TopLine } from './top-look.ts'
@@ -30,7 +32,13 @@ const artifactOf = (kind: Artifact['kind'], namespace: string | undefined, name:
 
 afterEach(() => void vi.useRealTimers())
 
-async function started() {
+interface Rights {
+  readonly rolesOnly?: boolean
+  /** What the owner of the token may act as: `users alice`, `serviceaccounts shop/reader`. */
+  readonly impersonates?: readonly string[]
+}
+
+async function started({ rolesOnly = false, impersonates = [] }: Rights = {}) {
   const stack = new AsyncDisposableStack()
   const ending = new AbortController()
   stack.defer(() => ending.abort())
@@ -39,13 +47,19 @@ async function started() {
   artifacts.set(artifactOf('Pipeline', 'shop', 'checkout'))
   artifacts.markComplete()
   const asked: ReviewedAction[] = []
+  const askers: User[] = []
   const context = testContext({
-    ...{ artifacts, logger: silentLogger, signal: ending.signal, settings: {} },
+    ...{ artifacts, logger: silentLogger, signal: ending.signal, settings: { rolesOnly } },
     caches: { cache: () => ({ get: () => undefined }) },
     reviews: {
       userOf: async () => ({ username: 'mallory' }),
-      mayDo: async (_: unknown, attempt: ReviewedAction) => {
+      mayDo: async (user: User, attempt: ReviewedAction) => {
         asked.push(attempt)
+        askers.push(user)
+        if ('resourceAttributes' in attempt && attempt.resourceAttributes.verb === 'impersonate') {
+          const { resource, namespace, name } = attempt.resourceAttributes
+          return user.username === 'mallory' && impersonates.includes(`${resource} ${objectKey(namespace, name ?? '')}`)
+        }
         return 'resourceAttributes' in attempt && attempt.resourceAttributes.resource === 'pipelines'
       },
     },
@@ -60,6 +74,7 @@ async function started() {
   const { port } = server.address() as AddressInfo
   return {
     asked,
+    askers,
     fleet,
     /** The first line of an answer. */
     async first(path: string): Promise<TopLine> {
@@ -74,8 +89,9 @@ async function started() {
       leaving.abort()
       return JSON.parse(text.split('\n')[0] as string)
     },
-    ask: async (path: string) => {
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: 'Bearer t' } })
+    ask: async (path: string, more: Record<string, string> = {}) => {
+      const headers = { authorization: 'Bearer t', ...more }
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
       const said = answer.status === 200 ? '' : ((await answer.json()) as { error: string }).error
       if (answer.status === 200) await answer.body?.cancel()
       return { status: answer.status, said }
@@ -157,4 +173,77 @@ test('of a pod it says whether agents of its node report, have stopped to, or ma
   vi.advanceTimersByTime(120_000)
   hear('node-a')
   expect(await on('node-b')).toEqual({ asked: 0, silent: 1, complete: true })
+})
+
+const top = '/v1/top?namespace=shop&name=checkout'
+const acting = (username: string, ...groups: string[]) => ({
+  'x-penstock-acting-as': actingAsText({ username, groups }),
+})
+const account = 'system:serviceaccount:shop:reader'
+
+test.each<{ as: Record<string, string>; rights: Rights; status: number; says?: string; asker?: User }>([
+  {
+    as: acting('alice'),
+    rights: {},
+    status: 403,
+    says: 'mallory may not impersonate users "alice".',
+  },
+  {
+    as: acting('alice'),
+    rights: { impersonates: ['users alice'] },
+    status: 200,
+    asker: { username: 'alice', groups: ['system:authenticated'] },
+  },
+  {
+    as: acting('alice', 'dev', 'system:masters'),
+    rights: { impersonates: ['users alice', 'groups dev'] },
+    status: 403,
+    says: 'mallory may not impersonate groups "system:masters".',
+  },
+  {
+    as: acting('alice', 'dev'),
+    rights: { impersonates: ['users alice', 'groups dev'] },
+    status: 200,
+    asker: { username: 'alice', groups: ['dev', 'system:authenticated'] },
+  },
+  {
+    as: acting(account),
+    rights: { impersonates: [`users ${account}`, 'serviceaccounts bank/reader'] },
+    status: 403,
+    says: 'mallory may not impersonate serviceaccounts "reader" in namespace shop.',
+  },
+  {
+    as: acting(account),
+    rights: { impersonates: ['serviceaccounts shop/reader'], rolesOnly: true },
+    status: 200,
+    asker: {
+      username: account,
+      groups: ['system:serviceaccounts', 'system:serviceaccounts:shop', 'system:authenticated'],
+    },
+  },
+  {
+    as: acting('alice'),
+    rights: { impersonates: ['users alice'], rolesOnly: true },
+    status: 403,
+    says: 'mallory may not impersonate users "alice": this operator has rights in its namespaces only',
+  },
+  {
+    as: acting('system:anonymous'),
+    rights: { impersonates: ['users system:anonymous'] },
+    status: 200,
+    asker: { username: 'system:anonymous', groups: ['system:unauthenticated'] },
+  },
+  ...['e30', '!', '', 'bnVsbA', Buffer.from('{"username":"alice","groups":[1]}').toString('base64url')].map((text) => ({
+    as: { 'x-penstock-acting-as': text },
+    rights: { impersonates: ['users alice'] },
+    status: 400,
+    says: 'This command says in another form whom it acts as.',
+  })),
+])('a caller acts as $as: $status', async ({ as, rights, status, says = '', asker }) => {
+  await using server = await started(rights)
+  const answer = await server.ask(top, as)
+  expect(answer.status, answer.said).toBe(status)
+  expect(answer.said).toContain(says)
+  // The right to the Pipeline is that of the user that it acts as.
+  if (asker !== undefined) expect(server.askers.at(-1)).toEqual(asker)
 })

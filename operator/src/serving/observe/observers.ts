@@ -15,8 +15,9 @@ import type { Cache } from '../../kube/cache.ts'
 import { monotonicNow } from '../../kube/clock.ts'
 import type { User } from '../../kube/reviews.ts'
 import { Allowances, busy, TokenGate } from '../../kube/token-gate.ts'
+import { actingAsIn, refusedActing, userActing } from './acting-as.ts'
 import type { Inquiries } from './inquiries.ts'
-import { tokenHeader } from './relay.ts'
+import { actingAsHeader, tokenHeader } from './relay.ts'
 import { TapLook } from './tap-look.ts'
 import { TopLook } from './top-look.ts'
 
@@ -227,18 +228,35 @@ export class Observers {
         : 'The API server does not know this token; it may have expired.'
       throw new Refusal(401, problem)
     }
+    const asked = request.headers[actingAsHeader]
+    const acting = asked === undefined ? undefined : await this.#actingAs(user, String(asked))
     const resource = kind.plural
     const attributes = {
       ...{ group, resource, verb, namespace, name },
       ...(subresource === undefined ? {} : { subresource }),
     }
-    if (await reviews.mayDo(user, { resourceAttributes: attributes })) return user
+    const asker = acting ?? user
+    if (await reviews.mayDo(asker, { resourceAttributes: attributes })) {
+      if (acting !== undefined)
+        this.#context.logger.info({ user: user.username, as: acting.username }, 'A user acts as another one.')
+      return asker
+    }
     const full = subresource === undefined ? resource : `${resource}/${subresource}`
     const where = !kind.namespaced ? '' : namespace === undefined ? ' in all namespaces' : ` in namespace ${namespace}`
     throw new Refusal(
       403,
-      `${user.username} may not ${verb} ${full}.${group}${name === undefined ? '' : ` "${name}"`}${where}. A role with the verb "${verb}" on "${full}" of the API group ${group} allows it${kind.namespaced ? `, such as the ClusterRole penstock-${subresource === undefined ? 'view' : 'edit'}` : ''}.`,
+      `${asker.username} may not ${verb} ${full}.${group}${name === undefined ? '' : ` "${name}"`}${where}. A role with the verb "${verb}" on "${full}" of the API group ${group} allows it${kind.namespaced ? `, such as the ClusterRole penstock-${subresource === undefined ? 'view' : 'edit'}` : ''}.`,
     )
+  }
+
+  /** The user that the caller acts as, if it may. */
+  async #actingAs(caller: User, text: string): Promise<User> {
+    const acting = actingAsIn(text)
+    if (acting === undefined) throw new Refusal(400, 'This command says in another form whom it acts as.')
+    const { reviews, settings } = this.#context
+    const refused = await refusedActing(caller, acting, reviews, settings.rolesOnly)
+    if (refused !== undefined) throw new Refusal(403, `${caller.username} may not impersonate ${refused}.`)
+    return userActing(acting)
   }
 
   #artifact(kind: ResourceKind, namespace: string | undefined, name: string): Artifact {

@@ -14,9 +14,12 @@ export interface Leader {
 export const forwardedHeader = 'x-penstock-forwarded'
 /** A user's token, where the API server is between and takes `Authorization` for itself. */
 export const tokenHeader = 'x-penstock-token'
+/** Whom the caller acts as; `acting-as.ts` knows the value. */
+export const actingAsHeader = 'x-penstock-acting-as'
+export const longestActingAs = 8192
 /** The operator's version, for commands that may be too far from it. */
 export const versionHeader = 'x-penstock-version'
-const passedOn = ['authorization', tokenHeader, 'content-type'] as const
+const passedOn = ['authorization', tokenHeader, actingAsHeader, 'content-type'] as const
 
 /**
  * Returns the status of the answer once its head is there; rejects when the leader cannot be reached.
