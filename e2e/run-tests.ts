@@ -15,6 +15,7 @@ import { runScript } from '@penstock/agent/tools/script'
 import { cacheFolder } from './cache.ts'
 import { missingForCluster, nodePackages, prepareCluster, present, stopClusters } from './cluster/cluster.ts'
 import { execute, root } from './command.ts'
+import { registryPackages } from './distribution.ts'
 import { ensureGo } from './go.ts'
 import { prepareHelm } from './helm.ts'
 import { buildImage } from './image.ts'
@@ -120,9 +121,10 @@ async function prepare(): Promise<void> {
   const setting = process.env['PENSTOCK_TEST_INSTALL']
   const debianRoot = process.getuid?.() === 0 && existsSync('/etc/debian_version') && present('apt-get')
   const allowed = setting === '1' || (setting === undefined && debianRoot)
-  const absent = Object.entries({ ...nodePackages, ...servicePackages, go: 'golang-go' }).filter(
-    ([name]) => !present(name),
-  )
+  const absent = Object.entries({
+    ...{ ...nodePackages, ...servicePackages, ...registryPackages },
+    go: 'golang-go',
+  }).filter(([name]) => !present(name))
   const packages = [...new Set(absent.map(([, name]) => name))].sort()
   if (allowed && debianRoot && packages.length > 0) {
     say(`Installing Debian packages: ${packages.join(' ')} (PENSTOCK_TEST_INSTALL=0 forbids it)`)
