@@ -15,6 +15,7 @@ import { type CompileResult, rulesDigest } from '../compile/job.ts'
 import type { CompilePool } from '../compile/pool.ts'
 import type { OperatorContext, OperatorPart } from '../context.ts'
 import type { Cache } from '../kube/cache.ts'
+import type { Priority } from '../kube/work-queue.ts'
 import type { ApiAddresses } from '../policy/api-addresses.ts'
 import { type Author, Authors, reviewAgainMs } from '../policy/authors.ts'
 import { Gatherer, objectOf, referencesOf, secretsOf } from '../policy/gather.ts'
@@ -24,6 +25,7 @@ import { Controller, type ControllerMetrics } from './controller.ts'
 import { internalError, isInternal } from './internal-error.ts'
 import { KeptQuarantine } from './kept-quarantine.ts'
 import { LastGood } from './last-good.ts'
+import { FirstCompile, namespaceOf, type Peers } from './pipeline/first-compile.ts'
 import { idOf, PipelineJudge, type Verdicts } from './pipeline/judge.ts'
 import { SharedObjects } from './pipeline/shared-objects.ts'
 import { PolicyGrace, withEnd } from './policy-grace.ts'
@@ -79,8 +81,10 @@ export class PipelineController implements AsyncDisposable {
   /** The last known quota use of each Pipeline. */
   readonly #claims = new Map<string, { readonly text: string; readonly onDisk: boolean }>()
   readonly #subscriptions: Disposable[] = []
-  /** Pipelines of the start that have not been compiled yet. */
-  #unprimed: Set<string> | undefined
+  /** Undefined once every Pipeline of the start has been compiled. */
+  #first: FirstCompile | undefined
+  /** While the caches hand over what is there. */
+  #starting = false
   /** Pipelines of the start of which nothing has been published yet. */
   #awaiting: Set<string> | undefined
   #policyTimer: NodeJS.Timeout | undefined
@@ -130,9 +134,11 @@ export class PipelineController implements AsyncDisposable {
       if (pipeline?.metadata.uid === artifact.uid && pipeline.spec.suspend !== true)
         this.#options.artifacts.set(artifact)
     }
-    this.#unprimed = new Set(this.#keysOf(this.#gathered.pipelines))
+    this.#first = new FirstCompile([...this.#gathered.pipelines.values()].flatMap((cache) => [...cache.values()]))
+    this.#starting = true
     this.#subscribe()
-    if (this.#unprimed.size === 0) this.#markPrimed()
+    this.#starting = false
+    if (this.#first.isOver) this.#endFirst()
     this.#controller.start(() => this.#everyKey())
   }
 
@@ -150,7 +156,10 @@ export class PipelineController implements AsyncDisposable {
       this.#subscriptions.push(
         cache.subscribe(({ type, object, previous }) => {
           if (type === 'changed' && previous !== undefined && isSame(object, previous)) return
-          this.#controller.add(`${kind} ${keyOf(object)}`)
+          const priority = this.#priorityOf(object)
+          this.#controller.add(`${kind} ${keyOf(object)}`, priority)
+          // Its verdict waits for them.
+          if (this.#starting && priority === 'user') this.#wakeNamespace(object, 'user')
           for (const name of referencesOf(object)) this.#controller.add(name, 'resync')
           for (const name of previous === undefined ? [] : referencesOf(previous)) this.#controller.add(name, 'resync')
           // Another one may fit into a quota now.
@@ -164,8 +173,9 @@ export class PipelineController implements AsyncDisposable {
         cache.subscribe(({ type, object, previous }) => {
           if (type === 'changed' && previous !== undefined && isSame(object, previous)) return
           const name = `${kind} ${keyOf(object)}`
-          this.#controller.add(name)
-          for (const user of this.#usersOf(name)) this.#controller.add(user)
+          const priority = this.#priorityOf(object)
+          this.#controller.add(name, priority)
+          for (const user of this.#usersOf(name)) this.#controller.add(user, priority)
         }),
       )
     }
@@ -184,7 +194,7 @@ export class PipelineController implements AsyncDisposable {
           const name = `${kind} ${keyOf(object)}`
           if (type === 'deleted') this.#gathered.forget(name)
           for (const user of this.#readersOf(name)) {
-            this.#controller.add(user)
+            this.#controller.add(user, this.#starting ? 'resync' : 'user')
             if (type === 'changed') this.#rotated(user, name)
           }
         }),
@@ -200,18 +210,39 @@ export class PipelineController implements AsyncDisposable {
     })
   }
 
+  /** At a start, what an author has changed since the last verdict goes before what is looked at again. */
+  #priorityOf({ metadata, status }: KubeObject & { readonly status?: Pipeline['status'] }): Priority {
+    const judged = conditionOf(status?.conditions, 'Accepted')?.observedGeneration
+    return this.#starting && judged === metadata.generation ? 'resync' : 'user'
+  }
+
   #wakeAll(): void {
     for (const key of this.#everyKey()) this.#controller.add(key, 'resync')
   }
 
   /** Pipelines that share a quota with another are judged again. */
-  #wakePeers({ metadata: { namespace } }: Pipeline, onDisk: boolean): void {
-    if (this.#unprimed !== undefined) return
-    const policy = namespace === undefined ? undefined : this.#gathered.policies.of(namespace)
-    const cache = this.#gathered.pipelines.get('Pipeline')
-    const peers = policy?.spec.quota === undefined ? [] : (cache?.find('namespace', namespace ?? '') ?? [])
-    for (const peer of [...peers, ...(onDisk ? this.#judge.withDiskBuffers() : [])])
+  #wakePeers(pipeline: Pipeline, onDisk: boolean): void {
+    if (this.#first !== undefined) return
+    this.#wakeNamespace(pipeline, 'resync')
+    for (const peer of onDisk ? this.#judge.withDiskBuffers() : [])
       this.#controller.add(`${peer.kind} ${keyOf(peer)}`, 'resync')
+  }
+
+  #wakeNamespace({ metadata: { namespace } }: Pipeline, priority: Priority): void {
+    if (namespace === undefined || !this.#hasQuota(namespace)) return
+    for (const peer of this.#gathered.pipelines.get('Pipeline')?.find('namespace', namespace) ?? [])
+      this.#controller.add(`${peer.kind} ${keyOf(peer)}`, priority)
+  }
+
+  #hasQuota(namespace: string): boolean {
+    return this.#gathered.policies.of(namespace)?.spec.quota !== undefined
+  }
+
+  /** Those whose sizes decide about a Pipeline. */
+  #peersOf({ metadata: { namespace } }: Pipeline, { artifact }: CompileResult): Peers {
+    if (artifact === undefined) return 'none'
+    if (artifact.diskBufferBytes > 0) return 'all'
+    return namespace !== undefined && this.#hasQuota(namespace) ? 'namespace' : 'none'
   }
 
   /** The quota usage of a Pipeline may have changed, which concerns the Pipelines that share the quotas. */
@@ -268,7 +299,7 @@ export class PipelineController implements AsyncDisposable {
     try {
       return await this.#reconcilePipeline(kind, key, name, signal)
     } finally {
-      if (!signal.aborted) this.#primed(key)
+      if (!signal.aborted) this.#compiled(key)
     }
   }
 
@@ -296,8 +327,7 @@ export class PipelineController implements AsyncDisposable {
     if (author?.problem === undefined) this.#unauthorised.delete(key)
     else this.#unauthorised.add(key)
     this.#claimed(key, pipeline)
-    // Quotas need every Pipeline, so nothing is reported until the first compile of all of them.
-    if (this.#unprimed?.has(key)) return undefined
+    if (this.#first?.holds(pipeline, this.#peersOf(pipeline, result)) === true) return undefined
     const judged = this.#judge.verdicts(pipeline, result, author)
     const { verdicts, leftMs } = await this.#underRules(id, key, pipeline, judged, signal)
     const waitMs = await this.#publish(id, pipeline, result, verdicts, signal)
@@ -323,13 +353,14 @@ export class PipelineController implements AsyncDisposable {
   }
 
   /** Marks a Pipeline of the start as compiled. When all are, everything is looked at once more, now with quotas. */
-  #primed(key: string): void {
-    if (this.#unprimed === undefined || !this.#unprimed.delete(key) || this.#unprimed.size > 0) return
-    this.#markPrimed()
+  #compiled(key: string): void {
+    if (this.#first === undefined) return
+    for (const waiting of this.#first.done(key)) this.#controller.add(waiting)
+    if (this.#first.isOver) this.#endFirst()
   }
 
-  #markPrimed(): void {
-    this.#unprimed = undefined
+  #endFirst(): void {
+    this.#first = undefined
     this.#awaiting = new Set(this.#keysOf(this.#gathered.pipelines))
     this.#gathered.policies.report(this.#context)
     this.#wakeAll()
@@ -527,9 +558,6 @@ export class PipelineController implements AsyncDisposable {
     return this.#gathered.secrets === undefined && secretsOf(object).length > 0 ? unwatchedMs : undefined
   }
 }
-
-/** Of a key such as `Pipeline shop/checkout`; empty for those of the cluster. */
-const namespaceOf = (key: string) => key.slice(key.indexOf(' ') + 1, Math.max(key.indexOf(' ') + 1, key.indexOf('/')))
 
 const conditionsOf = (object: {
   readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined
