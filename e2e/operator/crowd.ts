@@ -1,6 +1,8 @@
 // Many agents that only report: a pod and a token for each, and heartbeats that say what the manifest for their node says, as an agent that
-// loads at once would. A report that is not taken is sent again as agents do: after a second, then after twice as long each time.
+// loads at once would. Unless told otherwise they see a manifest at once; kubelets need their time for that. A report that is not taken is
+// sent again as agents do: after a second, then after twice as long each time.
 
+import { Agent, request } from 'node:http'
 import { type BundleManifest, bucketOf } from '@penstock/agent/bundle'
 import { inGroups, until } from '../command.ts'
 import { type Api, makeNodes, nodeName, type ObjectLike, podToken, renewLeases } from './fleet.ts'
@@ -12,6 +14,10 @@ interface Reporter {
   readonly pod: string
   readonly token: string
   revision: string | undefined
+  /** Of its last report that was taken. */
+  reported: string | undefined
+  /** When its node looks at the Secrets again. */
+  looksAt: number
   dueAt: number
   /** Attempts in a row that failed, and when the first of them began. */
   failed: number
@@ -19,12 +25,24 @@ interface Reporter {
 }
 
 const retryMs = 1000
+/** A report with the first figures follows the one about a load. */
+const firstFiguresMs = 5000
+
+export interface CrowdOptions {
+  readonly agent: string
+  readonly nodes: number
+  readonly operatorUrl: string
+  /** Where a replica is that takes reports when nobody listens at the first address, as behind a Service. */
+  readonly otherUrl?: string | undefined
+  readonly everyMs: number
+  /** How often a node looks at its mounted Secrets, each at a time of its own; 0: all see a change at once. */
+  readonly lookMs?: number
+}
 
 export class Crowd implements AsyncDisposable {
   readonly #api: Api
-  readonly #agent: string
-  readonly #operatorUrl: string
-  readonly #everyMs: number
+  readonly #options: CrowdOptions
+  readonly #connections = new Agent({ keepAlive: true, maxSockets: 50 })
   readonly reporters: Reporter[] = []
   /** Statuses of answers, and how many of each. */
   readonly answers = new Map<number, number>()
@@ -34,19 +52,14 @@ export class Crowd implements AsyncDisposable {
   readonly #tasks: Promise<void>[] = []
   #beat: NodeJS.Timeout | undefined
 
-  private constructor(api: Api, agent: string, operatorUrl: string, everyMs: number) {
+  private constructor(api: Api, options: CrowdOptions) {
     this.#api = api
-    this.#agent = agent
-    this.#operatorUrl = operatorUrl
-    this.#everyMs = everyMs
+    this.#options = options
   }
 
-  static async start(
-    api: Api,
-    options: { agent: string; nodes: number; operatorUrl: string; everyMs: number },
-  ): Promise<Crowd> {
-    const { agent, nodes, operatorUrl, everyMs } = options
-    const crowd = new Crowd(api, agent, operatorUrl, everyMs)
+  static async start(api: Api, options: CrowdOptions): Promise<Crowd> {
+    const { nodes } = options
+    const crowd = new Crowd(api, options)
     // Not for Linux, so that the DaemonSet leaves these nodes alone: its pods would wait for the scheduler one by one.
     await makeNodes(api, nodes, 'windows')
     await renewLeases(api, nodes)
@@ -76,10 +89,10 @@ export class Crowd implements AsyncDisposable {
     return this.#api.request('POST', `/api/v1/namespaces/${namespace}/pods`, {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name: `crowd-${index}`, labels: { 'penstock.dev/agent': this.#agent } },
+      metadata: { name: `crowd-${index}`, labels: { 'penstock.dev/agent': this.#options.agent } },
       spec: {
         nodeName: nodeName(index),
-        serviceAccountName: `penstock-${this.#agent}`,
+        serviceAccountName: `penstock-${this.#options.agent}`,
         automountServiceAccountToken: false,
         containers: [{ name: 'agent', image: 'penstock/agent' }],
       },
@@ -94,74 +107,109 @@ export class Crowd implements AsyncDisposable {
       { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } },
       'application/merge-patch+json',
     )
-    const token = await podToken(this.#api, `penstock-${this.#agent}`, name, uid)
+    const token = await podToken(this.#api, `penstock-${this.#options.agent}`, name, uid)
     const node = pod.spec?.nodeName ?? ''
     // As many agents in each second of the period.
-    const dueAt = performance.now() + Math.random() * this.#everyMs
-    this.reporters.push({ node, pod: name, token, revision: undefined, dueAt, failed: 0, unheardSince: 0 })
+    const { everyMs, lookMs = 0 } = this.#options
+    const dueAt = performance.now() + Math.random() * everyMs
+    const looksAt = performance.now() + Math.random() * lookMs
+    this.reporters.push({
+      node,
+      pod: name,
+      token,
+      revision: undefined,
+      reported: undefined,
+      looksAt,
+      dueAt,
+      failed: 0,
+      unheardSince: 0,
+    })
   }
 
   async #follow(): Promise<void> {
-    let last = ''
     while (!this.#ending.signal.aborted) {
       const secret = await this.#api
-        .find(`/api/v1/namespaces/${namespace}/secrets/penstock-${this.#agent}-cfg-0`)
+        .find(`/api/v1/namespaces/${namespace}/secrets/penstock-${this.#options.agent}-cfg-0`)
         .catch(() => undefined)
       const text = Buffer.from(secret?.data?.['manifest.json'] ?? '', 'base64').toString()
-      const changed = text !== last && text !== ''
-      last = text
       const manifest = text === '' ? undefined : (JSON.parse(text) as BundleManifest)
       const started = performance.now()
-      const isDue = ({ dueAt, failed }: Reporter) => dueAt <= started || (changed && failed === 0)
-      await inGroups(this.reporters.filter(isDue), 50, (reporter) => this.#report(reporter, manifest))
+      const due = this.reporters.filter((reporter) => {
+        const isNew = manifest !== undefined && this.#load(reporter, manifest, started)
+        return reporter.dueAt <= started || (isNew && reporter.failed === 0)
+      })
+      await inGroups(due, 50, (reporter) => this.#report(reporter))
       const rest = 1000 - (performance.now() - started)
       if (rest > 0) await new Promise((done) => setTimeout(done, rest))
     }
   }
 
-  async #report(reporter: Reporter, manifest: BundleManifest | undefined): Promise<void> {
-    if (manifest !== undefined) {
-      const { candidate, stable } = manifest
-      const takes = candidate !== undefined && bucketOf(candidate.salt, reporter.node) < candidate.percent
-      reporter.revision = takes ? candidate.rev : stable?.rev
-    }
+  /** Loads what the manifest has for a node, if that looks at it now; whether it is another revision. */
+  #load(reporter: Reporter, { candidate, stable }: BundleManifest, now: number): boolean {
+    if (reporter.looksAt > now) return false
+    reporter.looksAt = now + (this.#options.lookMs ?? 0)
+    const takes = candidate !== undefined && bucketOf(candidate.salt, reporter.node) < candidate.percent
+    const revision = takes ? candidate.rev : stable?.rev
+    const isNew = revision !== reporter.revision
+    reporter.revision = revision
+    return isNew
+  }
+
+  async #report(reporter: Reporter): Promise<void> {
+    const { operatorUrl, otherUrl, everyMs } = this.#options
+    const { revision } = reporter
+    const isFirst = revision !== reporter.reported
     const begun = performance.now()
-    const answer = await fetch(`${this.#operatorUrl}/v1/heartbeat`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${reporter.token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        schema: 1,
-        // A liar's claim: the operator must not believe it.
-        node: 'somewhere-else',
-        pod: 'somebody-else',
-        namespace: 'kube-system',
-        version: '0.1.0',
-        startedAt: '2026-01-01T00:00:00Z',
-        revision: reporter.revision,
-        candidate: false,
-        state: 'Loaded',
-        failures: [],
-        failed: [],
-        pipelines: {},
-      }),
-    }).catch(() => undefined)
-    const status = answer?.status ?? 0
+    const body = JSON.stringify({
+      schema: 1,
+      // A liar's claim: the operator must not believe it.
+      node: 'somewhere-else',
+      pod: 'somebody-else',
+      namespace: 'kube-system',
+      version: '0.1.0',
+      startedAt: '2026-01-01T00:00:00Z',
+      revision,
+      candidate: false,
+      state: 'Loaded',
+      failures: [],
+      failed: [],
+      pipelines: {},
+    })
+    let status = await this.#send(operatorUrl, reporter.token, body)
+    if (status === 0 && otherUrl !== undefined) status = await this.#send(otherUrl, reporter.token, body)
     this.answers.set(status, (this.answers.get(status) ?? 0) + 1)
-    await answer?.arrayBuffer()
     if (status === 200) {
+      reporter.reported = revision
       if (reporter.failed > 0) this.longestMs = Math.max(this.longestMs, performance.now() - reporter.unheardSince)
       reporter.failed = 0
-      reporter.dueAt = performance.now() + this.#everyMs * (0.8 + Math.random() * 0.4)
+      const next = isFirst ? firstFiguresMs : everyMs
+      reporter.dueAt = performance.now() + next * (0.8 + Math.random() * 0.4)
     } else {
       if (reporter.failed === 0) reporter.unheardSince = begun
-      reporter.dueAt = performance.now() + Math.min(retryMs * 2 ** reporter.failed, this.#everyMs)
+      reporter.dueAt = performance.now() + Math.min(retryMs * 2 ** reporter.failed, everyMs)
       reporter.failed++
     }
+  }
+
+  /** The status of the answer; 0 if there is none. */
+  #send(url: string, token: string, body: string): Promise<number> {
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const { promise, resolve } = Promise.withResolvers<number>()
+    const sent = request(`${url}/v1/heartbeat`, { method: 'POST', headers, agent: this.#connections }, (answer) => {
+      answer.resume()
+      answer.on('end', () => resolve(answer.statusCode ?? 0))
+      answer.on('error', () => resolve(0))
+    })
+    sent.on('error', () => resolve(0))
+    sent.setTimeout(30_000, () => sent.destroy())
+    sent.end(body)
+    return promise
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#beat)
     this.#ending.abort()
     await Promise.all(this.#tasks)
+    this.#connections.destroy()
   }
 }

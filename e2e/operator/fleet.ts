@@ -52,6 +52,10 @@ export class Api implements AsyncDisposable {
     return new Api(proxy, url)
   }
 
+  get pid(): number {
+    return this.#proxy.pid as number
+  }
+
   get running(): boolean {
     return this.#proxy.exitCode === null && this.#proxy.signalCode === null
   }

@@ -5,19 +5,22 @@
 // A real API server; two replicas of the operator as their image runs them; agents that report by the real protocol, each with a pod, a
 // node and a token of its own. Pipelines are applied, then some change every second; in the middle the leader is killed. A watch shows when
 // the operator has accepted a change, so the times are those of a user who waits for the condition. At last one agent restarts, then the
-// operator, and the writes that follow are counted. On a machine with other work, times are longer by what a busy thread has to wait for a
-// core: that share is measured and printed, and processor time does not depend on it.
+// operator, and the writes that follow are counted. The agents are a process of their own, and see mounted Secrets as late as kubelets do
+// (--look; 0: all of them at once). On a machine with other work, times are longer by what a busy thread has to wait for a core: that
+// share is measured and printed, with what the measurement itself takes; processor time does not depend on it. The last line is the verdict:
+// which goals are met. The goals are for the size above.
 
-import { readFileSync } from 'node:fs'
-import { connect, createServer, type Server } from 'node:net'
+import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
+import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { freePort } from '@penstock/agent/testing/free-port'
-import { missingForCluster, startCluster } from '../cluster/cluster.ts'
+import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { inGroups, until } from '../command.ts'
-import { Crowd } from './crowd.ts'
+import { type CrowdFacts, CrowdProcess } from './crowd-process.ts'
 import { Api } from './fleet.ts'
-import { apiVersion, conditionOf, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
+import { cpuOf, Meter, Share, Stopwatch, treeOf } from './meters.ts'
+import { apiVersion, heartbeatUrl, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
 
 const { values } = parseArgs({
   options: {
@@ -26,21 +29,26 @@ const { values } = parseArgs({
     agents: { type: 'string', default: '20' },
     churn: { type: 'string', default: '10' },
     for: { type: 'string', default: '60' },
+    look: { type: 'string', default: '60' },
   },
 })
-const numberOf = (name: keyof typeof values): number => {
+const numberOf = (name: keyof typeof values, least = 1): number => {
   const number = Number(values[name])
-  if (Number.isInteger(number) && number > 0) return number
-  throw new Error(`--${name} takes a whole number above 0; found ${values[name]}.`)
+  if (Number.isInteger(number) && number >= least) return number
+  throw new Error(`--${name} takes a whole number from ${least}; found ${values[name]}.`)
 }
 const [pipelines, namespaces, agents] = [numberOf('pipelines'), numberOf('namespaces'), numberOf('agents')]
 const [churn, seconds] = [numberOf('churn'), numberOf('for')]
+/** Seconds in which the node of each agent looks at its Secrets once. */
+const lookSeconds = numberOf('look', 0)
+/** As users have it: tests that are not about this allow themselves more. */
+const limits = ['--kube-qps', '50', '--kube-burst', '100']
+const goal = { acceptedMs: 2000, memoryMiB: 512, cores: 1, agentWrites: 100, operatorWrites: 0 }
 /** Seconds between reports of an agent, as they are where there are many. */
 const period = agents > 100 ? 30 : 5
 
 const spaceOf = (index: number) => `team-${index % namespaces}`
 const nameOf = (index: number) => `p-${index}`
-const all = '/apis/penstock.dev/v1alpha1/pipelines'
 
 const pipeline = (index: number, value: number) => ({
   apiVersion,
@@ -60,321 +68,273 @@ const pipeline = (index: number, value: number) => ({
   },
 })
 
-/** Passes connections on to the first of some ports where somebody listens, as a Service does. */
-async function service(ports: readonly number[]): Promise<Server> {
-  const server = createServer((from) => {
-    const attempt = ([port, ...others]: readonly number[]) => {
-      if (port === undefined) return from.destroy()
-      const to = connect(port, '127.0.0.1', () => {
-        from.pipe(to)
-        to.pipe(from)
-      })
-      let isOpen = false
-      to.once('connect', () => {
-        isOpen = true
-      })
-      to.on('error', () => (isOpen ? from.destroy() : attempt(others)))
-      to.on('close', () => isOpen && from.destroy())
-      from.on('close', () => to.destroy())
-    }
-    from.on('error', () => {})
-    attempt(ports)
-  })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  return server
-}
-
-interface Change {
-  readonly at: number
-  readonly generation: number
-}
-
-/** Watches Pipelines, and takes the time from a change until the operator has accepted its generation. */
-class Stopwatch {
-  readonly #open = new Map<string, Change>()
-  readonly #seen = new Map<string, number>()
-  readonly times: { readonly at: number; readonly tookMs: number }[] = []
-
-  get pending(): number {
-    return this.#open.size
-  }
-
-  start(key: string, change: Change): void {
-    if ((this.#seen.get(key) ?? 0) >= change.generation) this.#take(change)
-    else this.#open.set(key, change)
-  }
-
-  #take({ at }: Change): void {
-    this.times.push({ at, tookMs: performance.now() - at })
-  }
-
-  /** The API server ends a watch whose reader is slow, so each watch begins with the existing objects. */
-  async follow(api: Api, signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const list = await api.get<{ metadata: { resourceVersion: string }; items: readonly PipelineLike[] }>(all)
-      for (const item of list.items) this.#see(item)
-      const query = `?watch=1&resourceVersion=${list.metadata.resourceVersion}&timeoutSeconds=120`
-      const answer = await fetch(api.url + all + query, { signal })
-      let rest = ''
-      for await (const part of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-        const lines = (rest + part).split('\n')
-        rest = lines.pop() ?? ''
-        for (const line of lines) {
-          const { type, object } = JSON.parse(line) as { type: string; object: PipelineLike }
-          if (type !== 'ERROR') this.#see(object)
-        }
-      }
-    }
-  }
-
-  #see(object: PipelineLike): void {
-    const { name, namespace } = object.metadata
-    if (saysOf(object, 'Accepted') !== 'True Valid') return
-    const generation = conditionOf(object, 'Accepted')?.observedGeneration ?? 0
-    const key = `${namespace}/${name}`
-    this.#seen.set(key, generation)
-    const change = this.#open.get(key)
-    if (change === undefined || generation < change.generation) return
-    this.#open.delete(key)
-    this.#take(change)
-  }
-}
-
-/** The use of resources by a process of the operator. */
-class Meter {
-  readonly #operator: OperatorProcess
-  /** Of the last look, as a process that was killed answers no more. */
-  requests = new Map<string, number>()
-  peakMiB = 0
-
-  constructor(operator: OperatorProcess) {
-    this.#operator = operator
-  }
-
-  async look(): Promise<void> {
-    if (!this.#operator.running) return
-    this.peakMiB = treeOf(this.#operator.pid).reduce((sum, pid) => sum + peakOf(pid), 0)
-    const text = await this.#operator.get('/metrics').catch(() => '')
-    if (text === '') return
-    const sums = new Map<string, number>()
-    for (const [, labels = '', value] of text.matchAll(/^rest_client_requests_total\{([^}]*)\} (\d+)/gm)) {
-      const method = /method="(\w+)"/.exec(labels)?.[1] ?? ''
-      sums.set(method, (sums.get(method) ?? 0) + Number(value))
-    }
-    this.requests = sums
-  }
-
-  /** Processor time in seconds, with the processes that compile; 0 for a process that has ended. */
-  cpu(): number {
-    return this.#operator.running ? treeOf(this.#operator.pid).reduce((sum, pid) => sum + cpuOf(pid), 0) : 0
-  }
-}
-
-/** A process and those that it has started. */
-function treeOf(pid: number): readonly number[] {
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
-  return [pid, ...children]
-}
-
-function cpuOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / 100
-}
-
-function peakOf(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
-}
-
-/** The part of a core that a busy thread gets, measured in many short turns. */
-class Share {
-  #cpuMs = 0
-  #wallMs = 0
-
-  take(): void {
-    const begun = performance.now()
-    const { user, system: kernel } = process.cpuUsage()
-    let used = 0
-    while (used < 5) {
-      const now = process.cpuUsage()
-      used = (now.user + now.system - user - kernel) / 1000
-    }
-    this.#cpuMs += used
-    this.#wallMs += performance.now() - begun
-  }
-
-  get percent(): number {
-    return (100 * this.#cpuMs) / this.#wallMs
-  }
-}
-
 const say = (text: string) => console.log(`${new Date().toISOString().slice(11, 19)}  ${text}`)
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
 
-function percentiles(times: readonly number[]): string {
+function percentile(times: readonly number[], part: number): number {
   const sorted = times.toSorted((left, right) => left - right)
-  const at = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
-  return `p50 ${at(0.5).toFixed(0)} ms, p99 ${at(0.99).toFixed(0)} ms, max ${at(1).toFixed(0)} ms (${sorted.length} changes)`
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN
 }
 
-async function main(): Promise<void> {
-  await using stack = new AsyncDisposableStack()
+function percentiles(times: readonly number[]): string {
+  const at = (part: number) => percentile(times, part).toFixed(0)
+  return `p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, max ${at(1)} ms (${times.length} changes)`
+}
+
+/** Everything that takes part. */
+interface Scene {
+  readonly cluster: Cluster
+  readonly api: Api
+  readonly leader: OperatorProcess
+  readonly second: OperatorProcess
+  readonly meters: readonly [Meter, Meter]
+  readonly crowd: CrowdProcess
+  readonly stopwatch: Stopwatch
+  readonly ports: readonly [number, number]
+  start(port: number, ...more: string[]): OperatorProcess
+}
+
+async function begin(stack: AsyncDisposableStack): Promise<Scene> {
   const cluster = stack.use(await startCluster())
   await prepare(cluster, ...Array.from({ length: namespaces }, (_, index) => spaceOf(index)))
   const api = stack.use(await Api.start(cluster))
-  const ports = [await freePort(), await freePort()]
-  const front = await service(ports)
-  stack.defer(() => void front.close())
-  const operatorUrl = `http://127.0.0.1:${(front.address() as { port: number }).port}`
-  const args = ['--heartbeat-period', `${period}s`, '--status-period', `${period}s`, '--heartbeat-url', operatorUrl]
-  const start = (port: number | undefined, ...more: string[]) =>
-    stack.use(
-      OperatorProcess.start({
-        kubeconfig: cluster.kubeconfig,
-        ...(port === undefined ? {} : { heartbeats: port }),
-        args: [...args, ...more],
-      }),
-    )
+  const ports = [await freePort(), await freePort()] as const
+  const [operatorUrl, otherUrl] = [heartbeatUrl(ports[0]), heartbeatUrl(ports[1])]
+  const periods = ['--heartbeat-period', `${period}s`, '--status-period', `${period}s`]
+  const start = (port: number, ...more: string[]) => {
+    const args = [...limits, ...periods, '--heartbeat-url', operatorUrl, ...more]
+    return stack.use(OperatorProcess.start({ kubeconfig: cluster.kubeconfig, heartbeats: port, args }))
+  }
   const leader = await start(ports[0]).leading()
   const second = start(ports[1])
   await second.logged('Agents may report')
-  const meters = [new Meter(leader), new Meter(second)]
-  const look = () => Promise.all(meters.map((meter) => meter.look()))
   await until('the account of agents', 60_000, () =>
     api.find(`/api/v1/namespaces/${system}/serviceaccounts/penstock-node`),
   )
-  say(`${agents} agents in ${namespaces} namespaces`)
-  const crowd = stack.use(await Crowd.start(api, { agent: 'node', nodes: agents, operatorUrl, everyMs: period * 1000 }))
-  const ending = new AbortController()
-  stack.defer(() => ending.abort())
-  const stopwatch = new Stopwatch()
-  const following = stopwatch.follow(api, ending.signal).catch((error: unknown) => {
-    if (!ending.signal.aborted) throw error
-  })
-
-  const apply = async (index: number, value: number) => {
-    const at = performance.now()
-    const path = `/apis/penstock.dev/v1alpha1/namespaces/${spaceOf(index)}/pipelines/${nameOf(index)}`
-    const query = '?fieldManager=author&force=true'
-    const type = 'application/apply-patch+yaml'
-    const { metadata } = await api.request<PipelineLike>('PATCH', path + query, pipeline(index, value), type)
-    stopwatch.start(`${spaceOf(index)}/${nameOf(index)}`, { at, generation: metadata.generation })
-  }
-  const begun = performance.now()
-  await inGroups([...Array(pipelines).keys()], 20, (index) => apply(index, index))
-  const applied = performance.now()
-  await until('every Pipeline to be accepted', 1_800_000, async () => stopwatch.pending === 0)
-  say(
-    `${pipelines} Pipelines: applied in ${((applied - begun) / 1000).toFixed(0)} s, accepted after ${((performance.now() - begun) / 1000).toFixed(0)} s`,
+  const often = { everyMs: period * 1000, lookMs: lookSeconds * 1000 }
+  const crowd = stack.use(
+    await CrowdProcess.start(cluster, { agent: 'node', nodes: agents, operatorUrl, otherUrl, ...often }),
   )
-  await leader.idle()
-  await look()
-  stopwatch.times.length = 0
+  say(`${agents} agents report; ${namespaces} namespaces`)
+  const stopwatch = new Stopwatch()
+  const ending = new AbortController()
+  const following = stopwatch.follow(api, ending.signal)
+  stack.defer(async () => {
+    ending.abort()
+    await following
+  })
+  const meters = [new Meter(leader), new Meter(second)] as const
+  return { cluster, api, leader, second, meters, crowd, stopwatch, ports, start }
+}
 
-  const before = meters.map((meter) => ({ cpu: meter.cpu(), requests: new Map(meter.requests) }))
-  const start0 = performance.now()
-  const killAt = start0 + (seconds * 1000) / 2
-  let killed: number | undefined
-  let leaderCpu = 0
-  let again: number | undefined
+async function apply({ api, stopwatch }: Scene, index: number, value: number): Promise<void> {
+  const at = performance.now()
+  const path = `/apis/penstock.dev/v1alpha1/namespaces/${spaceOf(index)}/pipelines/${nameOf(index)}`
+  const query = '?fieldManager=author&force=true'
+  const type = 'application/apply-patch+yaml'
+  const { metadata } = await api.request<PipelineLike>('PATCH', path + query, pipeline(index, value), type)
+  stopwatch.start(`${spaceOf(index)}/${nameOf(index)}`, { at, generation: metadata.generation })
+}
+
+/** Applies all Pipelines, and waits until they are accepted. */
+async function fill(scene: Scene): Promise<void> {
+  const begun = performance.now()
+  const since = () => `${((performance.now() - begun) / 1000).toFixed(0)} s`
+  await inGroups([...Array(pipelines).keys()], 20, (index) => apply(scene, index, index))
+  say(`${pipelines} Pipelines are applied after ${since()}`)
+  await until('every Pipeline to be accepted', 1_800_000, async () => scene.stopwatch.pending === 0)
+  say(`all are accepted after ${since()}`)
+  await scene.leader.idle()
+  scene.stopwatch.times.length = 0
+}
+
+/** Processor time in seconds of what is not the operator. */
+function bench({ cluster, api, crowd }: Scene) {
+  const { user, system: kernel } = process.cpuUsage()
+  const run = join(cluster.folder, 'run')
+  const pids = readdirSync(run).flatMap((name) =>
+    name.endsWith('.pid') ? Number(readFileSync(join(run, name), 'utf8')) : [],
+  )
+  const sum = (all: readonly number[]) => all.reduce((total, pid) => total + cpuOf(pid), 0)
+  return {
+    measurement: (user + kernel) / 1e6 + cpuOf(api.pid),
+    agents: sum(treeOf(crowd.pid)),
+    'API server': sum(pids),
+  }
+}
+
+interface Churned {
+  readonly took: number
+  readonly failures: number
+  readonly killed: number
+  readonly again: number
+  readonly share: number
+  readonly cpu: number
+  readonly bench: ReturnType<typeof bench>
+  /** By method. */
+  readonly requests: ReadonlyMap<string, number>
+  readonly stages: ReadonlyMap<string, number>
+}
+
+/** Changes Pipelines at the rate that was asked for, and kills the leader halfway. */
+async function churned(scene: Scene): Promise<Churned> {
+  const { meters, leader, second, stopwatch } = scene
+  const look = (isThorough: boolean) => Promise.all(meters.map((meter) => meter.look(isThorough)))
+  await look(true)
+  const before = meters.map((meter) => ({ cpu: meter.cpu(), requests: meter.requests, stages: meter.stages }))
+  const beside = bench(scene)
+  const begun = performance.now()
   const share = new Share()
   const looking = setInterval(() => {
     share.take()
-    void look()
+    void look(false)
   }, 2000)
-  let failures = 0
+  let [failures, leaderCpu, killed, again] = [0, 0, 0, 0]
   const running = new Set<Promise<void>>()
-  for (let turn = 0; performance.now() < start0 + seconds * 1000; turn++) {
-    if (killed === undefined && performance.now() >= killAt) {
-      await look()
-      leaderCpu = (meters[0] as Meter).cpu()
-      killed = performance.now()
-      await leader.kill()
-      say('the leader is killed')
-      void second.leading().then(() => {
-        again = performance.now()
-        say(`the other one leads after ${((again - (killed as number)) / 1000).toFixed(1)} s`)
-      })
-    }
-    const change = apply((turn * 37) % pipelines, pipelines + turn)
+  const kill = async () => {
+    await look(true)
+    leaderCpu = meters[0].cpu()
+    killed = performance.now()
+    await leader.kill()
+    say('the leader is killed')
+    await second.leading()
+    again = performance.now()
+    say(`the other one leads after ${((again - killed) / 1000).toFixed(1)} s`)
+  }
+  let killing: Promise<void> | undefined
+  for (let turn = 0; performance.now() < begun + seconds * 1000; turn++) {
+    if (performance.now() >= begun + seconds * 500) killing ??= kill()
+    const change = apply(scene, (turn * 37) % pipelines, pipelines + turn)
       .catch(() => {
         failures++
       })
       .finally(() => running.delete(change))
     running.add(change)
-    await pause(Math.max(0, start0 + ((turn + 1) * 1000) / churn - performance.now()))
+    await pause(Math.max(0, begun + ((turn + 1) * 1000) / churn - performance.now()))
   }
-  await Promise.all(running)
+  await Promise.all([...running, killing])
   await until('the last changes to be accepted', 600_000, async () => stopwatch.pending === 0)
-  const took = (performance.now() - start0) / 1000
+  const took = (performance.now() - begun) / 1000
   clearInterval(looking)
-  await look()
-
-  const undisturbed = stopwatch.times.filter(
-    ({ at, tookMs }) => killed === undefined || at + tookMs < killed || at > (again ?? killed) + 10_000,
-  )
-  const methods = new Map<string, number>()
-  for (const [index, meter] of meters.entries()) {
-    for (const [method, count] of meter.requests) {
-      const since = count - (before[index]?.requests.get(method) ?? 0)
-      methods.set(method, (methods.get(method) ?? 0) + since)
-    }
+  await look(true)
+  const after = bench(scene)
+  const cpu = leaderCpu - (before[0]?.cpu ?? 0) + meters[1].cpu() - (before[1]?.cpu ?? 0)
+  const sums = (which: 'requests' | 'stages') => {
+    const all = new Map<string, number>()
+    for (const [index, meter] of meters.entries())
+      for (const [name, value] of meter[which])
+        all.set(name, (all.get(name) ?? 0) + value - (before[index]?.[which].get(name) ?? 0))
+    return all
   }
-  const perSecond = [...methods].map(([method, count]) => `${method} ${(count / took).toFixed(1)}`).join(', ')
-  const cpu = leaderCpu - (before[0]?.cpu ?? 0) + (meters[1] as Meter).cpu() - (before[1]?.cpu ?? 0)
-  const changes = stopwatch.times.length
+  return {
+    ...{ took, failures, killed, again, cpu, share: share.percent, requests: sums('requests'), stages: sums('stages') },
+    bench: {
+      measurement: after.measurement - beside.measurement,
+      agents: after.agents - beside.agents,
+      'API server': after['API server'] - beside['API server'],
+    },
+  }
+}
+
+async function main(): Promise<void> {
+  await using stack = new AsyncDisposableStack()
+  const scene = await begin(stack)
+  await fill(scene)
+  const result = await churned(scene)
+  say('the changes are over')
   await until('the rollout to be over', 900_000, async () => {
-    const agent = await api.get<PipelineLike>(`/apis/penstock.dev/v1alpha1/namespaces/${system}/agents/node`)
+    const agent = await scene.api.get<PipelineLike>(`/apis/penstock.dev/v1alpha1/namespaces/${system}/agents/node`)
     const { revision, stableRevision } = agent.status ?? {}
     return saysOf(agent, 'Programmed') === 'True Programmed' && revision === stableRevision
   })
   say('everything is rolled out: one agent restarts, then the operator')
-  const [ofAgent, ofOperator] = [await writesOfAgentRestart(second, crowd), await writesOfRestart(second, ports, start)]
-  const answers = [...crowd.answers].map(([status, count]) => `${status === 0 ? 'none' : status}: ${count}`).join(', ')
-  ending.abort()
-  await following
-  console.log(
+  const ofAgent = await writesOfAgentRestart(scene)
+  const ofOperator = await writesOfRestart(scene)
+  print(scene, result, await scene.crowd.facts(), { ofAgent, ofOperator })
+}
+
+function print(
+  { stopwatch, meters }: Scene,
+  { took, failures, killed, again, share, cpu, bench: beside, requests, stages }: Churned,
+  { answers, longestMs, unheard }: CrowdFacts,
+  { ofAgent, ofOperator }: { readonly ofAgent: number; readonly ofOperator: readonly string[] },
+): void {
+  const all = stopwatch.times.map(({ tookMs }) => tookMs)
+  const besides = stopwatch.times
+    .filter(({ at, tookMs }) => at + tookMs < killed || at > again)
+    .map(({ tookMs }) => tookMs)
+  const rate = (map: Iterable<readonly [string, number]>, digits: number) =>
+    [...map].map(([name, count]) => `${name} ${(count / took).toFixed(digits)}`).join(', ')
+  const mean = (name: string) =>
+    `${((1000 * (stages.get(`${name} sum`) ?? 0)) / Math.max(1, stages.get(`${name} count`) ?? 0)).toFixed(0)} ms`
+  const total = [...requests.values()].reduce((sum, count) => sum + count, 0)
+  const peak = Math.max(...meters.map(({ peakMiB }) => peakMiB))
+  const lines: readonly (readonly [string, string])[] = [
     [
-      '',
-      `${pipelines} Pipelines in ${namespaces} namespaces, ${agents} agents, ${churn} changes a second for ${seconds} s`,
-      `machine                       ${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)}; a busy thread got ${share.percent.toFixed(0)}% of a core`,
-      `apply to Accepted             ${percentiles(undisturbed.map(({ tookMs }) => tookMs))}`,
-      `the same, with the kill       ${percentiles(stopwatch.times.map(({ tookMs }) => tookMs))}`,
-      `changes that were refused     ${failures}`,
-      `until another one leads       ${again === undefined || killed === undefined ? 'never' : `${((again - killed) / 1000).toFixed(1)} s`}`,
-      `API requests a second         ${perSecond}`,
-      `processor, both together      ${(cpu / took).toFixed(2)} cores; ${((1000 * cpu) / changes).toFixed(0)} ms a change`,
-      `memory at most                ${meters.map(({ peakMiB }) => `${peakMiB.toFixed(0)} MiB`).join(' and ')}`,
-      `answers to reports            ${answers}`,
-      `reports that were not taken    sent again until they were; after ${(crowd.longestMs / 1000).toFixed(1)} s at most; ${crowd.unheard} left`,
-      `writes when an agent restarts  ${ofAgent}`,
-      `writes when the operator does  ${ofOperator.length}${ofOperator.length === 0 ? '' : `: ${ofOperator.slice(0, 5).join(', ')}`}`,
-    ].join('\n'),
+      'machine',
+      `${availableParallelism()} cores, load ${loadavg()[0]?.toFixed(1)}; a busy thread got ${share.toFixed(0)}% of a core`,
+    ],
+    ['cores beside the operator', rate(Object.entries(beside), 2)],
+    ['apply to Accepted', `${percentiles(all)}`],
+    ['without the time of no leader', percentiles(besides)],
+    [
+      'of it: Pipelines',
+      `wait for a worker ${mean('pipeline waits')}, are compiled and judged ${mean('pipeline works')} (mean)`,
+    ],
+    ['of it: statuses', `wait for a worker ${mean('status waits')}, are written ${mean('status works')} (mean)`],
+    ['lists of the measurement', `${stopwatch.lists}; nothing is seen during one`],
+    ['changes that were refused', `${failures}`],
+    ['until another one leads', `${((again - killed) / 1000).toFixed(1)} s`],
+    ['API requests a second', `${(total / took).toFixed(1)}: ${rate(requests, 1)}`],
+    [
+      'processor, both together',
+      `${(cpu / took).toFixed(2)} cores; ${((1000 * cpu) / all.length).toFixed(0)} ms a change`,
+    ],
+    ['memory at most', meters.map(({ peakMiB }) => `${peakMiB.toFixed(0)} MiB`).join(' and ')],
+    ['answers to reports', answers.map(([status, count]) => `${status === 0 ? 'none' : status}: ${count}`).join(', ')],
+    [
+      'reports that were not taken',
+      `sent again until they were, for ${(longestMs / 1000).toFixed(1)} s at most; ${unheard} left`,
+    ],
+    ['writes when an agent restarts', `${ofAgent}`],
+    ['writes when the operator does', [ofOperator.length, ...ofOperator.slice(0, 5)].join(' ')],
+  ]
+  console.log(
+    `\n${pipelines} Pipelines in ${namespaces} namespaces, ${agents} agents, ${churn} changes a second for ${seconds} s`,
   )
+  for (const [name, text] of lines) console.log(`${name.padEnd(32)}${text}`)
+  const goals: readonly (readonly [string, boolean])[] = [
+    [`Accepted p99 ${goal.acceptedMs} ms`, percentile(all, 0.99) <= goal.acceptedMs],
+    [`the same without the time of no leader`, percentile(besides, 0.99) <= goal.acceptedMs],
+    [`memory ${goal.memoryMiB} MiB`, peak < goal.memoryMiB],
+    [`${goal.cores} core`, cpu / took < goal.cores],
+    [`${goal.agentWrites} writes for an agent`, ofAgent <= goal.agentWrites],
+    [`${goal.operatorWrites} writes for an operator`, ofOperator.length <= goal.operatorWrites],
+    ['every change and report taken', failures === 0 && unheard === 0],
+  ]
+  const missed = goals.filter(([, isMet]) => !isMet).map(([name]) => name)
+  console.log(`${'verdict'.padEnd(32)}${missed.length === 0 ? 'all goals are met' : `missed: ${missed.join('; ')}`}`)
 }
 
 /** PATCH requests of the leader until nothing is left to do, after the pod of one agent was replaced. */
-async function writesOfAgentRestart(leader: OperatorProcess, crowd: Crowd): Promise<number> {
+async function writesOfAgentRestart({ second: leader, crowd }: Scene): Promise<number> {
   await leader.idle()
   const patches = async () =>
     [...(await leader.get('/metrics')).matchAll(/^rest_client_requests_total\{[^}]*method="PATCH"[^}]*\} (\d+)/gm)]
       .map(([, count]) => Number(count))
       .reduce((sum, count) => sum + count, 0)
   const before = await patches()
-  await crowd.restart(0)
+  await crowd.restart()
   // As long as agents may take to report, and figures to be written.
-  await pause(2 * period * 1000)
+  await pause((2 * period + lookSeconds) * 1000)
   await leader.idle()
   return (await patches()) - before
 }
 
 /** Requests by which an operator changes something after a start beside what another one has left. */
-async function writesOfRestart(
-  before: OperatorProcess,
-  [, port]: readonly number[],
-  start: (port: number | undefined, ...more: string[]) => OperatorProcess,
-): Promise<readonly string[]> {
-  await before.stop()
-  const next = await start(port, '--log-level', 'debug').leading()
+async function writesOfRestart({ second, start, ports }: Scene): Promise<readonly string[]> {
+  await second.stop()
+  const next = await start(ports[1], '--log-level', 'debug').leading()
   await until('every agent to be heard', 600_000, async () => (await next.heard()) > 2 * agents)
   await next.idle()
   return next.changes()

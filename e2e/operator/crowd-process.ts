@@ -1,0 +1,98 @@
+// The crowd of agents as a process of its own, so that its work is no work of the process that measures.
+
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Cluster } from '../cluster/cluster.ts'
+import { Crowd, type CrowdOptions } from './crowd.ts'
+import { Api } from './fleet.ts'
+
+interface Order {
+  readonly cluster: Pick<Cluster, 'kubeconfig' | 'kubectlPath'>
+  readonly options: CrowdOptions
+}
+
+export interface CrowdFacts {
+  /** Statuses of answers, and how many of each. */
+  readonly answers: readonly (readonly [number, number])[]
+  readonly longestMs: number
+  readonly unheard: number
+}
+
+type Wish = 'facts' | 'restart' | 'end'
+
+export class CrowdProcess implements AsyncDisposable {
+  readonly #child: ChildProcess
+
+  private constructor(child: ChildProcess) {
+    this.#child = child
+  }
+
+  /** Starts the agents; resolves when each has its pod and its token. */
+  static async start(cluster: Order['cluster'], options: CrowdOptions): Promise<CrowdProcess> {
+    const file = fileURLToPath(import.meta.url)
+    const child = fork(file, [], { execArgv: ['--conditions=source'], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+    const crowd = new CrowdProcess(child)
+    const { kubeconfig, kubectlPath } = cluster
+    await crowd.#ask({ cluster: { kubeconfig, kubectlPath }, options })
+    return crowd
+  }
+
+  get pid(): number {
+    return this.#child.pid as number
+  }
+
+  facts(): Promise<CrowdFacts> {
+    return this.#ask('facts')
+  }
+
+  /** Replaces the pod of the first agent. */
+  async restart(): Promise<void> {
+    await this.#ask('restart')
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
+    const ended = new Promise((done) => this.#child.once('exit', done))
+    this.#child.send('end' satisfies Wish)
+    await ended
+  }
+
+  /** One question at a time. */
+  #ask(wish: Wish | Order): Promise<CrowdFacts> {
+    return new Promise((resolve, reject) => {
+      const end = () => reject(new Error('The process of the agents has ended.'))
+      this.#child.once('exit', end)
+      this.#child.once('message', (facts: CrowdFacts) => {
+        this.#child.off('exit', end)
+        resolve(facts)
+      })
+      this.#child.send(wish)
+    })
+  }
+}
+
+/** What the process itself does. */
+async function serve(): Promise<void> {
+  await using stack = new AsyncDisposableStack()
+  const { promise: ended, resolve: end, reject } = Promise.withResolvers<void>()
+  let crowd: Crowd | undefined
+  const answer = async (wish: Wish | Order) => {
+    if (wish === 'end') return end()
+    if (typeof wish === 'object') {
+      const api = stack.use(await Api.start(wish.cluster))
+      crowd = stack.use(await Crowd.start(api, wish.options))
+    }
+    if (wish === 'restart') await crowd?.restart(0)
+    const { answers = new Map(), longestMs = 0, unheard = 0 } = crowd ?? {}
+    if (process.send !== undefined) process.send({ answers: [...answers], longestMs, unheard } satisfies CrowdFacts)
+  }
+  process.on('message', (wish: Wish | Order) => void answer(wish).catch(reject))
+  // The one that measures is gone.
+  process.once('disconnect', end)
+  await ended
+}
+
+if (import.meta.main) {
+  await serve()
+  if (process.connected) process.disconnect?.()
+}

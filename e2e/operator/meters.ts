@@ -1,0 +1,166 @@
+// What processes take of the machine, and how long authors wait: the instruments of the measurement of scale.
+
+import { readFileSync } from 'node:fs'
+import type { Api } from './fleet.ts'
+import { conditionOf, type OperatorProcess, type PipelineLike, saysOf } from './process.ts'
+
+const all = '/apis/penstock.dev/v1alpha1/pipelines'
+
+interface Change {
+  readonly at: number
+  readonly generation: number
+}
+
+/** Watches Pipelines, and takes the time from a change until the operator has accepted its generation. */
+export class Stopwatch {
+  readonly #open = new Map<string, Change>()
+  readonly #seen = new Map<string, number>()
+  /** How often all were listed: nothing is seen meanwhile. */
+  lists = 0
+  readonly times: { readonly at: number; readonly tookMs: number }[] = []
+
+  get pending(): number {
+    return this.#open.size
+  }
+
+  start(key: string, change: Change): void {
+    if ((this.#seen.get(key) ?? 0) >= change.generation) this.#take(change)
+    else this.#open.set(key, change)
+  }
+
+  #take({ at }: Change): void {
+    this.times.push({ at, tookMs: performance.now() - at })
+  }
+
+  /** A list of thousands takes seconds in which nothing is seen, so a watch that has ended is continued where it was. */
+  async follow(api: Api, signal: AbortSignal): Promise<void> {
+    let version: string | undefined
+    while (!signal.aborted) {
+      try {
+        version = await this.#watch(api, version ?? (await this.#list(api)), signal)
+      } catch {
+        // A server with too much to do, or the end of the test: the next list shows what was missed.
+        version = undefined
+        await new Promise((done) => setTimeout(done, 500))
+      }
+    }
+  }
+
+  async #list(api: Api): Promise<string> {
+    this.lists++
+    const list = await api.get<{ metadata: { resourceVersion: string }; items: readonly PipelineLike[] }>(all)
+    for (const item of list.items) this.#see(item)
+    return list.metadata.resourceVersion
+  }
+
+  /** Returns the version to continue from; undefined if the server does not know it any more. */
+  async #watch(api: Api, from: string, signal: AbortSignal): Promise<string | undefined> {
+    let version = from
+    const query = `?watch=1&allowWatchBookmarks=true&resourceVersion=${version}`
+    const answer = await fetch(api.url + all + query, { signal })
+    if (!answer.ok) return undefined
+    let rest = ''
+    for await (const part of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      const lines = (rest + part).split('\n')
+      rest = lines.pop() ?? ''
+      for (const line of lines) {
+        const { type, object } = JSON.parse(line) as { type: string; object: PipelineLike }
+        if (type === 'ERROR') return undefined
+        version = object.metadata.resourceVersion
+        if (type !== 'BOOKMARK') this.#see(object)
+      }
+    }
+    return version
+  }
+
+  #see(object: PipelineLike): void {
+    const { name, namespace } = object.metadata
+    if (saysOf(object, 'Accepted') !== 'True Valid') return
+    const generation = conditionOf(object, 'Accepted')?.observedGeneration ?? 0
+    const key = `${namespace}/${name}`
+    this.#seen.set(key, generation)
+    const change = this.#open.get(key)
+    if (change === undefined || generation < change.generation) return
+    this.#open.delete(key)
+    this.#take(change)
+  }
+}
+
+const stage =
+  /^(workqueue_queue_duration|controller_runtime_reconcile_time)_seconds_(sum|count)(\{[^}]*controller="(?:pipeline|status)"[^}]*\}) ([\d.e+-]+)/gm
+
+/** The use of resources by a process of the operator. */
+export class Meter {
+  readonly #operator: OperatorProcess
+  /** Of the last look, as a process that was killed answers no more. */
+  requests = new Map<string, number>()
+  /** Sums and counts of the times in queues and in reconciles, by name. */
+  stages = new Map<string, number>()
+  peakMiB = 0
+
+  constructor(operator: OperatorProcess) {
+    this.#operator = operator
+  }
+
+  /** What the kernel knows of its memory; requests and queues only where asked for, as those cost the operator time. */
+  async look(isThorough = false): Promise<void> {
+    if (!this.#operator.running) return
+    this.peakMiB = treeOf(this.#operator.pid).reduce((sum, pid) => sum + peakOf(pid), 0)
+    if (!isThorough) return
+    const text = await this.#operator.get('/metrics').catch(() => '')
+    if (text === '') return
+    const sums = new Map<string, number>()
+    const add = (name: string, value: number) => sums.set(name, (sums.get(name) ?? 0) + value)
+    for (const [, labels = '', value] of text.matchAll(/^rest_client_requests_total\{([^}]*)\} (\d+)/gm))
+      add(/method="(\w+)"/.exec(labels)?.[1] ?? '', Number(value))
+    this.requests = sums
+    this.stages = new Map(
+      [...text.matchAll(stage)].map(([, what, part, labels = '', value]) => {
+        const name = /controller="(pipeline|status)"/.exec(labels)?.[1]
+        return [`${name} ${what === 'workqueue_queue_duration' ? 'waits' : 'works'} ${part}`, Number(value)]
+      }),
+    )
+  }
+
+  /** Processor time in seconds, with the processes that compile; 0 for a process that has ended. */
+  cpu(): number {
+    return this.#operator.running ? treeOf(this.#operator.pid).reduce((sum, pid) => sum + cpuOf(pid), 0) : 0
+  }
+}
+
+/** A process and those that it has started. */
+export function treeOf(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
+  return [pid, ...children]
+}
+
+export function cpuOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
+
+function peakOf(pid: number): number {
+  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+/** The part of a core that a busy thread gets, measured in many short turns. */
+export class Share {
+  #cpuMs = 0
+  #wallMs = 0
+
+  take(): void {
+    const begun = performance.now()
+    const { user, system: kernel } = process.cpuUsage()
+    let used = 0
+    while (used < 5) {
+      const now = process.cpuUsage()
+      used = (now.user + now.system - user - kernel) / 1000
+    }
+    this.#cpuMs += used
+    this.#wallMs += performance.now() - begun
+  }
+
+  get percent(): number {
+    return (100 * this.#cpuMs) / this.#wallMs
+  }
+}
