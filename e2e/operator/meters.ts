@@ -17,6 +17,8 @@ export class Stopwatch {
   readonly #seen = new Map<string, number>()
   /** How often all were listed: nothing is seen meanwhile. */
   lists = 0
+  /** How long the API server took to answer the author, in milliseconds. */
+  readonly answered: number[] = []
   readonly times: { readonly at: number; readonly tookMs: number }[] = []
 
   get pending(): number {

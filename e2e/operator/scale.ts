@@ -30,6 +30,7 @@ const { values } = parseArgs({
     churn: { type: 'string', default: '10' },
     for: { type: 'string', default: '60' },
     look: { type: 'string', default: '60' },
+    kill: { type: 'string', default: 'process' },
   },
 })
 const numberOf = (name: keyof typeof values, least = 1): number => {
@@ -41,6 +42,11 @@ const [pipelines, namespaces, agents] = [numberOf('pipelines'), numberOf('namesp
 const [churn, seconds] = [numberOf('churn'), numberOf('for')]
 /** Seconds in which the node of each agent looks at its Secrets once. */
 const lookSeconds = numberOf('look', 0)
+/** Whether what is killed comes back, as a container does, or is gone with its node, so that the Lease must run out. */
+const isProcess = values.kill === 'process'
+if (!isProcess && values.kill !== 'node') throw new Error(`--kill takes process or node; found ${values.kill}.`)
+/** How long a kubelet needs to start a container that has ended. */
+const restartMs = 1000
 /** As users have it: tests that are not about this allow themselves more. */
 const limits = ['--kube-qps', '50', '--kube-burst', '100']
 const goal = { acceptedMs: 2000, memoryMiB: 512, cores: 1, agentWrites: 100, operatorWrites: 0 }
@@ -85,13 +91,13 @@ function percentiles(times: readonly number[]): string {
 interface Scene {
   readonly cluster: Cluster
   readonly api: Api
-  readonly leader: OperatorProcess
-  readonly second: OperatorProcess
-  readonly meters: readonly [Meter, Meter]
+  /** The leader first, then the other one. */
+  readonly replicas: OperatorProcess[]
+  readonly meters: Meter[]
   readonly crowd: CrowdProcess
   readonly stopwatch: Stopwatch
-  readonly ports: readonly [number, number]
-  start(port: number, ...more: string[]): OperatorProcess
+  /** Starts the replica of a number. */
+  start(index: 0 | 1, ...more: string[]): OperatorProcess
 }
 
 async function begin(stack: AsyncDisposableStack): Promise<Scene> {
@@ -101,12 +107,13 @@ async function begin(stack: AsyncDisposableStack): Promise<Scene> {
   const ports = [await freePort(), await freePort()] as const
   const [operatorUrl, otherUrl] = [heartbeatUrl(ports[0]), heartbeatUrl(ports[1])]
   const periods = ['--heartbeat-period', `${period}s`, '--status-period', `${period}s`]
-  const start = (port: number, ...more: string[]) => {
+  const start = (index: 0 | 1, ...more: string[]) => {
     const args = [...limits, ...periods, '--heartbeat-url', operatorUrl, ...more]
-    return stack.use(OperatorProcess.start({ kubeconfig: cluster.kubeconfig, heartbeats: port, args }))
+    const env = { POD_NAME: `penstock-operator-${index}` }
+    return stack.use(OperatorProcess.start({ kubeconfig: cluster.kubeconfig, heartbeats: ports[index], args, env }))
   }
-  const leader = await start(ports[0]).leading()
-  const second = start(ports[1])
+  const leader = await start(0).leading()
+  const second = start(1)
   await second.logged('Agents may report')
   await until('the account of agents', 60_000, () =>
     api.find(`/api/v1/namespaces/${system}/serviceaccounts/penstock-node`),
@@ -123,8 +130,8 @@ async function begin(stack: AsyncDisposableStack): Promise<Scene> {
     ending.abort()
     await following
   })
-  const meters = [new Meter(leader), new Meter(second)] as const
-  return { cluster, api, leader, second, meters, crowd, stopwatch, ports, start }
+  const replicas = [leader, second]
+  return { cluster, api, replicas, meters: replicas.map((each) => new Meter(each)), crowd, stopwatch, start }
 }
 
 async function apply({ api, stopwatch }: Scene, index: number, value: number): Promise<void> {
@@ -133,6 +140,7 @@ async function apply({ api, stopwatch }: Scene, index: number, value: number): P
   const query = '?fieldManager=author&force=true'
   const type = 'application/apply-patch+yaml'
   const { metadata } = await api.request<PipelineLike>('PATCH', path + query, pipeline(index, value), type)
+  stopwatch.answered.push(performance.now() - at)
   stopwatch.start(`${spaceOf(index)}/${nameOf(index)}`, { at, generation: metadata.generation })
 }
 
@@ -144,8 +152,9 @@ async function fill(scene: Scene): Promise<void> {
   say(`${pipelines} Pipelines are applied after ${since()}`)
   await until('every Pipeline to be accepted', 1_800_000, async () => scene.stopwatch.pending === 0)
   say(`all are accepted after ${since()}`)
-  await scene.leader.idle()
+  await scene.replicas[0]?.idle()
   scene.stopwatch.times.length = 0
+  scene.stopwatch.answered.length = 0
 }
 
 /** Processor time in seconds of what is not the operator. */
@@ -178,7 +187,7 @@ interface Churned {
 
 /** Changes Pipelines at the rate that was asked for, and kills the leader halfway. */
 async function churned(scene: Scene): Promise<Churned> {
-  const { meters, leader, second, stopwatch } = scene
+  const { meters, stopwatch } = scene
   const look = (isThorough: boolean) => Promise.all(meters.map((meter) => meter.look(isThorough)))
   await look(true)
   const before = meters.map((meter) => ({ cpu: meter.cpu(), requests: meter.requests, stages: meter.stages }))
@@ -193,13 +202,11 @@ async function churned(scene: Scene): Promise<Churned> {
   const running = new Set<Promise<void>>()
   const kill = async () => {
     await look(true)
-    leaderCpu = meters[0].cpu()
+    leaderCpu = meters[0]?.cpu() ?? 0
     killed = performance.now()
-    await leader.kill()
-    say('the leader is killed')
-    await second.leading()
+    await replaced(scene)
     again = performance.now()
-    say(`the other one leads after ${((again - killed) / 1000).toFixed(1)} s`)
+    say(`another one leads after ${((again - killed) / 1000).toFixed(1)} s`)
   }
   let killing: Promise<void> | undefined
   for (let turn = 0; performance.now() < begun + seconds * 1000; turn++) {
@@ -218,7 +225,10 @@ async function churned(scene: Scene): Promise<Churned> {
   clearInterval(looking)
   await look(true)
   const after = bench(scene)
-  const cpu = leaderCpu - (before[0]?.cpu ?? 0) + meters[1].cpu() - (before[1]?.cpu ?? 0)
+  const used = meters.reduce(
+    (sum, meter, index) => sum + (index === 0 ? leaderCpu : meter.cpu()) - (before[index]?.cpu ?? 0),
+    0,
+  )
   const sums = (which: 'requests' | 'stages') => {
     const all = new Map<string, number>()
     for (const [index, meter] of meters.entries())
@@ -227,13 +237,39 @@ async function churned(scene: Scene): Promise<Churned> {
     return all
   }
   return {
-    ...{ took, failures, killed, again, cpu, share: share.percent, requests: sums('requests'), stages: sums('stages') },
+    ...{
+      took,
+      failures,
+      killed,
+      again,
+      cpu: used,
+      share: share.percent,
+      requests: sums('requests'),
+      stages: sums('stages'),
+    },
     bench: {
       measurement: after.measurement - beside.measurement,
       agents: after.agents - beside.agents,
       'API server': after['API server'] - beside['API server'],
     },
   }
+}
+
+/** Kills the leader, and waits until another process leads, which is the first of the replicas then. */
+async function replaced({ replicas, meters, start }: Scene): Promise<void> {
+  const [leader, second] = replicas.splice(0)
+  await leader?.kill()
+  say(isProcess ? 'the process of the leader is killed' : 'the leader is killed with its node')
+  if (isProcess) {
+    await pause(restartMs)
+    const again = start(0)
+    replicas.push(again)
+    meters.push(new Meter(again))
+  }
+  if (second !== undefined) replicas.push(second)
+  const leads = () => replicas.findIndex(({ log }) => log.includes('All controllers run.'))
+  await until('another process to lead', 120_000, async () => leads() >= 0)
+  if (leads() > 0) replicas.reverse()
 }
 
 async function main(): Promise<void> {
@@ -277,6 +313,7 @@ function print(
     ['cores beside the operator', rate(Object.entries(beside), 2)],
     ['apply to Accepted', `${percentiles(all)}`],
     ['without the time of no leader', percentiles(besides)],
+    ['of it: the request of the author', percentiles(stopwatch.answered)],
     [
       'of it: Pipelines',
       `wait for a worker ${mean('pipeline waits')}, are compiled and judged ${mean('pipeline works')} (mean)`,
@@ -302,7 +339,7 @@ function print(
   console.log(
     `\n${pipelines} Pipelines in ${namespaces} namespaces, ${agents} agents, ${churn} changes a second for ${seconds} s`,
   )
-  for (const [name, text] of lines) console.log(`${name.padEnd(32)}${text}`)
+  for (const [name, text] of lines) console.log(`${name.padEnd(34)}${text}`)
   const goals: readonly (readonly [string, boolean])[] = [
     [`Accepted p99 ${goal.acceptedMs} ms`, percentile(all, 0.99) <= goal.acceptedMs],
     [`the same without the time of no leader`, percentile(besides, 0.99) <= goal.acceptedMs],
@@ -313,11 +350,12 @@ function print(
     ['every change and report taken', failures === 0 && unheard === 0],
   ]
   const missed = goals.filter(([, isMet]) => !isMet).map(([name]) => name)
-  console.log(`${'verdict'.padEnd(32)}${missed.length === 0 ? 'all goals are met' : `missed: ${missed.join('; ')}`}`)
+  console.log(`${'verdict'.padEnd(34)}${missed.length === 0 ? 'all goals are met' : `missed: ${missed.join('; ')}`}`)
 }
 
 /** PATCH requests of the leader until nothing is left to do, after the pod of one agent was replaced. */
-async function writesOfAgentRestart({ second: leader, crowd }: Scene): Promise<number> {
+async function writesOfAgentRestart({ replicas: [leader], crowd }: Scene): Promise<number> {
+  if (leader === undefined) throw new Error('Nobody leads.')
   await leader.idle()
   const patches = async () =>
     [...(await leader.get('/metrics')).matchAll(/^rest_client_requests_total\{[^}]*method="PATCH"[^}]*\} (\d+)/gm)]
@@ -332,9 +370,9 @@ async function writesOfAgentRestart({ second: leader, crowd }: Scene): Promise<n
 }
 
 /** Requests by which an operator changes something after a start beside what another one has left. */
-async function writesOfRestart({ second, start, ports }: Scene): Promise<readonly string[]> {
-  await second.stop()
-  const next = await start(ports[1], '--log-level', 'debug').leading()
+async function writesOfRestart({ replicas, start }: Scene): Promise<readonly string[]> {
+  for (const replica of replicas.toReversed()) await replica.stop()
+  const next = await start(0, '--log-level', 'debug').leading()
   await until('every agent to be heard', 600_000, async () => (await next.heard()) > 2 * agents)
   await next.idle()
   return next.changes()
