@@ -92,7 +92,7 @@ const stage =
   /^(workqueue_queue_duration|controller_runtime_reconcile_time)_seconds_(sum|count)(\{[^}]*controller="(?:pipeline|status)"[^}]*\}) ([\d.e+-]+)/gm
 
 /** The use of resources by a process of the operator. */
-export class Meter {
+export class OperatorMeter {
   readonly #operator: OperatorProcess
   /** Of the last look, as a process that was killed answers no more. */
   requests = new Map<string, number>()

@@ -19,7 +19,7 @@ import { type Cluster, missingForCluster, startCluster } from '../cluster/cluste
 import { inGroups, until } from '../command.ts'
 import { type CrowdFacts, CrowdProcess } from './crowd-process.ts'
 import { Api } from './fleet.ts'
-import { cpuOf, Meter, Share, Stopwatch, treeOf } from './meters.ts'
+import { cpuOf, OperatorMeter, Share, Stopwatch, treeOf } from './meters.ts'
 import { apiVersion, heartbeatUrl, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
 
 const { values } = parseArgs({
@@ -93,7 +93,7 @@ interface Scene {
   readonly api: Api
   /** The leader first, then the other one. */
   readonly replicas: OperatorProcess[]
-  readonly meters: Meter[]
+  readonly meters: OperatorMeter[]
   readonly crowd: CrowdProcess
   readonly stopwatch: Stopwatch
   /** Starts the replica of a number. */
@@ -131,7 +131,7 @@ async function begin(stack: AsyncDisposableStack): Promise<Scene> {
     await following
   })
   const replicas = [leader, second]
-  return { cluster, api, replicas, meters: replicas.map((each) => new Meter(each)), crowd, stopwatch, start }
+  return { cluster, api, replicas, meters: replicas.map((each) => new OperatorMeter(each)), crowd, stopwatch, start }
 }
 
 async function apply({ api, stopwatch }: Scene, index: number, value: number): Promise<void> {
@@ -264,7 +264,7 @@ async function replaced({ replicas, meters, start }: Scene): Promise<void> {
     await pause(restartMs)
     const again = start(0)
     replicas.push(again)
-    meters.push(new Meter(again))
+    meters.push(new OperatorMeter(again))
   }
   if (second !== undefined) replicas.push(second)
   const leads = () => replicas.findIndex(({ log }) => log.includes('All controllers run.'))

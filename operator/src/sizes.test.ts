@@ -10,17 +10,12 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   'one idea in order: everything that a hostile tenant may write': ['src/fuzz/tenant.ts'],
 }
 
-/** The same for e2e. */
-const exceptionsOfTests: Readonly<Record<string, readonly string[]>> = {
-  'one run over an hour, from the start to its report': ['operator/scale.ts main'],
-}
-
 /** Packages, and what is made of sources. */
 const isMade = (path: string) => /(?:^|\/)(?:node_modules|dist|packed)\//.test(path)
 
 test.each([
   { workspace: 'operator', min: 250, reasons: exceptions },
-  { workspace: 'e2e', min: 50, reasons: exceptionsOfTests },
+  { workspace: 'e2e', min: 50, reasons: {} },
 ])(
   'no file and no function of $workspace is longer than the limits, except for a reason',
   ({ workspace, min, reasons }) => {
