@@ -61,7 +61,7 @@ function isOfPlugin(agent: string, subject: string, reason: string): boolean {
 }
 
 test.each(Object.keys(refused))(
-  '%s: of the configurations whose plugins exist here, at least 95 %% convert fully',
+  '%s: of the configurations whose plugins exist here, at least 95 percent convert fully',
   (agent) => {
     const own = corpus.filter((given) => given.agent === agent)
     expect(own.length).toBeGreaterThanOrEqual(60)

@@ -183,7 +183,8 @@ export function startingWith(start: string, timeoutMs: number): Joined & { reado
 const either = (patterns: readonly string[]) =>
   patterns.length === 1 ? (patterns[0] ?? '') : patterns.map((text) => `(?:${text})`).join('|')
 
-function problemOf({ starts, others, end, timeoutMs }: Machine): string | undefined {
+/** What is wrong with the patterns of a machine. */
+export function problemOf({ starts, others, end, timeoutMs }: Machine): string | undefined {
   const patterns = { start_pattern: either(starts), condition_pattern: end ?? either(others) }
   return multilineProblems({ ...patterns, mode: 'continue_through', timeout_ms: timeoutMs })[0]?.message
 }

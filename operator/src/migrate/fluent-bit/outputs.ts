@@ -385,7 +385,11 @@ const splunk: Plugin<SinkPart> = {
       eventPath === undefined ? '' : `\nif exists(${fieldLiteral(eventPath)}) { event = ${fieldLiteral(eventPath)} }`
     const more =
       members.length === 0 ? [] : [`"fields": filter({ ${members.join(', ')} }) -> |_key, value| { value != null }`]
-    const whole = `event = .\ndel(event.timestamp)${event}\n. = { ${[time, '"event": event', ...fields, ...more].join(', ')} }`
+    const removed = entriesOf(section, 'event_remove').flatMap((entry) => {
+      const path = accessor(entry.value)
+      return path === undefined ? [] : [`\ndel(event${fieldLiteral(path)})`]
+    })
+    const whole = `event = .\ndel(event.timestamp)${event}${removed.join('')}\n. = { ${[time, '"event": event', ...fields, ...more].join(', ')} }`
     return { component: { type: 'http', config }, steps: raw ? [] : remap(whole) }
   },
 }

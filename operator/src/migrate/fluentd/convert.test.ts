@@ -82,6 +82,59 @@ test.each([
     expected: { a: 'two', b: 1, t: 'app.log', p: 'log-x', l: 'info', u: 'DEEP' },
   },
   {
+    name: 'operators and methods of Ruby',
+    text:
+      files +
+      filter(
+        'record_transformer',
+        'enable_ruby true',
+        '<record>',
+        '  ms ${record["took"] * 1000}',
+        '  urgency ${record["level"] == "error" ? "high" : "low"}',
+        '  text ${record["msg"].to_s.gsub(/secret=\\S+/, "secret=***")}',
+        '  next ${record.key?("user") ? record["user"]["id"].to_i + 1 : nil}',
+        '  none ${record.dig("k", "l")&.downcase || "none"}',
+        '  part ${tag_parts.last}-${record["path"].split("/").first}',
+        '  both ${!record["x"].nil? && record["msg"].include?("a")}',
+        '  found ${record["msg"] =~ /^A/i ? 1 : 2}',
+        '  size is-${record["n"] > 5 ? "big" : "small"}',
+        '</record>',
+      ),
+    event: {
+      message: '{"took":2,"level":"error","msg":"a secret=x b","user":{"id":"6"},"path":"top/low","x":1,"n":6}',
+      timestamp: time,
+    },
+    expected: {
+      ms: 2000,
+      urgency: 'high',
+      text: 'a secret=*** b',
+      next: 7,
+      none: 'none',
+      part: 'log-top',
+      both: true,
+      found: 1,
+      size: 'is-big',
+    },
+  },
+  {
+    name: 'the tag of a file in its path',
+    text: `${files.replace('tag app.log', 'tag app.*').replace('/srv/app.log', '/srv/*/x.log')}<match app.srv.b.**>\n  @type null\n</match>\n<match app.**>\n  @type stdout\n  <inject>\n    tag_key tag\n  </inject>\n</match>\n`,
+    event: { message: '{"a":1}', file: '/srv/a/x.log', timestamp: time },
+    expected: undefined,
+  },
+  {
+    name: 'labels of Loki leave the line, which has keys and values',
+    text: `${files}<match **>\n  @type loki\n  url http://loki\n  <label>\n    level\n  </label>\n</match>\n`,
+    event: { message: '{"level":"warn","a":"b c","n":1,"q":"x\\"y"}', timestamp: time },
+    expected: { message: 'a="b c" n=1 q=x\\"y', level: 'warn' },
+  },
+  {
+    name: 'keys and fields of Splunk',
+    text: `${files}<match **>\n  @type splunk_hec\n  hec_host s\n  hec_token t\n  host_key h\n  event_key e\n  <fields>\n    pod\n    ns $.k.n\n  </fields>\n</match>\n`,
+    event: { message: '{"h":"web","e":{"a":1},"pod":"p","k":{"n":"shop"}}', timestamp: time },
+    expected: { host: 'web', event: { a: 1 }, fields: { pod: 'p', ns: 'shop' } },
+  },
+  {
     name: 'a field of the time',
     text: files.replace(
       '@type json',
@@ -278,4 +331,39 @@ test('gaps name the file, the line, the reason and what to do', () => {
     '7 http: http://a/${tag_parts[1]}: the address holds parts of tags',
     '12 match never: no source has a tag that reaches it',
   ])
+})
+
+test.each([
+  ['n_lines 2', undefined, ['concat']],
+  ['multiline_end_regexp /;$/', undefined, ['concat']],
+  ['multiline_end_regexp /\\n$/', undefined, []],
+  [
+    'multiline_start_regexp /^a/',
+    { start_pattern: '^a', condition_pattern: '^a', mode: 'halt_before', timeout_ms: 5000 },
+    [],
+  ],
+  [
+    'multiline_start_regexp /^a/\n  continuous_line_regexp /^ /',
+    { start_pattern: '(?m)^a', condition_pattern: '(?m)^ ', mode: 'continue_through', timeout_ms: 5000 },
+    [],
+  ],
+])('lines are joined by %j', async (lines, multiline, subjects) => {
+  const { document, resource, gaps } = convert(`${files}${filter('concat', 'key log', lines)}${end}`)
+  expect(gaps.map(({ subject }) => subject)).toEqual(subjects)
+  expect(resource.spec.sources[0].config.multiline).toEqual(multiline)
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test.each([
+  ['java', 'at a.b', true],
+  ['python', '  File', true],
+  ['all', 'goroutine 1 [running]:', true],
+  ['ruby', 'at a.b', false],
+])('detect_exceptions of %s continues by the rules of the plugin', (name, line, isMet) => {
+  const { resource, gaps } = convert(
+    `${files}<match app.log>\n  @type detect_exceptions\n  languages ${name}\n  @label @OUT\n</match>\n<label @OUT>\n  <match **>\n    @type null\n  </match>\n</label>\n`,
+  )
+  const { condition_pattern: condition } = resource.spec.sources[0].config.multiline
+  expect(new RegExp(condition).test(name === 'java' ? `\t${line}` : line)).toBe(isMet)
+  expect(gaps).toMatchObject([{ subject: 'detect_exceptions', isReplaced: true }])
 })

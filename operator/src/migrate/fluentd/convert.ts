@@ -3,20 +3,21 @@
 
 import { fieldLiteral } from '@penstock/agent/config'
 import type { Draft, Gap, Included, NamedText, Step } from '../draft.ts'
+import { bare, type Joined, joinedBy, languages, problemOf, reportStates } from '../fluent-bit/joining.ts'
 import { Context } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue, type Place } from '../fluent-bit/sections.ts'
 import { pattern } from '../fluent-bit/text.ts'
 import { type Inner, includedFrom, innerTexts } from '../inner.ts'
 import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
-import { childrenOf, type Plugged, sectionOf } from './element.ts'
+import { childrenOf, listOf, type Plugged, sectionOf } from './element.ts'
 import { filters, openOptions, refusedFilters } from './filters.ts'
-import { inputs, type Joined, joinedBy, refusedInputs, replacedInputs } from './inputs.ts'
+import { joinedBy as beginningWith, inputs, refusedInputs, replacedInputs } from './inputs.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
 import { elementsOf, holdsResources } from './resources.ts'
 import { recordPath } from './ruby.ts'
 import { type Element, type Include, readFluentd } from './syntax.ts'
-import { matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
+import { isKnown, matchOf, patternOf, type Tag, tagProgram } from './tags.ts'
 
 const maxFiles = 100
 /** How often events may get a new tag or label. */
@@ -62,6 +63,8 @@ export const flows: readonly Described[] = [
     options: {
       key: 'the line of the source',
       multiline_start_regexp: '`start`',
+      continuous_line_regexp: '`condition`',
+      multiline_end_regexp: 'a gap, unless it finds the ends of lines that Docker has cut',
       stream_identity_key: 'lines of one container are joined',
       flush_interval: '`timeoutMs`',
       timeout_label: 'events go on in any case',
@@ -135,12 +138,14 @@ function load(files: readonly NamedText[], besides: Included, gaps: Gap[]): Elem
       }
       const next = included(part.path, file)
       if (next.length === 0) {
+        const isPattern = part.path.includes('*')
         gaps.push({
           file,
           line: part.line,
           subject: `@include ${part.path}`,
-          reason: 'the file cannot be read',
+          reason: isPattern ? 'there is no such file beside the configuration' : 'the file cannot be read',
           nearest: 'Put the file beside the configuration, and convert again.',
+          ...(isPattern ? { isReplaced: true } : {}),
         })
       }
       for (const each of next) read(each)
@@ -161,11 +166,10 @@ interface Flow {
   readonly hops: number
 }
 
-/** The events that arrive at a sink. */
+/** The events that arrive at a sink, by their tags. */
 interface Arrival {
   readonly heads: string[]
-  /** The tag, if all events have the same. */
-  tag: Tag | undefined
+  readonly tag: Tag
 }
 
 class Conversion {
@@ -177,7 +181,7 @@ class Conversion {
   /** Filters and matches by label; those outside of labels have the empty name. */
   readonly #labels = new Map<string, Plugged[]>()
   readonly #sources: Plugged[] = []
-  readonly #arrivals = new Map<Plugged, Arrival>()
+  readonly #arrivals = new Map<Plugged, Arrival[]>()
   readonly #sections = new Map<Element, Plugged>()
 
   constructor(draft: Draft, elements: readonly Element[], file: string) {
@@ -226,7 +230,7 @@ class Conversion {
       groups.set(key, group)
     }
     for (const { heads, tag, label } of groups.values()) this.#follow({ heads, tag, hops: 0 }, label)
-    for (const [section, { heads, tag }] of this.#arrivals) this.#sink(section, heads, tag)
+    for (const [section, arrivals] of this.#arrivals) this.#sink(section, arrivals)
     this.#reportUnreached()
     this.#draft.removeUnread()
     this.#complete()
@@ -239,7 +243,7 @@ class Conversion {
     const isPods =
       (lastValue(section, 'path') ?? '').includes('/var/log/containers/') ||
       (lastValue(section, 'path') ?? '').includes('/var/log/pods/')
-    const tag = { text, isOfPods: isPods }
+    const tag = { text, isOfPods: isPods, isOfFile: !isPods && section.type === 'tail' }
     const replacement = Object.hasOwn(replacedInputs, section.type) ? replacedInputs[section.type] : undefined
     if (replacement !== undefined) {
       this.#gaps.push({
@@ -290,14 +294,18 @@ class Conversion {
       if (matchOf(current, section.pattern) === 'none') continue
       if (section.kind === 'filter' && section.type === 'concat') {
         const start = lastValue(section, 'multiline_start_regexp')
+        const further = lastValue(section, 'continuous_line_regexp')
+        if (start !== undefined && further !== undefined) return this.#continued(start, further, section)
         if (start !== undefined)
-          return joinedBy(
+          return beginningWith(
             start,
             1000 * Number(/^\d+/.exec(lastValue(section, 'flush_interval') ?? '')?.[0] ?? 5),
             section,
             this.#context,
           )
-        const isPartial = section.entries.some(({ key }) => key.includes('partial'))
+        const isPartial =
+          section.entries.some(({ key }) => key.includes('partial')) ||
+          lastValue(section, 'multiline_end_regexp') === '/\\n$/'
         if (!isPartial)
           this.#context.gap(
             section,
@@ -308,25 +316,24 @@ class Conversion {
       }
       if (section.kind === 'match') {
         if (section.type !== 'detect_exceptions') return undefined
-        const [language = 'java'] = (lastValue(section, 'languages') ?? 'java').replace(/[[\]"'\s]/g, '').split(',')
-        const preset = ['java', 'python', 'go', 'ruby'].includes(language) ? language : 'java'
-        this.#context.gap(
-          section,
-          `detect_exceptions ${language}`,
-          `the preset \`${preset}\` has rules of its own, which may join other lines than Fluentd's`,
-          'Compare a few stack traces by `penstock run`.',
-        )
-        const start = '^[^\\s]'
-        const file = {
-          start_pattern: start,
-          condition_pattern: '^\\s|^Caused by:|^$',
-          mode: 'continue_through',
-          timeout_ms: 2000,
-        }
-        return { pods: { preset }, file }
+        const named = listOf(lastValue(section, 'languages')).map((name) => name.toLowerCase().replace(/^:/, ''))
+        const names = named.length === 0 || named.includes('all') ? Object.keys(languages) : named
+        const machines = [...new Set(names.flatMap((name) => languages[name] ?? []))]
+        reportStates(section, 'detect_exceptions', this.#context)
+        return joinedBy(machines)
       }
       current = tag
     }
+    return undefined
+  }
+
+  /** Lines that begin with a pattern, with those behind them that another one matches. */
+  #continued(start: string, further: string, section: Plugged): Joined | undefined {
+    const machine = { starts: [bare(start)], others: [bare(further)], isExact: true, timeoutMs: 5000 }
+    const joined = joinedBy([machine])
+    const problem = problemOf(machine)
+    if (problem === undefined) return joined
+    this.#context.gap(section, 'concat', problem, 'Give `multiline.custom` to the source.')
     return undefined
   }
 
@@ -356,7 +363,7 @@ class Conversion {
 
   /** Events whose tags a pattern takes, and the others; undefined if tags cannot be known. */
   #divided(section: Plugged, { heads, tag }: Flow): { readonly taken: string[]; readonly rest: string[] } | undefined {
-    if (!tag.isOfPods) {
+    if (!isKnown(tag)) {
       this.#context.gap(
         section,
         `<${section.kind} ${section.pattern}>`,
@@ -410,23 +417,24 @@ class Conversion {
       for (const store of stores) this.#take(this.#section(store), next, label)
     } else if (section.type === 'relabel') {
       const wanted = lastValue(section, '@label') ?? ''
-      if (!this.#labels.has(wanted))
+      // The chart of the project has this label in a file of its own, and discards what it gets.
+      if (!this.#labels.has(wanted) && wanted !== '@FLUENT_LOG')
         this.#context.gap(section, `relabel ${wanted}`, 'there is no such label', 'Add the label, or a sink.')
       this.#follow(next, wanted)
     } else if (section.type === 'rewrite_tag_filter') this.#rewrite(section, next, label)
     else if (section.type === 'detect_exceptions') {
       const prefix = lastValue(section, 'remove_tag_prefix')
-      const { text, isOfPods } = flow.tag
+      const { text, ...rest } = flow.tag
       const shorter = prefix !== undefined && text.startsWith(`${prefix}.`) ? text.slice(prefix.length + 1) : text
-      if (shorter === text) this.#followAfter(section, { ...next }, label)
-      else this.#follow({ ...next, tag: { text: shorter, isOfPods } }, lastValue(section, '@label') ?? label)
+      const own = lastValue(section, '@label')
+      if (shorter === text && own === undefined) this.#followAfter(section, { ...next }, label)
+      else this.#follow({ ...next, tag: { text: shorter, ...rest } }, own ?? label)
     } else {
-      const arrival = this.#arrivals.get(section)
-      if (arrival === undefined) this.#arrivals.set(section, { heads: [...flow.heads], tag: flow.tag })
-      else {
-        arrival.heads.push(...flow.heads.filter((head) => !arrival.heads.includes(head)))
-        if (arrival.tag?.text !== flow.tag.text) arrival.tag = undefined
-      }
+      const arrivals = this.#arrivals.get(section) ?? []
+      this.#arrivals.set(section, arrivals)
+      const same = arrivals.find(({ tag }) => tag.text === flow.tag.text && tag.isOfPods === flow.tag.isOfPods)
+      if (same === undefined) arrivals.push({ heads: [...flow.heads], tag: flow.tag })
+      else same.heads.push(...flow.heads.filter((head) => !same.heads.includes(head)))
     }
   }
 
@@ -463,30 +471,52 @@ class Conversion {
       const heads = this.#append(flow.heads, [{ type: 'filter', text: condition }], `${nameOf(section)}-rule`, rule)
       const next = lastValue(rule, 'label') ?? lastValue(section, '@label') ?? label
       const text = tag.replace(/\$\{tag\}/g, flow.tag.text).replace(/\$(?:\{[^}]*\}|\d+)|__[A-Z_]+(?:\[\d+\])?__/g, '*')
-      this.#follow({ ...flow, heads, tag: { text, isOfPods: flow.tag.isOfPods && text.includes(flow.tag.text) } }, next)
+      const isWhole = text.includes(flow.tag.text)
+      const own = { text, isOfPods: flow.tag.isOfPods && isWhole, isOfFile: flow.tag.isOfFile === true && isWhole }
+      this.#follow({ ...flow, heads, tag: own }, next)
     }
   }
 
-  #sink(section: Plugged, heads: readonly string[], tag: Tag | undefined): void {
+  /** Heads whose events have one tag, or keep theirs in `%tag` where the sink reads it. */
+  #tagged(section: Plugged, arrivals: readonly Arrival[]): { readonly heads: string[]; readonly tag: Tag | undefined } {
+    const heads = arrivals.flatMap((arrival) => arrival.heads)
+    const [first] = arrivals
+    const isOne = arrivals.length === 1 && first?.tag.text.includes('*') === false
+    const readsTag =
+      section.entries.some(({ value }) => /\$\{tag\b/.test(value)) ||
+      isOn(lastValue(section, 'include_tag_key'), false) ||
+      lastValue(section, 'inject.tag_key') !== undefined
+    if (isOne || !readsTag || arrivals.some(({ tag }) => !isKnown(tag)))
+      return { heads, tag: arrivals.length === 1 && first !== undefined && isKnown(first.tag) ? first.tag : undefined }
+    const kept = arrivals.flatMap(({ heads: own, tag }) => {
+      const text = [tagProgram(tag), '%tag = tag', '%tag_parts = split(tag, ".")'].join('\n')
+      return this.#append(own, [{ type: 'remap', text }], `${nameOf(section)}-with-tag`, section)
+    })
+    return { heads: kept, tag: { text: '*', isOfPods: false, isKept: true } }
+  }
+
+  #sink(section: Plugged, arrivals: readonly Arrival[]): void {
     const name = nameOf(section)
     this.#reportVariables(section)
     const plugin = this.#find(section, outputs, refusedOutputs)
     const secondary = secondaryOf(section)
     if (secondary !== undefined) {
-      this.#context.gap(
+      this.#context.replaced(
         section,
         `secondary ${secondary}`,
-        'events whose retries end go nowhere else',
-        'Retries do not end by themselves: leave `request.retry_attempts` out.',
+        'it takes what cannot be delivered when retries end; those of the sink do not end, so lines wait in their files',
+        'Leave `request.retry_attempts` out, as it is.',
       )
     }
     if (plugin === undefined) {
       const comments = [
         `GAP: the output \`${section.type}\` (${section.file}:${section.line}) has no counterpart. This sink discards its events.`,
       ]
-      this.#draft.add('sinks', name, { type: 'blackhole', inputs: heads, comments })
+      const inputs = arrivals.flatMap(({ heads }) => heads)
+      this.#draft.add('sinks', name, { type: 'blackhole', inputs, comments })
       return
     }
+    const { heads, tag } = this.#tagged(section, arrivals)
     const { component, steps } = plugin.build(section, this.#context, this.#gaps, tag)
     const origin = { file: section.file, line: section.line, subject: `match ${section.type}` }
     const sound = soundComponent('sink', component, origin, this.#gaps)
@@ -536,6 +566,12 @@ class Conversion {
     for (const section of this.#sections.values()) {
       if (section.kind !== 'match' || this.#arrivals.has(section)) continue
       if (flows.some(({ name }) => name === section.type) || /^fluent\b/.test(section.pattern)) continue
+      if (this.#labels.get('@FLUENT_LOG')?.includes(section)) continue
+      if (this.#labels.get('@ERROR')?.includes(section) && ['null', 'stdout', 'file'].includes(section.type)) {
+        const nearest = 'See the metrics of discarded events, and the log of the agent.'
+        this.#context.replaced(section, 'label @ERROR', 'what a step or a sink refuses is counted and logged', nearest)
+        continue
+      }
       this.#context.gap(
         section,
         `match ${section.pattern}`,

@@ -401,7 +401,7 @@ const ends: readonly Part[] = [
       '  path /var/log/buffer',
       '</buffer>',
     ),
-    whole: false,
+    whole: true,
   },
 ]
 

@@ -12,7 +12,7 @@ import { always, common } from './inputs.ts'
 import { parsedBy, parseItself, parseOptions } from './parsers.ts'
 import { expressed, recordPath } from './ruby.ts'
 import type { Element } from './syntax.ts'
-import { type Tag, tagProgram } from './tags.ts'
+import { isKnown, type Tag, tagProgram } from './tags.ts'
 
 export interface FilterPlugin {
   readonly name: string
@@ -23,7 +23,7 @@ export interface FilterPlugin {
 }
 
 /** Any text that begins with this is an option, such as `record.env`. */
-export const openOptions = ['record.', 'label.', 'labels.', 'headers.', 'hash_value_field.'] as const
+export const openOptions = ['record.', 'fields.', 'label.', 'labels.', 'headers.', 'hash_value_field.'] as const
 
 /** Fluentd takes values as texts. */
 function matches(path: readonly string[], regex: string): string {
@@ -108,13 +108,14 @@ function recordLines(
   const fields: string[] = []
   const kept: string[] = []
   const names: string[] = []
+  const statements: string[] = []
   let usesTag = false
   const isFixed = tag?.text.includes('*') === false
   for (const { key, value, ...place } of entries) {
     const name = key.slice('record.'.length)
-    const found = expressed(value, {
-      tag: tag === undefined ? undefined : isFixed ? { text: tag.text } : { variable: 'tag' },
-    })
+    const known = tag === undefined || !isKnown(tag) ? undefined : tag
+    const surroundings = { tag: known && (isFixed ? { text: known.text } : { variable: 'tag' }) }
+    const found = expressed(value, surroundings, `value_${names.length}`)
     if (!found.ok) {
       context.gap(
         place,
@@ -125,12 +126,13 @@ function recordLines(
       kept.push(`${name} ${value}`)
       continue
     }
-    usesTag ||= !isFixed && /\$\{tag/.test(value)
+    usesTag ||= !isFixed && /\$\{[^}]*\btag/.test(value)
     names.push(name)
+    statements.push(...found.before)
     fields.push(`${textLiteral(name)}: ${found.text}`)
   }
-  const lines = fields.length === 0 ? [] : [`changed = { ${fields.join(', ')} }`]
-  const before = usesTag && tag !== undefined ? [tagProgram(tag)] : []
+  const lines = fields.length === 0 ? [] : [...statements, `changed = { ${fields.join(', ')} }`]
+  const before = usesTag && tag !== undefined && isKnown(tag) ? [tagProgram(tag)] : []
   return { lines: [...before, ...lines], names, kept }
 }
 
@@ -341,14 +343,19 @@ const parser: FilterPlugin = {
     expression: 'the expression',
     time_format: 'how the time is written',
   },
-  itself: { ...always, ...parseItself },
+  itself: { ...always, ...parseItself, suppress_parse_error_log: 'what does not match is counted' },
   build: (section, context, gaps) => {
     const path = recordPath(lastValue(section, 'key_name') ?? 'log')
     const at = section.entries.some(({ key }) => key === 'parse.@type')
       ? section
       : {
           ...section,
-          entries: [...section.entries, ...section.entries.map((entry) => ({ ...entry, key: `parse.${entry.key}` }))],
+          entries: [
+            ...section.entries,
+            ...section.entries
+              .filter(({ key }) => !/^@?type$/.test(key))
+              .map((entry) => ({ ...entry, key: `parse.${entry.key}` })),
+          ],
         }
     const lines = path === undefined ? undefined : parsedBy(at, `string(${fieldLiteral(path)}) ?? ""`, context, gaps)
     if (lines === undefined || path === undefined) return []
@@ -442,7 +449,20 @@ const ids: FilterPlugin = {
   },
 }
 
+const stdout: FilterPlugin = {
+  name: 'stdout',
+  becomes: 'nothing: use `penstock tap`',
+  options: { ...common, 'format.@type': 'lines of `penstock tap`', output_type: 'lines of `penstock tap`' },
+  itself: always,
+  build: (section, context) => {
+    context.replaced(section, 'filter stdout', 'it prints events in passing', 'Use `penstock tap`.')
+    return []
+  },
+}
+
 export const filters: readonly FilterPlugin[] = [
+  stdout,
+
   grep,
   transformer('record_transformer', 'remove_keys'),
   transformer('record_modifier', 'remove_keys'),
@@ -456,7 +476,6 @@ export const filters: readonly FilterPlugin[] = [
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 
 export const refusedFilters: readonly Refusal[] = [
-  none('stdout', 'the filter prints events in passing', 'Use `penstock tap`.'),
   none(
     'throttle',
     'there is no transform that limits the rate of events',

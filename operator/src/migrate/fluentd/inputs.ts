@@ -1,14 +1,16 @@
 // Inputs of Fluentd as sources, with the transforms that give events the records that Fluentd has.
 
-import { multilineProblems, textLiteral } from '@penstock/agent/config'
+import { textLiteral } from '@penstock/agent/config'
 import type { Gap, Step } from '../draft.ts'
 import { isPodLog } from '../fluent-bit/inputs.ts'
+import { type Joined, startingWith } from '../fluent-bit/joining.ts'
 import type { Context, Plugin, SourcePart } from '../fluent-bit/plugin.ts'
 import { isOn, lastValue } from '../fluent-bit/sections.ts'
+import { podLogPath } from '../fluent-bit/tags.ts'
 import { globPattern, pattern } from '../fluent-bit/text.ts'
 import type { Refusal } from '../page.ts'
 import { listOf, type Plugged } from './element.ts'
-import { alternatives, parsedBy, parseItself, parseOptions } from './parsers.ts'
+import { alternatives, parsedBy, parseItself, parseOptions, parsing } from './parsers.ts'
 
 /** Parameters that every plugin has. */
 export const common: Readonly<Record<string, string>> = {
@@ -50,7 +52,10 @@ const tail: FluentdPlugin<SourcePart> = {
     read_from_head: '`read_from`',
     rotate_wait: '`rotate_wait_secs`',
     limit_recently_modified: '`ignore_older_secs`',
-    'parse.parse.@type': 'a remap transform',
+    ...Object.fromEntries(
+      Object.keys(parseOptions).map((option) => [`parse.${option}`, 'a remap transform for the text of the line']),
+    ),
+    'parse.merge_cri_fields': 'whether the fields of the runtime stand in the record',
   },
   itself: {
     ...always,
@@ -80,7 +85,7 @@ const tail: FluentdPlugin<SourcePart> = {
     const readFrom = isOn(lastValue(section, 'read_from_head'), false) ? 'beginning' : 'end'
     const older = secondsOf(lastValue(section, 'limit_recently_modified'))
     const shared = { read_from: readFrom, ...(older === undefined ? {} : { ignore_older_secs: older }) }
-    if (paths.length > 0 && paths.every(isPodLog)) return podLogs(section, context, paths, shared)
+    if (paths.length > 0 && paths.every(isPodLog)) return podLogs(section, context, gaps, paths, shared)
     const pathKey = lastValue(section, 'path_key')
     const first = firstLine(section, context)
     const own = pathKey === undefined ? '' : `${textLiteral(pathKey)}: .file, `
@@ -92,6 +97,7 @@ const tail: FluentdPlugin<SourcePart> = {
       type: 'remap',
       text: [
         ...(lines ?? ['parsed = null']),
+        ...((lastValue(section, 'tag') ?? '').includes('*') ? ['%file = .file'] : []),
         'if !is_object(parsed) { parsed = { "message": .message } }',
         `. = merge({ ${own}"timestamp": .timestamp }, object!(parsed))`,
       ].join('\n'),
@@ -124,6 +130,7 @@ function secondsOf(text: string | undefined): number | undefined {
 function podLogs(
   section: Plugged,
   context: Context,
+  gaps: Gap[],
   paths: readonly string[],
   shared: Readonly<Record<string, unknown>>,
 ): SourcePart {
@@ -156,31 +163,23 @@ function podLogs(
   }
   const key = isCri && !formats.includes('json') ? 'message' : /\(\?<message>/.test(expression) ? 'message' : 'log'
   const pathKey = lastValue(section, 'path_key')
+  const isMerged = isOn(lastValue(section, 'parse.merge_cri_fields'), true)
   const fields = [
     `${textLiteral(key)}: .message`,
-    '"stream": .stream',
+    ...(isMerged ? ['"stream": .stream'] : []),
     '"timestamp": .timestamp',
-    ...(isCri || /\(\?<logtag>/.test(expression) ? ['"logtag": "F"'] : []),
+    ...((isCri && isMerged) || /\(\?<logtag>/.test(expression) ? ['"logtag": "F"'] : []),
     ...(pathKey === undefined ? [] : [`${textLiteral(pathKey)}: .file`]),
     ...keptTime(section),
   ]
   const choice = choiceOf(paths, listOf(lastValue(section, 'exclude_path')))
   const nested = lastValue(section, 'parse.parse.@type')
+  const inner =
+    nested === undefined || nested === 'none'
+      ? undefined
+      : parsing(section, 'parse.parse.', 'string(.message) ?? ""', context, gaps)
   const nestedLines =
-    nested === 'json'
-      ? [
-          'parsed = parse_json(.message) ?? null',
-          'if is_object(parsed) { . = merge(., object!(parsed)); del(.message) }',
-        ]
-      : []
-  if (nested !== undefined && nested !== 'json' && nested !== 'none') {
-    context.gap(
-      section,
-      `tail: parse ${nested} in cri`,
-      'the parser of the text is not converted',
-      'Parse the field `message` in a remap transform.',
-    )
-  }
+    inner === undefined ? [] : [...inner, 'if is_object(parsed) { . = merge(., object!(parsed))', 'del(.message) }']
   const steps: Step[] = [
     ...(choice === undefined ? [] : [{ type: 'filter', text: choice } as const]),
     {
@@ -208,8 +207,7 @@ function keptTime(section: Plugged): readonly string[] {
 
 /** The condition that chooses pods by the names of their files, as the paths do; undefined if all are chosen. */
 function choiceOf(paths: readonly string[], excluded: readonly string[]): string | undefined {
-  const name =
-    'name = "/var/log/containers/" + (string(.orchestrator.pod_name) ?? "") + "_" + (string(.orchestrator.pod_namespace) ?? "") + "_" + (string(.orchestrator.container_name) ?? "") + "-" + replace(string(.orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
+  const name = `name = ${podLogPath('.')}`
   const isAmong = (globs: readonly string[]) =>
     globs.map((glob) => `is_object(parse_grok(name, ${pattern(globPattern(glob))}) ?? null)`).join(' || ')
   const isAll = paths.some((path) => /^\/var\/log\/(containers|pods)\/[*/]+(\.log)?$/.test(path))
@@ -221,27 +219,19 @@ function choiceOf(paths: readonly string[], excluded: readonly string[]): string
   return tests.length === 0 ? undefined : `${name}\n${tests.join(' && ')}`
 }
 
-export interface Joined {
-  readonly file: Readonly<Record<string, unknown>>
-  readonly pods: Readonly<Record<string, unknown>>
-}
-
 /** Lines that begin with a pattern, and those that follow, as `multiline` of a source; undefined if that is not possible. */
 export function joinedBy(start: string, timeoutMs: number, section: Plugged, context: Context): Joined | undefined {
   const slashed = /^\/(.*)\/([imx]*)$/s.exec(start)
   const text = slashed === null ? start : `${slashed[2] === '' ? '' : `(?${slashed[2]})`}${slashed[1]}`
-  const file = { start_pattern: text, condition_pattern: text, mode: 'halt_before', timeout_ms: timeoutMs } as const
-  const [problem] = multilineProblems(file)
-  if (problem !== undefined) {
-    context.gap(
-      section,
-      `${section.type}: ${start}`,
-      problem.message,
-      'Give `multiline.custom` to the source, with patterns that look neither ahead nor behind.',
-    )
-    return undefined
-  }
-  return { file, pods: { custom: { start: text, condition: text, mode: 'halt_before', timeoutMs } } }
+  const { problem, ...joined } = startingWith(text, timeoutMs)
+  if (problem === undefined) return joined
+  context.gap(
+    section,
+    `${section.type}: ${start}`,
+    problem,
+    'Give `multiline.custom` to the source, with patterns that look neither ahead nor behind.',
+  )
+  return undefined
 }
 
 function firstLine(section: Plugged, context: Context): Joined | undefined {

@@ -187,8 +187,13 @@ const splunk = (name: string): OutputPlugin =>
       protocol: 'the address',
       full_url: 'the address',
       insecure_ssl: '`tls`',
-      event_key: 'a gap',
-      fields: 'a gap',
+      event_key: 'the value below `event`',
+      host_key: 'a field; it leaves the event unless `keep_keys` is on',
+      source_key: 'as `host_key`',
+      sourcetype_key: 'as `host_key`',
+      index_key: 'as `host_key`',
+      keep_keys: 'whether fields of keys stay in the event',
+      fields: 'members of `fields`',
     },
     itself: {
       idle_timeout: 'connections are kept',
@@ -198,14 +203,33 @@ const splunk = (name: string): OutputPlugin =>
     also: (section, context) => {
       const read = (key: string) => lastValue(section, key)
       const url = /^(https?):\/\/([^:/]+|\$\{\w+\})(?::(\d+))?/.exec(read('full_url') ?? '')
-      if (read('event_key') !== undefined) {
-        context.gap(
-          section,
-          `${name}: event_key`,
-          'the whole record is the event',
-          'Split the field in a remap transform before the sink.',
-        )
+      const accessorOf = (key: string): string | undefined => {
+        const path = recordPath(key)
+        if (path !== undefined)
+          return `$${path[0]}${path
+            .slice(1)
+            .map((part) => `['${part}']`)
+            .join('')}`
+        context.gap(section, `${name}: ${key}`, 'the field cannot be named', 'Set it in a remap transform.')
+        return undefined
       }
+      const several: [string, string][] = []
+      const keepsKeys = isOn(read('keep_keys'), false)
+      for (const word of ['host', 'source', 'sourcetype', 'index']) {
+        const path = read(`${word}_key`) === undefined ? undefined : accessorOf(read(`${word}_key`) ?? '')
+        if (path === undefined) continue
+        several.push([`event_${word}`, path])
+        if (!keepsKeys) several.push(['event_remove', path])
+      }
+      const members = childrenOf(section.element, 'fields').flatMap(({ parameters }) => parameters)
+      for (const { key, value } of members) {
+        const path = accessorOf(value === '' ? key : value)
+        if (path === undefined) continue
+        several.push(['event_field', `${key} ${path}`])
+        if (!keepsKeys) several.push(['event_remove', path])
+      }
+      const whole = read('event_key') === undefined ? undefined : accessorOf(read('event_key') ?? '')
+      if (whole !== undefined) several.push(['event_key', whole])
       return {
         options: {
           host: url?.[2] ?? read('hec_host') ?? 'localhost',
@@ -213,6 +237,7 @@ const splunk = (name: string): OutputPlugin =>
           tls: (url?.[1] ?? read('protocol') ?? 'https') === 'https' ? 'on' : 'off',
           'tls.verify': isOn(read('insecure_ssl'), false) ? 'off' : 'on',
         },
+        several,
       }
     },
   })

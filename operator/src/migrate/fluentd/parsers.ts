@@ -86,7 +86,6 @@ export const parseItself: Readonly<Record<string, string>> = {
   'parse.message_format': 'the form of the line is found',
   'parse.with_priority': 'the priority is read if it is there',
   'parse.timeout': 'expressions take linear time',
-  'parse.merge_cri_fields': 'the source has the fields of the runtime beside the line',
   'parse.unmatched_lines': 'lines that do not match keep their text',
 }
 
@@ -95,7 +94,13 @@ export const parseItself: Readonly<Record<string, string>> = {
  * converted, which is reported.
  * @param prefix of the names of options
  */
-function parsing(section: Section, prefix: string, from: string, context: Context, gaps: Gap[]): string[] | undefined {
+export function parsing(
+  section: Section,
+  prefix: string,
+  from: string,
+  context: Context,
+  gaps: Gap[],
+): string[] | undefined {
   const read = (key: string) => lastValue(section, `${prefix}${key}`)
   const stated = read('@type') ?? read('type') ?? read('format') ?? 'json'
   const isExpression = stated.startsWith('/')

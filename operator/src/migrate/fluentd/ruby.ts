@@ -2,6 +2,7 @@
 // Ruby is left to the reader.
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { rubyValue } from './expression.ts'
 
 /** Expressions that placeholders may name beside the record. */
 export interface Surroundings {
@@ -13,10 +14,13 @@ export interface Surroundings {
 const isText = /^(?:"|downcase\(|upcase\(|strip_whitespace\(|replace\(|encode_json\(|\(to_string\(|\(get_hostname\()/
 
 /** A value with placeholders as an expression; or the part that cannot be one. */
-export type Expressed = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: string }
+export type Expressed =
+  | { readonly ok: true; readonly text: string; readonly before: readonly string[] }
+  | { readonly ok: false; readonly problem: string }
 
-export function expressed(value: string, surroundings: Surroundings): Expressed {
+export function expressed(value: string, surroundings: Surroundings, name = 'value'): Expressed {
   const parts: string[] = []
+  const before: string[] = []
   let literal = ''
   let isSingle = false
   for (let at = 0; at < value.length; ) {
@@ -27,16 +31,33 @@ export function expressed(value: string, surroundings: Surroundings): Expressed 
     const end = closing(value, at + 2)
     if (end < 0) return { ok: false, problem: value.slice(at) }
     const code = value.slice(at + 2, end).trim()
-    const expression = rubyExpression(code, surroundings)
+    const found = rubyExpression(code, surroundings)
+    const other =
+      found === undefined
+        ? rubyValue(code, (word) => wordOf(word, surroundings), `${name}_${before.length}`)
+        : undefined
+    before.push(...(other?.before ?? []))
+    const expression = found ?? other?.text
     if (expression === undefined) return { ok: false, problem: `\${${code}}` }
     isSingle = at === 0 && end === value.length - 1
     if (literal !== '') parts.push(textLiteral(literal))
     literal = ''
-    parts.push(isSingle || isText.test(expression) ? expression : `(to_string(${expression}) ?? "")`)
+    parts.push(
+      isSingle || isText.test(expression) || other?.isText === true ? expression : `(to_string(${expression}) ?? "")`,
+    )
     at = end + 1
   }
   if (literal !== '' || parts.length === 0) parts.push(textLiteral(literal))
-  return { ok: true, text: parts.join(' + ') }
+  return { ok: true, text: parts.join(' + '), before }
+}
+
+/** Words of Ruby that are no fields. */
+function wordOf(word: string, { tag }: Surroundings): string | undefined {
+  if (word === 'hostname') return '(get_hostname() ?? "")'
+  const text = tag && ('text' in tag ? textLiteral(tag.text) : tag.variable)
+  if (word === 'tag') return text
+  if (word === 'tag_parts') return text && `split(${text}, ".")`
+  return undefined
 }
 
 function closing(text: string, from: number): number {

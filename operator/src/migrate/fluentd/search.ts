@@ -143,11 +143,11 @@ export const search = (name: string): OutputPlugin =>
         : []
       const path = read('path')
       if (path?.includes('${') === true) {
-        context.gap(
+        context.replaced(
           section,
           `${name}: path`,
-          'the path of the address is in a variable',
-          'Write it behind the addresses in `endpoints`.',
+          'the path of the address is in a variable, which stands behind a slash',
+          'Write its value into the Secret without a slash at its beginning.',
         )
       }
       const timeout = /^(\d+)s?$/.exec(read('request_timeout') ?? '')?.[1]
@@ -159,7 +159,7 @@ export const search = (name: string): OutputPlugin =>
           port: read('port') ?? address?.[3],
           tls: isSecure ? 'on' : 'off',
           'tls.verify': isOn(read('ssl_verify'), true) ? 'on' : 'off',
-          path: path?.includes('${') === true ? undefined : path?.replace(/\/$/, ''),
+          path: path?.includes('${') === true ? `/${path.replace(/^\//, '')}` : path?.replace(/\/$/, ''),
           write_operation: action,
           time_key: hasTime || name.includes('data_stream') ? '@timestamp' : (read('time_key') ?? '@timestamp'),
         },

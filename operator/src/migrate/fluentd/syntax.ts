@@ -76,7 +76,7 @@ class Reader implements ElementFile {
       if (opening?.[1] !== undefined) this.#begin(opening[1], opening[2] ?? '')
       else if (closing?.[1] !== undefined) this.#end(closing[1])
       else if (include?.[1] !== undefined) {
-        const path = include[1].replace(/^["'](.*)["']$/, '$1')
+        const path = this.#ruby(include[1].replace(/^["'](.*)["']$/, '$1'))
         const parent = this.#open.at(-1)
         if (parent === undefined) this.parts.push({ ...this.#place(), path })
         else this.#remark(`@include ${path}`, 'a file is included within an element', 'Put its lines here.')
@@ -104,7 +104,8 @@ class Reader implements ElementFile {
   }
 
   #begin(name: string, argument: string): void {
-    this.#open.push({ name, argument: this.#ruby(argument), line: this.#at + 1, parameters: [], children: [] })
+    const plain = argument.replace(/^"(.*)"$/s, '$1')
+    this.#open.push({ name, argument: this.#ruby(plain), line: this.#at + 1, parameters: [], children: [] })
   }
 
   #end(name: string): void {

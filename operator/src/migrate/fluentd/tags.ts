@@ -2,13 +2,22 @@
 // them becomes a condition on the names that the tag is made of.
 
 import { textLiteral } from '@penstock/agent/config'
+import { podLogPath } from '../fluent-bit/tags.ts'
 
 /** A tag: fixed, or with `*` in place of what the path of each file gives. */
 export interface Tag {
   readonly text: string
   /** Whether the part in place of `*` is the path of the log of a pod. */
   readonly isOfPods: boolean
+  /** Whether the part in place of `*` is the path of a file, which records keep in `%file`. */
+  readonly isOfFile?: boolean | undefined
+  /** Whether records keep the tag in `%tag`, and its parts in `%tag_parts`. */
+  readonly isKept?: true
 }
+
+/** Whether a program can put the tag together. */
+export const isKnown = ({ text, isOfPods, isOfFile, isKept }: Tag) =>
+  !text.includes('*') || isOfPods || isOfFile === true || isKept === true
 
 /** Patterns beside each other as one regular expression. */
 export function patternOf(patterns: string): string {
@@ -64,10 +73,12 @@ export function matchOf(tag: Tag, patterns: string): Match {
   return isNear ? 'some' : 'none'
 }
 
-/** A program that gives the tag of an event of a pod as `tag`. */
+/** A program that gives the tag of an event as `tag`. */
 export function tagProgram(tag: Tag): string {
   const [before = '', after = ''] = tag.text.split('*')
-  const name =
-    '"var.log.containers." + (string(%orchestrator.pod_name) ?? "") + "_" + (string(%orchestrator.pod_namespace) ?? "") + "_" + (string(%orchestrator.container_name) ?? "") + "-" + replace(string(%orchestrator.container_id) ?? "", r\'^.*://\', "") + ".log"'
+  if (tag.isKept) return 'tag = string(%tag) ?? ""'
+  const path = tag.isOfPods ? podLogPath('%') : 'string(%file) ?? ""'
+  const name = `replace(replace(${path}, r'^/', ""), "/", ".")`
+  if (!tag.text.includes('*')) return `tag = ${textLiteral(tag.text)}`
   return `tag = ${[...(before === '' ? [] : [textLiteral(before)]), name, ...(after === '' ? [] : [textLiteral(after)])].join(' + ')}`
 }

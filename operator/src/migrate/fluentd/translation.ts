@@ -43,7 +43,9 @@ export const buffered: Readonly<Record<string, string>> = {
   'inject.time_type': 'the form of the time',
   'inject.tag_key': 'a field of the tag',
   'inject.hostname_key': 'a field',
-  'inject.hostname': 'a field',
+  'inject.hostname': 'the value of that field',
+  'inject.localtime': 'the zone of the time is UTC',
+  'inject.utc': 'the zone of the time is UTC',
 }
 
 const overflow = {
@@ -193,7 +195,10 @@ export function translated({
         isOn(lastValue(section, key) || undefined, lastValue(section, key) === ''),
       )
       const limit = retries.map((key) => lastValue(section, key)).find((value) => value !== undefined)
-      if (limit !== undefined && !isForever) entries.push({ ...place, key: 'retry_limit', value: limit })
+      // What a secondary output would take waits for its sink.
+      const hasSecondary = section.element.children.some((child) => child.name === 'secondary')
+      if (limit !== undefined && !isForever && !hasSecondary)
+        entries.push({ ...place, key: 'retry_limit', value: limit })
       for (const [key, value] of Object.entries(given)) if (value !== undefined) entries.push({ ...place, key, value })
       for (const [key, value] of several) entries.push({ ...place, key, value })
       const plugin = bitOutputs.find((each) => each.name === as)
@@ -202,13 +207,21 @@ export function translated({
       return {
         component: {
           ...built.component,
-          config: { ...built.component.config, ...batchOf(section, as), ...waiting(section, context), ...config },
+          config: {
+            ...built.component.config,
+            ...(unbatched.has(as) ? {} : batchOf(section, as)),
+            ...waiting(section, context),
+            ...config,
+          },
         },
         steps: [...injected(section, context, tag), ...steps, ...built.steps],
       }
     },
   }
 }
+
+/** Outputs whose sinks write events as they come. */
+const unbatched: ReadonlySet<string> = new Set(['file', 'stdout', 'null'])
 
 /** The largest batch in bytes that a sink takes, by the output of Fluent Bit; of others 10 MB. */
 const maxBatch: Readonly<Record<string, number>> = { datadog: 4_250_000, nrlogs: 1_000_000 }
@@ -222,11 +235,15 @@ function waiting(section: Section, context: Context): Record<string, unknown> {
   if (type === undefined || !/^file/.test(type)) return {}
   const size = bytesOf(read('total_limit_size'))
   if (size === undefined) {
-    const reason = 'chunks wait on disk, up to 64 GiB, and the sink keeps its events in memory'
-    const nearest =
-      'Give the sink `buffer: {type: disk, max_size: BYTES}`. Positions in files move on only after delivery, so lines wait there, too.'
-    context.gap(section, `${lastValue(section, '@type') ?? ''}: buffer.@type`, reason, nearest)
-    return {}
+    const reason =
+      'chunks wait on disk, up to 64 GiB there; the sink keeps up to 1 GiB, and then lines wait in their files'
+    context.replaced(
+      section,
+      `${lastValue(section, '@type') ?? ''}: buffer.@type`,
+      reason,
+      'Set `buffer.max_size` of the sink.',
+    )
+    return { buffer: { type: 'disk', max_size: 1 << 30 } }
   }
   return { buffer: { type: 'disk', max_size: Math.max(size, smallestDisk) } }
 }
@@ -271,7 +288,10 @@ function injected(section: Section, context: Context, tag: Tag | undefined): Ste
   const tagKey = lastValue(section, 'inject.tag_key')
   if (tagKey !== undefined) lines.push(...tagLines(tagKey, section, context, tag))
   const hostKey = lastValue(section, 'inject.hostname_key')
-  if (hostKey !== undefined) lines.push(`${fieldLiteral([hostKey])} = get_hostname() ?? null`)
+  if (hostKey !== undefined) {
+    const named = lastValue(section, 'inject.hostname')
+    lines.push(`${fieldLiteral([hostKey])} = ${named === undefined ? 'get_hostname() ?? null' : textLiteral(named)}`)
+  }
   return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
 }
 
@@ -294,6 +314,11 @@ export function chunkTemplate(text: string, tag: Tag | undefined): string | unde
   let isKnown = true
   const template = text.replace(/\$\{([^}]*)\}/g, (whole, name: string) => {
     if (name === 'tag' && tag !== undefined && !tag.text.includes('*')) return tag.text
+    const index = /^tag(?:_parts)?\[(\d+)\]$/.exec(name)?.[1]
+    if (tag?.isKept && name === 'tag') return '{{ %tag }}'
+    if (tag?.isKept && index !== undefined) return `{{ %tag_parts[${index}] }}`
+    const part = index === undefined || tag?.text.includes('*') ? undefined : tag?.text.split('.')[Number(index)]
+    if (part !== undefined) return part
     if (/^tag(?:_parts|_prefix|_suffix)?(?:\[|$)/.test(name)) isKnown = false
     if (/^[A-Z][A-Z0-9_]*$/.test(name)) return whole
     const path = recordPath(name)

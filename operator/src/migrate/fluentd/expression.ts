@@ -1,0 +1,272 @@
+// The Ruby of `record_transformer` as expressions: operators, the choice by `?`, and methods of texts. Each node has the kind of its
+// value, as an operation that cannot fail must not be guarded, and one that can fail must be.
+
+import { fieldLiteral, textLiteral } from '@penstock/agent/config'
+import { pattern } from '../fluent-bit/text.ts'
+
+interface Node {
+  readonly text: string
+  readonly kind: 'text' | 'integer' | 'boolean' | 'list' | 'any'
+  /** Of a field of the record. */
+  readonly path?: readonly string[]
+  /** Of an expression between slashes. */
+  readonly regex?: string
+}
+
+export interface RubyValue {
+  readonly text: string
+  /** Statements before it. */
+  readonly before: readonly string[]
+  /** Whether it is surely a text. */
+  readonly isText: boolean
+}
+
+/**
+ * @param known expressions for words such as `tag` and `hostname`
+ * @param name begins the names of variables
+ * @returns undefined for Ruby that is not known
+ */
+export function rubyValue(
+  code: string,
+  known: (word: string) => string | undefined,
+  name: string,
+): RubyValue | undefined {
+  const tokens = tokensOf(code)
+  if (tokens === undefined) return undefined
+  const reader = new Reader(tokens, known, name)
+  try {
+    const node = reader.whole()
+    return node.regex === undefined
+      ? { text: node.text, before: reader.before, isText: node.kind === 'text' }
+      : undefined
+  } catch (error) {
+    if (error instanceof UnknownRuby) return undefined
+    throw error
+  }
+}
+
+class UnknownRuby extends Error {}
+
+const tokenPattern =
+  /\s+|"(?:[^"\\#]|\\.|#(?!\{))*"|'(?:[^'\\]|\\.)*'|\d+(?:\.\d+)?|[A-Za-z_]\w*[?!]?|&\.|=~|!~|[=!<>]=|\|\||&&|[-+*<>!?:.,()[\]]|\/(?:[^/\\]|\\.)*\/[imx]*/gsy
+
+function tokensOf(code: string): string[] | undefined {
+  const tokens: string[] = []
+  tokenPattern.lastIndex = 0
+  while (tokenPattern.lastIndex < code.length) {
+    const found = tokenPattern.exec(code)
+    if (found === null) return undefined
+    if (found[0].trim() !== '') tokens.push(found[0])
+  }
+  return tokens
+}
+
+const asText = ({ text, kind }: Node) => (kind === 'text' ? text : `(to_string(${text}) ?? "")`)
+const isTrue = ({ text, kind }: Node) => (kind === 'boolean' ? text : `(${text} != null && ${text} != false)`)
+const found = (node: Node, regex: string) => `is_object(parse_grok(${asText(node)}, ${pattern(regex)}) ?? null)`
+
+class Reader {
+  readonly before: string[] = []
+  readonly #tokens: readonly string[]
+  readonly #known: (word: string) => string | undefined
+  readonly #name: string
+  #at = 0
+
+  constructor(tokens: readonly string[], known: (word: string) => string | undefined, name: string) {
+    this.#tokens = tokens
+    this.#known = known
+    this.#name = name
+  }
+
+  whole(): Node {
+    const node = this.#choice()
+    if (this.#at < this.#tokens.length) throw new UnknownRuby()
+    return node
+  }
+
+  #take(...wanted: readonly string[]): string | undefined {
+    const token = this.#tokens[this.#at]
+    if (token === undefined || !wanted.includes(token)) return undefined
+    this.#at++
+    return token
+  }
+
+  #need(token: string): void {
+    if (this.#take(token) === undefined) throw new UnknownRuby()
+  }
+
+  #choice(): Node {
+    const test = this.#or()
+    if (this.#take('?') === undefined) return test
+    const yes = this.#choice()
+    this.#need(':')
+    const no = this.#choice()
+    const kind = yes.kind === no.kind ? yes.kind : 'any'
+    return this.#kept(`if ${isTrue(test)} { ${yes.text} } else { ${no.text} }`, kind)
+  }
+
+  #or(): Node {
+    let left = this.#and()
+    while (this.#take('||')) {
+      const right = this.#and()
+      const isTest = left.kind === 'boolean' && right.kind === 'boolean'
+      left = { text: `(${left.text} || ${right.text})`, kind: isTest ? 'boolean' : 'any' }
+    }
+    return left
+  }
+
+  #and(): Node {
+    let left = this.#comparison()
+    while (this.#take('&&')) left = { text: `(${isTrue(left)} && ${isTrue(this.#comparison())})`, kind: 'boolean' }
+    return left
+  }
+
+  #comparison(): Node {
+    const left = this.#sum()
+    const sign = this.#take('==', '!=', '=~', '!~', '<', '>', '<=', '>=')
+    if (sign === undefined) return left
+    const right = this.#sum()
+    if (sign === '=~' || sign === '!~') {
+      if (right.regex === undefined) throw new UnknownRuby()
+      return { text: `${sign === '!~' ? '!' : ''}${found(left, right.regex)}`, kind: 'boolean' }
+    }
+    const isSafe = sign === '==' || sign === '!=' || (left.kind === 'integer' && right.kind === 'integer')
+    const whole = `(${left.text} ${sign} ${right.text})`
+    return { text: isSafe ? whole : `(${whole} ?? false)`, kind: 'boolean' }
+  }
+
+  #sum(): Node {
+    return this.#operation(['+', '-'], () => this.#operation(['*'], () => this.#unary()))
+  }
+
+  /** Numbers and texts have the same operators in both languages. */
+  #operation(signs: readonly string[], operand: () => Node): Node {
+    let left = operand()
+    for (let sign = this.#take(...signs); sign !== undefined; sign = this.#take(...signs)) {
+      const right = operand()
+      const isSame = left.kind === right.kind && (left.kind === 'integer' || (left.kind === 'text' && sign === '+'))
+      const text = `${left.text} ${sign} ${right.text}`
+      left = isSame ? { text: `(${text})`, kind: left.kind } : { text: `((${text}) ?? null)`, kind: 'any' }
+    }
+    return left
+  }
+
+  #unary(): Node {
+    return this.#take('!') ? { text: `!${isTrue(this.#unary())}`, kind: 'boolean' } : this.#behind(this.#primary())
+  }
+
+  #primary(): Node {
+    const token = this.#tokens[this.#at++] ?? ''
+    if (token === '(') {
+      const node = this.#choice()
+      this.#need(')')
+      return node
+    }
+    if (/^["']/.test(token)) return { text: textLiteral(textOf(token)), kind: 'text' }
+    if (/^\d+$/.test(token)) return { text: token, kind: 'integer' }
+    if (/^\d/.test(token)) return { text: token, kind: 'any' }
+    if (/^\/./.test(token)) return { text: '', kind: 'any', regex: token }
+    if (token === 'nil') return { text: 'null', kind: 'any' }
+    if (token === 'true' || token === 'false') return { text: token, kind: 'boolean' }
+    if (token === 'record') return { text: '.', kind: 'any', path: [] }
+    const expression = this.#known(token)
+    if (expression === undefined) throw new UnknownRuby()
+    return { text: expression, kind: token === 'tag_parts' ? 'list' : 'any' }
+  }
+
+  #behind(start: Node): Node {
+    let node = start
+    for (;;) {
+      if (this.#take('[')) {
+        const key = this.#choice()
+        this.#need(']')
+        node = at(node, key)
+      } else if (this.#take('.')) node = this.#called(node, this.#tokens[this.#at++] ?? '')
+      else if (this.#take('&.')) node = this.#unlessNull(node)
+      else return node
+    }
+  }
+
+  /** `a&.b`: nothing is called on nothing. */
+  #unlessNull(node: Node): Node {
+    const called = this.#called(node, this.#tokens[this.#at++] ?? '')
+    return called.path === undefined
+      ? this.#kept(`if ${node.text} != null { ${called.text} } else { null }`, 'any')
+      : called
+  }
+
+  #kept(expression: string, kind: Node['kind']): Node {
+    const variable = `${this.#name}_${this.before.length}`
+    this.before.push(`${variable} = ${expression}`)
+    return { text: variable, kind }
+  }
+
+  #called(node: Node, method: string): Node {
+    const words: Node[] = []
+    if (this.#take('(')) {
+      while (this.#take(')') === undefined) {
+        words.push(this.#choice())
+        this.#take(',')
+        if (this.#at >= this.#tokens.length) throw new UnknownRuby()
+      }
+    }
+    if (method === 'dig') return words.reduce(at, node)
+    const make = Object.hasOwn(methods, method) ? methods[method] : undefined
+    const made = make?.(node, words)
+    if (made === undefined) throw new UnknownRuby()
+    return made
+  }
+}
+
+const textOf = (token: string) =>
+  token.startsWith("'") ? token.slice(1, -1).replace(/\\(['\\])/g, '$1') : (JSON.parse(token) as string)
+
+/** A member by its name or its place. */
+function at(node: Node, key: Node): Node {
+  if (node.path !== undefined && key.kind === 'text') {
+    const path = [...node.path, JSON.parse(key.text.replace(/\\u\{[^}]*\}|\\[{}]/g, '')) as string]
+    return { text: fieldLiteral(path), kind: 'any', path }
+  }
+  if (key.kind === 'integer') return { text: `(get(${node.text}, [${key.text}]) ?? null)`, kind: 'any' }
+  throw new UnknownRuby()
+}
+
+const text = (value: string): Node => ({ text: value, kind: 'text' })
+const test = (value: string): Node => ({ text: value, kind: 'boolean' })
+
+function replaced(node: Node, [from, to]: readonly Node[], count: string): Node | undefined {
+  if (from === undefined || to?.kind !== 'text') return undefined
+  const regex = /^\/(.*)\/([imx]*)$/s.exec(from.regex ?? '')
+  if (regex === null)
+    return from.kind === 'text' ? text(`replace(${asText(node)}, ${from.text}, ${to.text}${count})`) : undefined
+  const flags = regex[2] === '' ? '' : `(?${(regex[2] ?? '').replace('m', 's')})`
+  const by = to.text.replaceAll('$', '$$$$').replace(/\\\\(\d)/g, '$${$1}')
+  return text(`replace(${asText(node)}, r'${flags}${(regex[1] ?? '').replaceAll("'", "\\'")}', ${by}${count})`)
+}
+
+const methods: Readonly<Record<string, (node: Node, words: readonly Node[]) => Node | undefined>> = {
+  to_s: (node) => text(asText(node)),
+  to_i: (node) => ({ text: `(to_int(${node.text}) ?? 0)`, kind: node.kind === 'integer' ? 'any' : 'integer' }),
+  to_json: (node) => text(`encode_json(${node.text})`),
+  downcase: (node) => text(`downcase(${asText(node)})`),
+  upcase: (node) => text(`upcase(${asText(node)})`),
+  strip: (node) => text(`strip_whitespace(${asText(node)})`),
+  chomp: (node) => text(`replace(${asText(node)}, r'\\r?\\n$', "")`),
+  'nil?': (node) => test(`(${node.text} == null)`),
+  'empty?': (node) => test(`(${node.text} == "" || ${node.text} == {} || ${node.text} == [])`),
+  'include?': (node, [word]) => (word?.kind === 'text' ? test(`contains(${asText(node)}, ${word.text})`) : undefined),
+  'start_with?': (node, [word]) =>
+    word?.kind === 'text' ? test(`starts_with(${asText(node)}, ${word.text})`) : undefined,
+  'end_with?': (node, [word]) => (word?.kind === 'text' ? test(`ends_with(${asText(node)}, ${word.text})`) : undefined),
+  'match?': (node, [regex]) => (regex?.regex === undefined ? undefined : test(found(node, regex.regex))),
+  'key?': (node, [word]) =>
+    node.path !== undefined && word?.kind === 'text' ? test(`exists(${at(node, word).text})`) : undefined,
+  'has_key?': (node, words) => methods['key?']?.(node, words),
+  length: (node) => (node.kind === 'text' ? { text: `strlen(${node.text})`, kind: 'integer' } : undefined),
+  gsub: (node, words) => replaced(node, words, ''),
+  sub: (node, words) => replaced(node, words, ', count: 1'),
+  split: (node, [word]) =>
+    word?.kind === 'text' ? { text: `split(${asText(node)}, ${word.text})`, kind: 'list' } : undefined,
+  first: (node) => (node.kind === 'list' ? { text: `(get(${node.text}, [0]) ?? null)`, kind: 'any' } : undefined),
+  last: (node) => (node.kind === 'list' ? { text: `(get(${node.text}, [-1]) ?? null)`, kind: 'any' } : undefined),
+}
