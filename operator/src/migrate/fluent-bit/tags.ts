@@ -14,7 +14,7 @@ export interface Tag {
   readonly program: readonly string[] | undefined
 }
 
-export const fixedTag = (text: string): Tag => ({
+const fixedTag = (text: string): Tag => ({
   text,
   samples: [text],
   program: [`tag = ${textLiteral(text)}`],
