@@ -13,7 +13,7 @@ interface Answer {
   readonly links: readonly string[]
   /** The title of the page or section that the last link leads to. */
   readonly heading: string
-  /** What the answer is there: text that the reader copies or does. */
+  /** The answer there: text that the reader copies or does. */
   readonly says: readonly string[]
   /** Commands of the answer that need no cluster, and what each prints. Each stands on the page. */
   readonly tries?: Readonly<Record<string, RegExp>>
@@ -221,7 +221,7 @@ const anchorOf = (title: string) =>
 /** The links of a piece of Markdown, as they are printed. */
 const linksOf = (text: string) => [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = '']) => href)
 
-/** What a link leads to: a page, or a section of it, up to the next heading of its level. */
+/** The target of a link: a page, or a section of it, up to the next heading of its level. */
 function follow(from: string, href: string): { readonly path: string; readonly text: string } {
   const [target = '', anchor] = href.split('#')
   const path = normalize(join(dirname(from), target))

@@ -33,7 +33,7 @@ export const isOf = ({ page, text }: Pick<ShellBlock, 'page' | 'text'>, step: St
 /** A file of the repository. */
 export const textOf = (path: string): string => readFileSync(join(root, path), 'utf8')
 
-/** What a page shows as YAML, by a text in it. */
+/** The YAML on a page that has a text in it. */
 export function yamlOf(page: string, part: string): string {
   const blocks = [...textOf(page).matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => text)
   const found = blocks.find((text) => text.includes(part))

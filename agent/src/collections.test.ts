@@ -41,6 +41,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/internal_metrics.ts constant',
     'sources/orchestrator_events/cursor.ts #cursors',
     'sources/orchestrator_events/cursor.ts opened',
+    'sources/orchestrator_logs/hub.ts #keys', // sets of namespaces of the sources that run
     'sources/orchestrator_logs/hub.ts #limiters',
     'sources/orchestrator_logs/hub.ts #readers',
     'tailing/checkpoint.ts owners',
@@ -96,6 +97,8 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sinks/monitor_a_metrics/sketch.ts #counts',
   ],
   'what is under way, which a limit or a full buffer holds back': [
+    'timing/token-bucket.ts #others', // requests of the one client, which ends them
+    'timing/token-bucket.ts #urgent', // the same
     'bundle/election.ts #waiting',
     'bundle/inquiries.ts #serving',
     'http/client.ts #ending',

@@ -18,7 +18,7 @@ const blocks = await shellBlocks()
 /** Where pods find an image that has no registry in its name. */
 const published = (name: string) => `docker.io/${name}`
 const shop = 'nginx:1'
-/** What the shop's server writes: a request a second. */
+/** The shop's server logs a request a second. */
 const serving = `while :; do echo '10.244.1.1 - - "GET / HTTP/1.1" 200 615'; sleep 1; done`
 
 const cells = (line: string) => line.trim().split(/\s+/)

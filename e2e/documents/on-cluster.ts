@@ -8,7 +8,7 @@ import { type Reader, type Step, textOf, yamlOf } from '../documents.ts'
 import { system } from '../installed.ts'
 import type { Registry } from '../registry.ts'
 
-/** What a step does beside the commands of the page. */
+/** The tools of a step for its work beside the commands of the page. */
 export interface Hand {
   readonly reader: Reader
   /** It has the chart, as that of a release has it. */
@@ -24,13 +24,13 @@ export interface Hand {
 export interface ClusterStep extends Step {
   /** Brings about what the page assumes. */
   readonly before?: (hand: Hand) => Promise<unknown>
-  /** What the reader writes in place of a word of the block. */
+  /** Words that the reader writes in place of those of the block. */
   readonly words?: (hand: Hand) => Promise<Readonly<Record<string, string>>>
   /** The folder that the reader is in. */
   readonly cwd?: string
   /** Parts of what the block prints. */
   readonly prints?: readonly (string | RegExp)[]
-  /** What the block has brought about. */
+  /** Checks the effect of the block. */
   readonly after?: (hand: Hand) => Promise<unknown>
 }
 
@@ -233,7 +233,7 @@ const used: readonly ClusterStep[] = [
     },
     prints: ['shop/audit', 'archive'],
   },
-  // What it takes back is not ready for a while, so it comes after what looks at that.
+  // The older revision is not ready for a while, so this comes after the steps that look at readiness.
   {
     page: guide('cli'),
     block: 'rollout undo',
@@ -323,7 +323,7 @@ const again: readonly ClusterStep[] = [
     page: guide('install'),
     block: 'webhook.clientCertificate.secret',
     before: async ({ reader, registry }) => reader.write('ca.crt', await readFile(registry.authority, 'utf8')),
-    // What a reader has chosen at the installation.
+    // The reader has chosen these at the installation.
     words: async () => ({ '…': `charts/penstock --namespace ${system}` }),
     after: operatorIsReady,
   },

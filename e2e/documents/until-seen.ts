@@ -14,7 +14,7 @@ const isSeen = new Promise<void>((resolve) => {
   ] as const)
     from.on('data', (chunk: Buffer) => {
       to.write(chunk)
-      // What it says before them is on standard error.
+      // Messages before them are on standard error.
       if (to === process.stdout) resolve()
     })
 })

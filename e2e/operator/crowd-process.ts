@@ -71,7 +71,7 @@ export class CrowdProcess implements AsyncDisposable {
   }
 }
 
-/** What the process itself does. */
+/** The work of the process itself. */
 async function serve(): Promise<void> {
   await using stack = new AsyncDisposableStack()
   const { promise: ended, resolve: end, reject } = Promise.withResolvers<void>()

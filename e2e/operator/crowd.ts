@@ -1,5 +1,5 @@
 // Many agents that only report: a pod and a token for each, and heartbeats that say what the manifest for their node says, as an agent that
-// loads at once would. Unless told otherwise they see a manifest at once; kubelets need their time for that. A report that is not taken is
+// loads at once would. By default they see a manifest at once; kubelets need their time for that. A report that is not taken is
 // sent again as agents do: after a second, then after twice as long each time.
 
 import { Agent, request } from 'node:http'

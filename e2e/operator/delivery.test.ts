@@ -349,7 +349,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       await operator.idle()
       expect(operator.changes()).toEqual([])
     }
-    // What has changed meanwhile is applied, a member that is gone too.
+    // Changes of the meantime are applied, a member that is gone too.
     expect(await operator.stop()).toBe(0)
     await cluster.apply(installation({}))
     operator = await start().leading()

@@ -1,4 +1,4 @@
-// What processes take of the machine, and how long authors wait: the instruments of the measurement of scale.
+// The CPU and memory of processes, and how long authors wait: the instruments of the measurement of scale.
 
 import { readFileSync } from 'node:fs'
 import type { Api } from './fleet.ts'
@@ -104,7 +104,7 @@ export class OperatorMeter {
     this.#operator = operator
   }
 
-  /** What the kernel knows of its memory; requests and queues only where asked for, as those cost the operator time. */
+  /** The kernel's figures of its memory; requests and queues only where asked for, as those cost the operator time. */
   async look(isThorough = false): Promise<void> {
     if (!this.#operator.running) return
     this.peakMiB = treeOf(this.#operator.pid).reduce((sum, pid) => sum + peakOf(pid), 0)

@@ -292,7 +292,7 @@ async function main(): Promise<void> {
 }
 
 type Rows = readonly (readonly [string, string])[]
-/** What is to hold, and whether it does. */
+/** The goals, and whether each is reached. */
 type Goals = readonly (readonly [string, boolean])[]
 
 function show(rows: Rows): void {

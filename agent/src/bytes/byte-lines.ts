@@ -190,7 +190,7 @@ export class ByteLines {
     return new ReadObjects(kernel, this.origin.keys, this.count, this.#hasOdd, blocks)
   }
 
-  /** What the kernel has read of the same lines for another pipeline that has the same names. */
+  /** The objects in the same lines, if the kernel has read them for another pipeline that has the same names. */
   #objectsOfOthers(): ReadObjects | undefined {
     const result = this.#place?.result
     return result instanceof ReadObjects && result.keys === this.origin.keys ? result : undefined

@@ -3,7 +3,7 @@
 // at its position reads by itself, and meets the others again where it stands as they do.
 //
 // A tailer gets only chunks of files that it has opened itself. A chunk is used within one turn of the loop, and never changes. The
-// memory of all chunks is bounded; the oldest go first. Who works with a chunk may leave a result for those who come after it.
+// memory of all chunks is bounded; the oldest go first. A reader of a chunk may leave a result for those who come after it.
 
 import type { LinesResult, ResultPlace, Slab, SlabPool } from './slab.ts'
 

@@ -6,7 +6,7 @@ import { isAscii, isUtf8 } from 'node:buffer'
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes } from '../event/value.ts'
 
-/** What one reader of lines has made of them, for the others who read the same. */
+/** The result that one reader of lines leaves for the others who read the same. */
 export interface LinesResult {
   readonly bytes: number
   /** Gives its memory back. */

@@ -150,7 +150,7 @@ export class OperatorConnection implements Disposable {
     }
   }
 
-  /** Whom the kubeconfig or the flags say that the caller acts as. */
+  /** The user that the caller acts as, by the kubeconfig or the flags. */
   get #actingAs(): Readonly<Record<string, string>> {
     const {
       'impersonate-user': username = this.#flags.as,

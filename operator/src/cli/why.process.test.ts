@@ -49,7 +49,7 @@ interface Cluster {
   readonly programmed: 'True' | 'False'
   readonly forbidden: readonly string[]
   readonly positions: readonly object[]
-  /** What the operator knows of the node's agents; one that has answered if not given. */
+  /** The operator's knowledge of the node's agents; one that has answered if not given. */
   readonly agents?: object
   /** Whether every agent has had time to report. */
   readonly complete?: boolean

@@ -1,4 +1,4 @@
-// What is left of the first compile after a start. A verdict about a quota needs the sizes of the Pipelines that share it, so it waits
+// The rest of the first compile after a start. A verdict about a quota needs the sizes of the Pipelines that share it, so it waits
 // until those have been compiled; every other verdict is given as soon as its own Pipeline has been.
 
 import { type KubeObject, keyOf } from '../../api/object.ts'

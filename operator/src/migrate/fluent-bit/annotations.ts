@@ -31,7 +31,7 @@ export const excludeStep: Step = {
 export function annotatedLines(section: Section, context: Context): readonly string[] {
   const names = [...new Set([...context.parsers.keys(), ...shipped.keys()])]
   const branches = names.flatMap((name): string[] => {
-    // What a parser has no counterpart for is reported where the parser is used by name.
+    // Parts of a parser without a counterpart are reported where the parser is used by name.
     const lines = parserLines(name, 'string(.log) ?? ""', context.silent(), section)
     return lines === undefined ? [] : [`if wanted == ${textLiteral(name)} {\n${indented(lines)}\n  merged = parsed\n}`]
   })

@@ -259,7 +259,7 @@ function podLogs(
     context.gap(section, 'tail: Multiline', reason, 'Give `multiline.parser`, and convert again.')
   }
   if (lastValue(section, 'offset_key') !== undefined) {
-    context.gap(section, 'tail: offset_key', 'lines of pods do not tell their position in the file', 'Leave it out.')
+    context.gap(section, 'tail: offset_key', 'lines of pods do not hold their position in the file', 'Leave it out.')
   }
   const isLinked = !isOfFile(section) || paths.every((path) => path.startsWith('/var/log/containers/'))
   steps.push({

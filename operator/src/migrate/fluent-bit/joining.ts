@@ -142,7 +142,7 @@ export function reportStates(place: Place, subject: string, context: Context): v
   context.replaced(
     place,
     subject,
-    'the states of its rules are not told apart: a line that any of them takes continues the event',
+    'the states of its rules are not distinguished: a line that any of them takes continues the event',
     'Compare a few stack traces by `penstock run`.',
   )
 }
@@ -183,7 +183,7 @@ export function startingWith(start: string, timeoutMs: number): Joined & { reado
 const either = (patterns: readonly string[]) =>
   patterns.length === 1 ? (patterns[0] ?? '') : patterns.map((text) => `(?:${text})`).join('|')
 
-/** What is wrong with the patterns of a machine. */
+/** The problem of the patterns of a machine; undefined if there is none. */
 export function problemOf({ starts, others, end, timeoutMs }: Machine): string | undefined {
   const patterns = { start_pattern: either(starts), condition_pattern: end ?? either(others) }
   return multilineProblems({ ...patterns, mode: 'continue_through', timeout_ms: timeoutMs })[0]?.message

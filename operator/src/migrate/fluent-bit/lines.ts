@@ -9,7 +9,7 @@ const recordLines = (removed: readonly (readonly string[])[]): readonly string[]
   ...removed.map((path) => `del(record${fieldLiteral(path)})`),
 ]
 
-/** What the plugin of Fluentd writes: texts in quotes where they have spaces or signs, with quotes and backslashes marked. */
+/** The form of Fluentd's plugin: texts in quotes where they have spaces or signs, with quotes and backslashes marked. */
 const pluginText = [
   '  text = replace(replace(string(value) ?? encode_json(value), "\\\\", "\\\\\\\\"), "\\"", "\\\\\\"")',
   '  if contains(text, " ") || contains(text, "=") { text = "\\"" + text + "\\"" }',

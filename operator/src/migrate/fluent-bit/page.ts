@@ -3,9 +3,10 @@
 import { mappingTables } from '../page.ts'
 import { filters, refusedFilters } from './filters.ts'
 import { inputs, refusedInputs } from './inputs.ts'
-import { outputs, refusedOutputs } from './outputs.ts'
+import { outputs } from './outputs.ts'
 import { common, matched } from './plugin.ts'
 import { processors, refusedProcessors } from './processors.ts'
+import { refusedOutputs } from './refused-outputs.ts'
 import { resourceKinds } from './resources.ts'
 import { rewriteTag } from './rewrite-tag.ts'
 

@@ -61,7 +61,7 @@ export function rewritten(section: Section, context: Context, old: Tag): Rewritt
   return { branches, rest: gone.length === 0 ? undefined : gone.map((test) => `!${test}`).join(' && ') }
 }
 
-/** What stands for a part of a tag that records decide, in samples. */
+/** Samples of a part of a tag that records decide. */
 const unknown = ['a-1', 'zz-9']
 
 interface Part {

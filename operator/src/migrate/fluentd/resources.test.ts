@@ -3,7 +3,8 @@
 
 import { expect, test } from 'vitest'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
-import { convertFluentd, isFluentd } from './convert.ts'
+import { convertFluentd } from './convert.ts'
+import { isFluentd } from './files.ts'
 
 const head = (kind: string, name: string, namespace = 'shop') =>
   `apiVersion: logging.banzaicloud.io/v1beta1\nkind: ${kind}\nmetadata: { name: ${name}, namespace: ${namespace} }\n`

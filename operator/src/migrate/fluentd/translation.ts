@@ -195,7 +195,7 @@ export function translated({
         isOn(lastValue(section, key) || undefined, lastValue(section, key) === ''),
       )
       const limit = retries.map((key) => lastValue(section, key)).find((value) => value !== undefined)
-      // What a secondary output would take waits for its sink.
+      // Events that a secondary output would take wait for its sink.
       const hasSecondary = section.element.children.some((child) => child.name === 'secondary')
       if (limit !== undefined && !isForever && !hasSecondary)
         entries.push({ ...place, key: 'retry_limit', value: limit })

@@ -4,7 +4,7 @@
 import type { ReviewedAction, Reviews, User } from '../../kube/reviews.ts'
 import { longestActingAs } from './relay.ts'
 
-/** Whom a caller acts as. */
+/** The user that a caller acts as. */
 export interface ActingAs {
   readonly username: string
   readonly groups: readonly string[]

@@ -34,7 +34,7 @@ afterEach(() => void vi.useRealTimers())
 
 interface Rights {
   readonly rolesOnly?: boolean
-  /** What the owner of the token may act as: `users alice`, `serviceaccounts shop/reader`. */
+  /** The identities that the owner of the token may take: `users alice`, `serviceaccounts shop/reader`. */
   readonly impersonates?: readonly string[]
 }
 

@@ -14,7 +14,7 @@ export interface Leader {
 export const forwardedHeader = 'x-penstock-forwarded'
 /** A user's token, where the API server is between and takes `Authorization` for itself. */
 export const tokenHeader = 'x-penstock-token'
-/** Whom the caller acts as; `acting-as.ts` knows the value. */
+/** The user that the caller acts as; `acting-as.ts` knows the value. */
 export const actingAsHeader = 'x-penstock-acting-as'
 export const longestActingAs = 8192
 /** The operator's version, for commands that may be too far from it. */

@@ -54,7 +54,7 @@ export interface TopOptions {
   readonly pod?: { readonly uid: string; readonly node: string } | undefined
 }
 
-/** What the operator knows of the agents. */
+/** The operator's knowledge of the agents. */
 export interface Known {
   readonly fleet: FleetState
   chosen(): readonly Artifact[]
