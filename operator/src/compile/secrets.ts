@@ -73,25 +73,27 @@ export function standIn(
   ref: SecretRef,
   word = 'secret',
 ): string {
-  const composed = ref.parts.length > 1
-  if (composed) {
-    let text = ''
-    for (const [index, part] of ref.parts.entries()) {
-      const next = ref.parts[index + 1]
-      const isPort =
-        /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]+:$/i.test(text) && !(typeof next === 'string' && /^[^/?#]*@/.test(next))
-      text += typeof part === 'string' ? part : isPort ? '80' : word
-    }
-    return text
-  }
   const declaration = findComponent(kind, type)
   let schema: Schema | undefined = declaration === undefined ? undefined : optionsOf(declaration).schema
   for (const key of path) schema = schema === undefined ? undefined : schemaBelow(schema, key)
   const { address, file } = schema === undefined ? {} : meaningOf(schema)
-  if (file?.inline === 'data') return 'data:application/json;base64,e30='
-  if (address === undefined || address.bare !== undefined) return word
-  const scheme = Object.keys(address.ports).at(-1)
-  return scheme === undefined ? word : `${scheme}://secret.invalid`
+  const scheme = address?.bare === undefined ? Object.keys(address?.ports ?? {}).at(-1) : undefined
+  const base = scheme === undefined ? word : `${scheme}://secret.invalid`
+  if (ref.parts.length > 1) return composed(ref, base, word)
+  return file?.inline === 'data' ? 'data:application/json;base64,e30=' : base
+}
+
+/** Text of several parts: a secret at its beginning is the base of an address if a path follows, and one after a host is a port. */
+function composed({ parts }: SecretRef, base: string, word: string): string {
+  let text = ''
+  for (const [index, part] of parts.entries()) {
+    const next = parts[index + 1]
+    const isPort =
+      /^[a-z][a-z0-9+.-]*:\/\/[^/?#@]+:$/i.test(text) && !(typeof next === 'string' && /^[^/?#]*@/.test(next))
+    const isBase = index === 0 && typeof next === 'string' && /^(?:[/?]|:\d)/.test(next)
+    text += typeof part === 'string' ? part : isPort ? '80' : isBase ? base : word
+  }
+  return text
 }
 
 /** Every Secret and ConfigMap that options or aliases refer to, before anything is known to be right about them. */

@@ -19,11 +19,14 @@ import type { Refusal } from './page.ts'
 const output = mkdtempSync(join(tmpdir(), 'penstock-corpus-'))
 afterAll(() => rmSync(output, { recursive: true }))
 
+/** A variable that begins an address is one. */
+const secretValue = (name: string) => (/(?:URL|ENDPOINT|ADDRESS)$/.test(name) ? '"http://x"' : 'x')
+
 let written = 0
 /** Errors of lint. Keys of Secrets that the output asks for are there. */
 function errorsIn(text: string): string[] {
   const keys = [...new Set([...text.matchAll(/SECRET\[env\.(\w+)\]/g)].map(([, name]) => name))]
-  const secret = `---\napiVersion: v1\nkind: Secret\nmetadata: { name: converted-environment, namespace: penstock-system }\nstringData: { ${keys.map((key) => `${key}: x`).join(', ')} }\n`
+  const secret = `---\napiVersion: v1\nkind: Secret\nmetadata: { name: converted-environment, namespace: penstock-system }\nstringData: { ${keys.map((key = '') => `${key}: ${secretValue(key)}`).join(', ')} }\n`
   const file = join(output, `${++written}.yaml`)
   writeFileSync(file, `${text}${secret}`)
   const { problems } = compileFiles([file], { ownMachine: false })

@@ -29,7 +29,7 @@ export function soundComponent(kind: 'source' | 'sink', component: Component, or
 
 /** The problem of a component: a Secret may hold an address, or a key in base64. */
 function problemOf(kind: 'source' | 'sink', component: Component) {
-  const [first, second] = [address, base64].map((whole) => problemWith(whole, kind, component))
+  const [first, second] = secretForms.map((whole) => problemWith(whole, kind, component))
   return second === undefined ? undefined : first
 }
 
@@ -41,17 +41,17 @@ function problemWith(whole: string, kind: 'source' | 'sink', { type, config = {}
   return (declaration.check?.(parsed.value, globals) ?? []).find(({ severity }) => severity !== 'warning')
 }
 
-const address = 'http://secret'
-const base64 = 'c2VjcmV0'
+/** Texts that the value of a Secret may be: an address, or a key in base64. */
+export const secretForms = ['http://secret', 'c2VjcmV0'] as const
 
 /**
  * Options with values in place of references to Secrets, which have theirs once the Pipeline runs: an address where a reference is all of
- * the text, since any text will do elsewhere, and a number where a port stands.
+ * the text or comes before a path, since any text will do elsewhere, and a number where a port stands.
  */
-export function withValues(value: unknown, whole = address): unknown {
+export function withValues(value: unknown, whole: string): unknown {
   if (typeof value === 'string') {
     return value
-      .replace(/^SECRET\[[^\]]*\]$/, whole)
+      .replace(/^SECRET\[[^\]]*\](?=$|[/?]|:\d)/, whole)
       .replace(/(?<=:\/\/[^/?#@]+:)SECRET\[[^\]]*\](?![^/?#]*@)/, '80')
       .replace(/SECRET\[[^\]]*\]/g, 'secret')
   }

@@ -82,7 +82,7 @@ export function chartConfig(config: Tree, gaps: Gap[]): Tree {
   const jobs = text(below(snippets, 'scrapeConfigs')) ?? filled(own(defaultJob), pieces)
   const more = text(below(snippets, 'extraScrapeConfigs'))
   const parts = new Map<string, Tree>([
-    ['clients', below(config, 'clients') ?? own(defaultClients)],
+    ['clients', withoutActions(below(config, 'clients') ?? own(defaultClients), gaps)],
     ['scrape_configs', { ...place, value: [...itemsOf(jobs), ...itemsOf(more)] }],
   ])
   const limits = text(below(snippets, 'extraLimitsConfig'))
@@ -123,6 +123,25 @@ function filled(tree: Tree, pieces: Readonly<Record<string, Tree>>): Tree {
   return tree
 }
 
+/** Values that the chart renders as templates, such as addresses, without actions; each is a gap. */
+function withoutActions(tree: Tree, gaps: Gap[]): Tree {
+  if (isList(tree)) return { ...tree, value: tree.value.map((item) => withoutActions(item, gaps)) }
+  if (isMap(tree))
+    return { ...tree, value: new Map([...tree.value].map(([name, item]) => [name, withoutActions(item, gaps)])) }
+  const text = textOf(tree)
+  if (typeof tree.value !== 'string' || text?.includes('{{') !== true) return tree
+  const value = text.replace(/\{\{.*?\}\}/gs, (action) => {
+    gaps.push({ file: tree.file, line: tree.line, subject: action, ...unfilled })
+    return 'template'
+  })
+  return { ...tree, value }
+}
+
+const unfilled = {
+  reason: 'templates of the chart are not filled in',
+  nearest: 'Convert what `helm template` gives.',
+} as const
+
 /** The text without actions of templates; each that the chart does not have itself is a gap. */
 function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
   const known = text
@@ -152,8 +171,7 @@ function withoutTemplates(text: string, tree: Tree, gaps: Gap[]): string {
         file: tree.file,
         line: tree.line + index + 1,
         subject: action,
-        reason: 'templates of the chart are not filled in',
-        nearest: 'Convert what `helm template` gives.',
+        ...unfilled,
       })
       return isWhole ? '' : unescaped.replaceAll(action, 'template')
     })

@@ -24,6 +24,20 @@ export function adjustBuffer(config: Record<string, unknown>, note: Note): void 
   note(['buffer', 'max_size'], reason, 'The smallest size stands in its place.', true)
 }
 
+/** Codecs that a sink names in another way here: the result is the same. */
+export function adjustEncoding(type: string, config: Record<string, unknown>): void {
+  const { encoding } = config
+  const codec = isTable(encoding) ? encoding['codec'] : encoding
+  if (type === 'loki' && codec === 'raw_message')
+    config['encoding'] = merged(isTable(encoding) ? encoding : {}, { codec: 'text' })
+  if (type !== 'new_relic_logs') return
+  // The older sink was for logs alone, and named the codec of its bodies, which are always JSON.
+  config['api'] ??= 'logs'
+  if (codec !== 'json') return
+  const { codec: _, ...rest } = isTable(encoding) ? encoding : {}
+  config['encoding'] = rest
+}
+
 /** Settings of the agent that components have as options, with the components that have them. */
 const passedOn: Readonly<Record<string, { readonly kind: Kind; readonly types: readonly string[] }>> = {
   timezone: { kind: 'transforms', types: ['remap'] },

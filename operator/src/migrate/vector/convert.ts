@@ -18,8 +18,8 @@ import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
 import type { Table } from '../documents.ts'
 import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
-import { withValues } from '../sound.ts'
-import { adjustBuffer, isPassedOn, passOn, withoutBackends } from './adjusted.ts'
+import { secretForms, withValues } from '../sound.ts'
+import { adjustBuffer, adjustEncoding, isPassedOn, passOn, withoutBackends } from './adjusted.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
 import { services } from './services.ts'
@@ -428,6 +428,7 @@ class Conversion {
       )
       delete config['data_dir']
     }
+    adjustEncoding(old.type, config)
     // Vector sends late lines since version 0.31; the sink discards them by default.
     if (old.type === 'loki' && old.kind === 'sinks') config['out_of_order_action'] ??= 'accept'
     if (old.kind === 'sinks') {
@@ -481,11 +482,15 @@ class Conversion {
   #checked(old: Old, declaration: AnyDeclaration, config: Record<string, unknown>): readonly string[] | undefined {
     const { members } = optionsOf(declaration)
     for (let round = 0; round < 100; round++) {
-      const parsed = parseOptions(members, withValues(config) as object)
+      const attempts = secretForms.map((form) => {
+        const parsed = parseOptions(members, withValues(config, form) as object)
+        const problems = parsed.ok ? (declaration.check?.(parsed.value, globals) ?? []) : []
+        return { parsed, errors: problems.filter(({ severity }) => severity !== 'warning') }
+      })
+      const { parsed, errors } =
+        attempts.find((attempt) => attempt.parsed.ok && attempt.errors.length === 0) ??
+        (attempts[0] as (typeof attempts)[number])
       if (parsed.ok) {
-        const errors = (declaration.check?.(parsed.value, globals) ?? []).filter(
-          ({ severity }) => severity !== 'warning',
-        )
         for (const { path, message, help } of errors) {
           this.#gap(
             old.root,
@@ -505,7 +510,7 @@ class Conversion {
       const path = [old.kind, old.id, ...segments]
       const isRemoved = removeAt(config, segments)
       const nearest = help ?? (isRemoved ? 'The option is left out.' : 'Give the option, and convert again.')
-      this.#gap(old.root, path, `${old.id}: ${problem.path}`, message, nearest)
+      this.#gap(old.root, path, problem.path === '' ? old.id : `${old.id}: ${problem.path}`, message, nearest)
       if (!isRemoved) return undefined
     }
     return undefined
