@@ -42,16 +42,20 @@ export function mappingTables(
     '',
     ...mappings.flatMap((mapping) => options(mapping, left)),
   ]
-  if (refusals.length > 0) {
-    lines.push(
-      '| Without a counterpart | Reason | Nearest equivalent |',
-      '|---|---|---|',
-      ...refusals.map(({ name, reason, nearest }) => `| \`${name}\` | ${reason} | ${nearest} |`),
-      '',
-    )
-  }
+  if (refusals.length > 0) lines.push(...refusalRows(refusals))
   return lines.join('\n')
 }
+
+/** A table of parts that have no counterpart at all. */
+export const refusalTable = (title: string, refusals: readonly Refusal[]): string =>
+  [`## ${title}`, '', ...refusalRows(refusals)].join('\n')
+
+const refusalRows = (refusals: readonly Refusal[]): readonly string[] => [
+  '| Without a counterpart | Reason | Nearest equivalent |',
+  '|---|---|---|',
+  ...refusals.map(({ name, reason, nearest }) => `| \`${name}\` | ${reason} | ${nearest} |`),
+  '',
+]
 
 function options({ name, options: all, itself = {} }: Described, left: readonly string[]): string[] {
   const own = Object.entries(all).filter(([option]) => !left.includes(option))

@@ -95,7 +95,7 @@ const networks: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** Names of fields with dots, and their values. */
-function leaves(tree: Tree, prefix = ''): readonly (readonly [string, Tree])[] {
+export function leaves(tree: Tree, prefix = ''): readonly (readonly [string, Tree])[] {
   if (!isMap(tree)) return []
   return [...tree.value].flatMap(([name, value]) =>
     isMap(value) ? leaves(value, `${prefix}${name}.`) : [[`${prefix}${name}`, value] as const],

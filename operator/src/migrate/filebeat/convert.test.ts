@@ -99,6 +99,42 @@ test.each([
     event: plain('x'),
     expected: { message: 'x', team: 'shop' },
   },
+  {
+    name: 'parts of one name, and types',
+    text: `${files}processors:\n- dissect: { tokenizer: "%{ts} %{+ts} %{code|integer} %{text}", target_prefix: "" }\n`,
+    event: plain('2020-01-02 10:11 404 gone'),
+    expected: { ts: '2020-01-02 10:11', code: 404, text: 'gone' },
+  },
+  {
+    name: 'a part whose field is there',
+    text: `${files}processors:\n- dissect: { tokenizer: "%{message}=%{value}", target_prefix: "" }\n`,
+    event: plain('a=b'),
+    expected: { message: 'a=b' },
+  },
+  {
+    name: 'columns, and items of a list',
+    text: `${files}processors:\n- decode_csv_fields: { fields: { message: csv }, separator: ";", trim_leading_space: true }\n- extract_array: { field: csv, mappings: { a.b: 0, c: 2 } }\n`,
+    event: plain('1; x;three'),
+    expected: { a: { b: '1' }, c: 'three' },
+  },
+  {
+    name: 'a list that is too short',
+    text: `${files}processors:\n- decode_csv_fields: { fields: { message: csv } }\n- extract_array: { field: csv, mappings: { a: 0, b: 2 } }\n`,
+    event: plain('1,2'),
+    expected: { message: '1,2', a: null, b: null },
+  },
+  {
+    name: 'base64',
+    text: `${files}processors:\n- decode_base64_field: { field: { from: message, to: text } }\n`,
+    event: plain('aGVsbG8='),
+    expected: { message: 'aGVsbG8=', text: 'hello' },
+  },
+  {
+    name: 'a time of another zone',
+    text: `${files}processors:\n- timestamp: { field: message, layouts: ["2006-01-02T15:04:05"], timezone: Europe/Rome }\n`,
+    event: plain('2024-07-01T12:00:00'),
+    expected: { timestamp: '2024-07-01T10:00:00Z' },
+  },
 ])('an event: $name', async ({ text, event, expected }) => {
   const { document, resource, gaps } = convert(text + end)
   expect(gaps).toEqual([])
@@ -139,10 +175,10 @@ test('a rule for an index becomes a field of the event that is not sent', () => 
 })
 
 test.each([
-  { message: 'ERR x', level: undefined, index: 'err-2026.11.24' },
+  { message: 'ERR x', level: undefined, index: 'err-\\d{4}\\.\\d\\d\\.\\d\\d' },
   { message: 'x', level: 'warn', index: 'warn-logs' },
-  { message: 'ERR x', level: 'warn', index: 'err-2026.11.24' },
-  { message: 'x', level: undefined, index: 'app-2026.11' },
+  { message: 'ERR x', level: 'warn', index: 'err-\\d{4}\\.\\d\\d\\.\\d\\d' },
+  { message: 'x', level: undefined, index: 'app-\\d{4}\\.\\d\\d' },
 ])('of rules for indices the first that fits counts: $index', async ({ message, level, index }) => {
   const output = `output.elasticsearch:
   hosts: [es]
@@ -158,7 +194,7 @@ test.each([
   expect(resource.spec.sinks[0].config.bulk.index).toBe('{{ %index }}')
   const event = { ...plain(message), ...(level === undefined ? {} : { level }) }
   const at = resource.spec.transforms.at(-1)?.name
-  const wanted = [{ at, assert: `%index == "${index}"` }]
+  const wanted = [{ at, assert: `match(string!(%index), r'^${index}$')` }]
   document.setIn(['spec', 'tests'], [{ name: 'event', insertAt: at, input: { log: event }, expect: wanted }])
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
@@ -182,4 +218,40 @@ spec:
     },
   })
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+const hinted = (enabled: string) =>
+  `filebeat.autodiscover:\n  providers:\n  - type: kubernetes\n    hints: { enabled: true, default_config.enabled: ${enabled} }\n`
+
+test.each([
+  { byDefault: 'false', annotations: {}, isRead: false },
+  { byDefault: 'false', annotations: { 'co.elastic.logs/enabled': 'true' }, isRead: true },
+  { byDefault: 'true', annotations: {}, isRead: true },
+  { byDefault: 'true', annotations: { 'co.elastic.logs/enabled': 'false' }, isRead: false },
+  {
+    byDefault: 'true',
+    annotations: { 'co.elastic.logs/enabled': 'false', 'co.elastic.logs.web/enabled': 'true' },
+    isRead: true,
+  },
+])('hints read a pod by its annotation: $byDefault, $annotations', async ({ byDefault, annotations, isRead }) => {
+  const { document, resource, gaps } = convert(hinted(byDefault) + end)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const event = line('x')
+  const given = { ...event, orchestrator: { ...event.orchestrator, pod_annotations: annotations } }
+  withTest(document, resource, given, isRead ? { message: 'x' } : undefined)
+  expect(await lint(document.toString())).toEqual([])
+})
+
+test.each([
+  { kind: 'audit', index: 'secure' },
+  { kind: 'other', index: 'plain' },
+])('an index by a table of values: $kind', async ({ kind, index }) => {
+  const { document, resource } = convert(
+    `${files}  fields: { kind: ${kind} }\noutput.elasticsearch:\n  hosts: ["http://es:9200"]\n  indices:\n  - { index: "%{[fields.kind]}", mappings: { audit: secure }, default: plain }\n`,
+  )
+  const at = resource.spec.transforms.at(-1)?.name
+  const expected = [{ at, assert: `%index == "${index}"` }]
+  const insertAt = resource.spec.transforms[0]?.name
+  document.setIn(['spec', 'tests'], [{ name: 'event', insertAt, input: { log: plain('x') }, expect: expected }])
+  expect(await lint(document.toString())).toEqual([])
 })

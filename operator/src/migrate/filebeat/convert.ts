@@ -3,6 +3,7 @@
 import type { Component, Draft, Included, NamedText, Step } from '../draft.ts'
 import { flagIn, option, type Part, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
+import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import { conditionOf } from './conditions.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
@@ -28,6 +29,25 @@ const replaced = new Set([
   'gc_percent',
 ])
 const ofDestination = new Set(['setup', 'cloud'])
+
+/** Parts that are no input, processor or output. */
+export const refusedParts: readonly Refusal[] = [
+  {
+    name: 'modules',
+    reason: 'pipelines of modules are not converted',
+    nearest: 'Parse the lines in a remap transform, such as with `parse_nginx_log` or `parse_apache_log`.',
+  },
+  {
+    name: 'config',
+    reason: 'inputs and modules in other files are not read',
+    nearest: 'Convert these files, too, in a configuration with `filebeat.inputs`.',
+  },
+  {
+    name: 'autodiscover',
+    reason: 'pods are found by Kubernetes alone',
+    nearest: 'Give paths to a `file` source.',
+  },
+]
 
 export function convertFilebeat(files: readonly NamedText[], _included: Included, draft: Draft): void {
   const report = new Report(draft.gaps)
@@ -113,12 +133,7 @@ class Conversion {
     const part = partOf('autodiscover', tree)
     const type = textIn(part, 'type')
     if (type !== 'kubernetes') {
-      this.#report.gap(
-        tree,
-        `autodiscover ${type ?? ''}`,
-        'pods are found by Kubernetes alone',
-        'Give paths to a `file` source.',
-      )
+      this.#refused(tree, `autodiscover ${type ?? ''}`, 'autodiscover')
       return
     }
     const metadata: Step = {
@@ -128,22 +143,16 @@ class Conversion {
     const hints = below(tree, 'hints')
     if (flagOf(below(hints, 'enabled')) === true) {
       const byDefault = below(hints, 'default_config')
-      if (flagOf(below(byDefault, 'enabled')) === false) {
-        this.#report.gap(
-          hints ?? tree,
-          'hints',
-          'annotations of pods do not choose what is read',
-          'Choose pods by `selector` of the source.',
-        )
-      }
+      const choice = chosenByPods(flagOf(below(byDefault, 'enabled')) !== false)
       this.#report.replaced(
         hints ?? tree,
         'hints',
-        'annotations `co.elastic.logs/…` of pods are not read',
+        'of the annotations `co.elastic.logs/…` of pods, `enabled` alone is read',
         'Write a source with `selector` for pods that need other settings.',
       )
-      const config = isMap(byDefault) && byDefault.value.has('type') ? byDefault : containers(tree)
-      this.#input(config, [metadata], 'pods')
+      const isInput = isMap(byDefault) && byDefault.value.has('type')
+      const config = isInput ? { ...byDefault, value: without(byDefault.value, 'enabled') } : containers(tree)
+      this.#input(config, [choice, metadata], 'pods')
     }
     for (const [index, template] of itemsOf(below(tree, 'templates')).entries()) {
       const condition = conditionOf(below(template, 'condition'), this.#report)
@@ -164,12 +173,12 @@ class Conversion {
 
   #module(tree: Tree): void {
     const name = textOf(below(tree, 'module')) ?? ''
-    this.#report.gap(
-      tree,
-      `module ${name}`,
-      'pipelines of modules are not converted',
-      'Parse the lines in a remap transform, such as with `parse_nginx_log` or `parse_apache_log`.',
-    )
+    this.#refused(tree, `module ${name}`, 'modules')
+  }
+
+  #refused(tree: Tree, subject: string, name: string): void {
+    const refusal = refusedParts.find((each) => each.name === name)
+    this.#report.gap(tree, subject, refusal?.reason ?? 'it has no counterpart', refusal?.nearest ?? '')
   }
 
   #settings(filebeat: Tree | undefined): void {
@@ -187,12 +196,7 @@ class Conversion {
     ])
     for (const [name, item] of isMap(filebeat) ? filebeat.value : []) {
       if (name === 'config') {
-        this.#report.gap(
-          item,
-          'filebeat.config',
-          'inputs and modules in other files are not read',
-          'Convert these files, too, in a configuration with `filebeat.inputs`.',
-        )
+        this.#refused(item, 'filebeat.config', 'config')
       } else if (!known.has(name))
         this.#report.gap(
           item,
@@ -243,6 +247,17 @@ class Conversion {
     if (heads.length > 0) this.#draft.add('sinks', name, { ...component, inputs: heads })
   }
 }
+
+/** Events of pods whose annotation asks for them; pods without one count as the configuration says. */
+function chosenByPods(byDefault: boolean): Step {
+  const annotation = '%orchestrator.pod_annotations."co.elastic.logs/enabled"'
+  const own =
+    'get(%orchestrator, ["pod_annotations", "co.elastic.logs." + (string(%orchestrator.container_name) ?? "") + "/enabled"]) ?? null'
+  return { type: 'filter', text: `own = ${own}\nchoice = own || ${annotation} || "${byDefault}"\nchoice == "true"` }
+}
+
+const without = <Item>(all: ReadonlyMap<string, Item>, name: string) =>
+  new Map([...all].filter(([key]) => key !== name))
 
 /** The input that hints start. */
 function containers({ file, line }: Tree): Tree {

@@ -59,6 +59,8 @@ const itself: Readonly<Record<string, string>> = Object.fromEntries(
       'backoff',
       'max_backoff',
       'backoff_factor',
+      'backoff.init',
+      'backoff.max',
       'close_inactive',
       'close_renamed',
     ],
@@ -123,8 +125,17 @@ interface Joined {
 /** Lines that are joined: a pattern with `negate` and `match`. */
 function joinedBy(tree: Tree, read: (name: string) => string | undefined, report: Report): Joined | undefined {
   const regex = read('pattern')
+  for (const name of ['flush_pattern', 'skip_newline']) {
+    if (read(name) === undefined || read(name) === 'false') continue
+    report.gap(
+      tree,
+      `multiline ${name}`,
+      'lines are joined with line feeds, and end by the pattern or the timeout',
+      'Change the message in a remap transform.',
+    )
+  }
   if (regex === undefined) {
-    if (read('type') === 'count' || read('type') === 'while_pattern') {
+    if (read('type') === 'count') {
       report.gap(
         tree,
         `multiline ${read('type')}`,
@@ -135,16 +146,28 @@ function joinedBy(tree: Tree, read: (name: string) => string | undefined, report
     return undefined
   }
   const negate = read('negate') === 'true'
+  if (read('type') === 'while_pattern' && negate) {
+    report.gap(
+      tree,
+      'multiline while_pattern',
+      'lines that do not match a pattern cannot start a message',
+      'Give `multiline.custom` to the source.',
+    )
+    return undefined
+  }
   const isAfter = (read('match') ?? 'after') === 'after'
   const timeoutMs = millisecondsOf(read('timeout')) ?? 5000
   // Lines that match follow the one before, or lines that do not match do; or the same for those before.
-  const form = negate
-    ? {
-        start: isAfter ? regex : '.*',
-        condition: regex,
-        mode: isAfter ? ('halt_before' as const) : ('halt_with' as const),
-      }
-    : { start: '.*', condition: regex, mode: isAfter ? ('continue_through' as const) : ('continue_past' as const) }
+  const isWhile = read('type') === 'while_pattern'
+  const form = isWhile
+    ? { start: regex, condition: regex, mode: 'continue_through' as const }
+    : negate
+      ? {
+          start: isAfter ? regex : '.*',
+          condition: regex,
+          mode: isAfter ? ('halt_before' as const) : ('halt_with' as const),
+        }
+      : { start: '.*', condition: regex, mode: isAfter ? ('continue_through' as const) : ('continue_past' as const) }
   const file = { start_pattern: form.start, condition_pattern: form.condition, mode: form.mode, timeout_ms: timeoutMs }
   const [problem] = multilineProblems(file)
   if (problem !== undefined) {
@@ -326,21 +349,13 @@ export const inputs: readonly Mapping<[Report], SourcePart>[] = [
   logFile('filestream', '`orchestrator_logs` for pod logs, `file` for other files'),
   logFile('log', '`orchestrator_logs` for pod logs, `file` for other files'),
   logFile('docker', '`orchestrator_logs`'),
-  {
-    name: 'stdin',
-    becomes: '`stdin`, for an agent alone',
-    options: { type: 'the type', enabled: 'an input that is off is left out' },
-    build: (_part, report) => {
-      report.gap(_part, 'input stdin', 'a Pipeline has no standard input', 'Run `penstock run --input -` for a trial.')
-      return { component: { type: 'file', config: { include: ['/var/empty/stdin'] } }, steps: [] }
-    },
-  },
 ]
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 const listening = 'Keep Filebeat for it, with an output that writes to a queue or file that Penstock reads.'
 
 export const refusedInputs: readonly Refusal[] = [
+  none('stdin', 'a Pipeline has no standard input', 'Run `penstock run --input -` for a trial.'),
   ...['tcp', 'udp', 'syslog', 'unix', 'http_endpoint', 'lumberjack', 'netflow', 'mqtt'].map((name) =>
     none(name, 'there is no source that listens for it', listening),
   ),

@@ -1,9 +1,10 @@
 // Outputs of Filebeat as sinks. A transform before the sink gives the event the form that the output would have sent.
 
+import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { secretText } from '../loki/fields.ts'
-import { below, itemsOf, millisecondsOf, textOf } from '../loki/tree.ts'
+import { below, itemsOf, millisecondsOf, pairsOf, textOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { conditionOf, expressionOf, templateOf } from './conditions.ts'
 import type { SourcePart as SinkPart } from './inputs.ts'
@@ -68,9 +69,16 @@ const quiet: Readonly<Record<string, string>> = Object.fromEntries(
   ),
 )
 
-function tlsOf(part: Part): Record<string, unknown> {
+function tlsOf(part: Part, report: Report): Record<string, unknown> {
   const mode = textIn(part, 'ssl.verification_mode')
   const [authority, ...more] = textsIn(part, 'ssl.certificate_authorities')
+  if (more.length > 0)
+    report.gap(
+      part,
+      `${part.name}: ssl.certificate_authorities`,
+      'a sink trusts the authorities of one file',
+      'Put their certificates into one file, and give it as `tls.ca_file`.',
+    )
   const tls = {
     ...(authority === undefined || more.length > 0 ? {} : { ca_file: secret(authority) }),
     ...(textIn(part, 'ssl.certificate') === undefined
@@ -145,7 +153,7 @@ const search: Mapping<[Report], SinkPart> = {
     headers: '`request.headers`',
     parameters: '`query`',
     timeout: '`request.timeout_secs`',
-    proxy_url: '`proxy` of the agent',
+    proxy_url: '`proxy`',
   },
   itself: quiet,
   build: (part, report) => {
@@ -174,7 +182,17 @@ const search: Mapping<[Report], SinkPart> = {
       const when = below(item, 'when')
       const test = when === undefined ? 'true' : conditionOf(when, report)
       const name = expressionOf(withVersion(textOf(below(item, 'index')) ?? '%{}'))
-      if (name === undefined || test === undefined || below(item, 'mappings') !== undefined) {
+      const mappings = below(item, 'mappings')
+      if (name !== undefined && test !== undefined && mappings !== undefined) {
+        const byDefault = textOf(below(item, 'default'))
+        const table = pairsOf(mappings).map(([from, to]) => `${textLiteral(from)}: ${textLiteral(to)}`)
+        const value = `get({ ${table.join(', ')} }, [${name}]) ?? null`
+        const otherwise = byDefault === undefined ? '' : ` || ${textLiteral(byDefault)}`
+        return [
+          `if ${test} {\n  mapped = ${value}\n  mapped = mapped${otherwise}\n  if mapped != null { %index = mapped }\n}`,
+        ]
+      }
+      if (name === undefined || test === undefined) {
         report.gap(
           item,
           'elasticsearch: indices',
@@ -199,6 +217,14 @@ const search: Mapping<[Report], SinkPart> = {
     if (own instanceof Map) for (const [name, item] of own) headers[name] = secret(textOf(item) ?? '')
     const parameters = option(part, 'parameters')?.value
     const pipeline = textIn(part, 'pipeline')
+    if (pipeline?.includes('%{') === true)
+      report.gap(
+        part,
+        `elasticsearch: ${pipeline}`,
+        'the pipeline is one for all events',
+        'Use a sink for each pipeline.',
+      )
+    const proxy = textIn(part, 'proxy_url')
     const config = {
       endpoints: hostsOf(part, report, '9200'),
       bulk: { action: 'create', index: hasBranches ? '{{ %index }}' : (template ?? 'filebeat') },
@@ -208,7 +234,8 @@ const search: Mapping<[Report], SinkPart> = {
         : {}),
       ...(pipeline === undefined || pipeline.includes('%') ? {} : { pipeline }),
       ...(Number(textIn(part, 'compression_level') ?? 0) > 0 ? { compression: 'gzip' } : {}),
-      ...tlsOf(part),
+      ...(proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }),
+      ...tlsOf(part, report),
       ...(user === undefined
         ? {}
         : { auth: { strategy: 'basic', user: secret(user), password: secret(textIn(part, 'password') ?? '') } }),
@@ -221,8 +248,6 @@ const search: Mapping<[Report], SinkPart> = {
             },
           }),
     }
-    if (textIn(part, 'proxy_url') !== undefined)
-      report.gap(part, 'elasticsearch: proxy_url', 'proxies are settings of the agent', 'Give `proxy` to the Agent.')
     return { component: { type: 'search_engine', config }, steps: form(lines) }
   },
 }

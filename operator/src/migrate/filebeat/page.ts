@@ -1,6 +1,7 @@
 // The tables of the guide for Filebeat.
 
-import { mappingTables } from '../page.ts'
+import { mappingTables, refusalTable } from '../page.ts'
+import { refusedParts } from './convert.ts'
 import { inputs, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
 import { processors, refusedProcessors } from './processors.ts'
@@ -18,5 +19,6 @@ export function filebeatTables(): string {
     ),
     mappingTables('Processors', processors, refusedProcessors, ['when']),
     mappingTables('Outputs', outputs, refusedOutputs),
+    refusalTable('Other parts', refusedParts),
   ].join('\n')
 }

@@ -2,24 +2,14 @@
 
 import { fieldLiteral, textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
-import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
+import { flagIn, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { below, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import { goLayout, indent, regexLiteral, valueLiteral } from '../otel/text.ts'
 import type { Refusal } from '../page.ts'
 import { conditionOf, fieldOf, scalar, textOfField } from './conditions.ts'
-
-/** Statements, or undefined if the processor cannot be converted, which it has reported. */
-type Built = readonly string[] | undefined
-type Processor = Mapping<[Report], Built>
-
-const when = { when: '`if` around the statements, or a filter transform' } as const
-const quiet = {
-  ignore_missing: 'a field that is missing is left alone',
-  fail_on_error: 'an event continues after a failed step',
-  ignore_failure: 'an event continues after a failed step',
-  tag: 'it names the processor',
-  id: 'it names the processor',
-} as const
+import { decodeBase64, decodeCsv, extractArray } from './decoders.ts'
+import { dissect } from './dissect.ts'
+import { type Processor, quiet, when } from './processor.ts'
 
 /** A value of the file as a literal. */
 function literal(tree: Tree): string {
@@ -198,59 +188,6 @@ const decodeJson: Processor = {
   },
 }
 
-const dissect: Processor = {
-  name: 'dissect',
-  becomes: '`parse_regex`',
-  options: {
-    ...when,
-    tokenizer: 'the expression',
-    field: 'the field with the text',
-    target_prefix: 'the object for the parts',
-    overwrite_keys: 'whether fields are replaced',
-    trim_values: 'white space at the ends',
-  },
-  itself: { ...quiet, trim_chars: 'white space' },
-  build: (part, report) => {
-    const tokenizer = textIn(part, 'tokenizer') ?? ''
-    const names: string[] = []
-    let expression = ''
-    let at = 0
-    for (const found of tokenizer.matchAll(/%\{([^}]*)\}/g)) {
-      const between = tokenizer.slice(at, found.index)
-      const key = (found[1] ?? '').replace(/^[?]/, '')
-      const isSkipped = (found[1] ?? '') === '' || (found[1] ?? '').startsWith('?')
-      const pads = key.endsWith('->')
-      const name = key.replace(/->$/, '').replace(/\|\w+$/, '')
-      if (/^[+*&]/.test(name) || /\|/.test(key)) {
-        report.gap(
-          part,
-          `dissect: %{${found[1]}}`,
-          'parts that are appended, named by others or converted have no counterpart',
-          'Write the step with `parse_regex`.',
-        )
-        return undefined
-      }
-      const isLast = found.index + found[0].length === tokenizer.length
-      expression += `${RegExp.escape(between)}${isSkipped ? '' : '('}${isLast ? '.*' : '.*?'}${isSkipped ? '' : ')'}${pads ? '\\s*' : ''}`
-      if (!isSkipped) names.push(name)
-      at = found.index + found[0].length
-    }
-    expression += RegExp.escape(tokenizer.slice(at))
-    const field = textIn(part, 'field') ?? 'message'
-    const prefix = textIn(part, 'target_prefix') ?? 'dissect'
-    const trims = /all|right|left/.test(textIn(part, 'trim_values') ?? 'none')
-    return [
-      `parts, error = parse_regex(${textOfField(field)}, ${regexLiteral(`(?s)^${expression}$`)}, numeric_groups: true)`,
-      'if error == null {',
-      ...names.map((name, index) => {
-        const value = `parts."${index + 1}"`
-        return `  ${fieldOf(prefix === '' ? name : `${prefix}.${name}`)} = ${trims ? `strip_whitespace(string(${value}) ?? "")` : value}`
-      }),
-      '}',
-    ]
-  },
-}
-
 const timestamp: Processor = {
   name: 'timestamp',
   becomes: '`parse_timestamp`',
@@ -259,26 +196,27 @@ const timestamp: Processor = {
     field: 'the field with the text',
     layouts: 'the layouts',
     target_field: 'the field for the time',
-    timezone: 'a gap for other zones than UTC',
+    timezone: 'the zone of times without one',
   },
   itself: { ...quiet, test: 'write `spec.tests`' },
   build: (part, report) => {
     const from = textIn(part, 'field') ?? ''
     const target = fieldOf(textIn(part, 'target_field') ?? '@timestamp')
     const zone = textIn(part, 'timezone')
-    if (zone !== undefined && !/^(UTC|GMT)$/i.test(zone)) {
+    const isNamed = zone === undefined || /^(?:UTC|GMT|[A-Za-z]+\/[A-Za-z_/+-]+)$/.test(zone)
+    if (!isNamed)
       report.gap(
         part,
         'timestamp: timezone',
-        'times without a zone are read in UTC',
-        'Give `timezone` to the remap transform.',
+        'the zone has no name of the database',
+        'Write one such as `Europe/Berlin`.',
       )
-    }
+    const inZone = `, timezone: ${textLiteral(isNamed ? (zone ?? 'UTC') : 'UTC')}`
     const lines = textsIn(part, 'layouts').map((layout) => {
       if (layout === 'UNIX') return `time = from_unix_timestamp(to_int(${fieldOf(from)}) ?? -1) ?? null`
       if (layout === 'UNIX_MS')
         return `time = from_unix_timestamp(to_int(${fieldOf(from)}) ?? -1, unit: "milliseconds") ?? null`
-      return `time = parse_timestamp(${fieldOf(from)}, ${textLiteral(goLayout(layout))}) ?? null`
+      return `time = parse_timestamp(${fieldOf(from)}, ${textLiteral(goLayout(layout))}${inZone}) ?? null`
     })
     return [
       'time = null',
@@ -477,6 +415,9 @@ export const processors: readonly Processor[] = [
   letterCase('lowercase', 'downcase'),
   letterCase('uppercase', 'upcase'),
   urldecode,
+  decodeBase64,
+  decodeCsv,
+  extractArray,
   fingerprint,
   addId,
   addKubernetes,
@@ -511,10 +452,7 @@ export const refusedProcessors: readonly Refusal[] = [
   ),
   none('dns', 'addresses are not looked up', 'Let the destination look addresses up.'),
   none('registered_domain', 'there is no list of domains', 'Let the destination find them.'),
-  none('decode_csv_fields', 'the processor is not converted', 'Use `parse_csv` in a remap transform.'),
   none('decode_xml', 'the processor is not converted', 'Use `parse_xml` in a remap transform.'),
-  none('decode_base64_field', 'the processor is not converted', 'Use `decode_base64` in a remap transform.'),
-  none('extract_array', 'the processor is not converted', 'Read items by their places in a remap transform: `.a[0]`.'),
   none('syslog', 'the processor is not converted', 'Use `parse_syslog` in a remap transform.'),
 ]
 

@@ -112,4 +112,4 @@ export function partOf(name: string, tree: Tree): Part {
 }
 
 /** Options that are tables of names that users choose. */
-const whole = new Set(['fields', 'when', 'headers', 'parameters', 'target_fields'])
+const whole = new Set(['fields', 'mappings', 'when', 'headers', 'parameters', 'target_fields'])
