@@ -199,6 +199,15 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test('an id of the cloud is the address of the store', () => {
+  const id = Buffer.from('eu-west-1.aws.example.com$abc$def').toString('base64')
+  const { resource } = convert(`cloud.id: "shop:${id}"\ncloud.auth: "elastic:secret:word"\n${files}`)
+  expect(resource.spec.sinks[0].config).toMatchObject({
+    endpoints: ['https://abc.eu-west-1.aws.example.com:443'],
+    auth: { strategy: 'basic', user: 'elastic', password: 'secret:word' },
+  })
+})
+
 test('a Beat names its store by a reference', async () => {
   const beat = `apiVersion: beat.k8s.elastic.co/v1beta1
 kind: Beat

@@ -39,7 +39,7 @@ export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
     const kind = below(tree, 'kind')?.value
     if (kind === 'ConfigMap') return textsBelow(below(tree, 'data'), gaps)
     const own = expanded(tree)
-    if (isConfig(own)) return [own]
+    if (isConfig(own)) return [withCloud(own)]
     if (kind === 'Beat') {
       const config = below(own, 'spec', 'config')
       return config === undefined ? [] : [withReferred(config, tree)]
@@ -51,6 +51,31 @@ export function configsOf(given: NamedText, gaps: Gap[]): readonly Tree[] {
     ]
     return chart.flatMap((files) => textsBelow(files, gaps))
   })
+}
+
+/** The output that `cloud.id` stands for: its second part is a host, and the name of the store below it, in base64. */
+function withCloud(config: Tree): Tree {
+  const cloud = below(config, 'cloud')
+  const id = textOf(below(cloud, 'id'))
+  const encoded = /^(?:[^:]*:)?([A-Za-z0-9+/=]+)$/.exec(id ?? '')?.[1]
+  const [host, store] = Buffer.from(encoded ?? '', 'base64')
+    .toString()
+    .split('$')
+  if (!isMap(config) || cloud === undefined || config.value.has('output') || !host || !store) return config
+  const { file, line } = cloud
+  const tree = (value: Tree['value']): Tree => ({ file, line, value })
+  const [name, port = '443'] = host.split(':')
+  const [, user = '', password = ''] = /^([^:]*):(.*)$/.exec(textOf(below(cloud, 'auth')) ?? '') ?? []
+  const output = new Map([
+    ['hosts', tree([tree(`https://${store.split(':')[0]}.${name}:${port}`)])],
+    ...(user === ''
+      ? []
+      : ([
+          ['username', tree(user)],
+          ['password', tree(password)],
+        ] as const)),
+  ])
+  return { ...config, value: new Map([...config.value, ['output', tree(new Map([['elasticsearch', tree(output)]]))]]) }
 }
 
 /** The output that the operator for Beats makes of a reference, with variables for the user that it creates. */
