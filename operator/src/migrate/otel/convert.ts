@@ -72,6 +72,8 @@ class Conversion {
     const list = (value: unknown) => (Array.isArray(value) ? value.map(String) : [])
     return Object.entries(table).flatMap(([id, value]) => {
       const path: Path = ['service', 'pipelines', id]
+      // Values of the chart leave a pipeline of it out so.
+      if (value === null) return []
       if (signalOf(id) !== 'logs') {
         const isTraces = signalOf(id) === 'traces'
         this.#context.gap(
