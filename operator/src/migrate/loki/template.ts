@@ -203,8 +203,20 @@ const functions: Readonly<Record<string, Call>> = {
   contains: (_, at) => condition(`contains(${at(1)}, ${at(0)})`),
   hasPrefix: (_, at) => condition(`starts_with(${at(1)}, ${at(0)})`),
   hasSuffix: (_, at) => condition(`ends_with(${at(1)}, ${at(0)})`),
+  // Whole numbers, as in sprig: a text that is none counts as zero.
+  div: (values, at) => {
+    const by = Number(values[1]?.expression)
+    if (!Number.isInteger(by) || by === 0) throw new Error('`div` divides by what is no whole number of the template')
+    return text(`to_string(to_int(${whole(values, at, 0)} / ${by}))`)
+  },
+  add: (values, at) => text(`to_string(${values.map((_, index) => whole(values, at, index)).join(' + ')})`),
+  sub: (values, at) => text(`to_string(${whole(values, at, 0)} - ${whole(values, at, 1)})`),
+  mul: (values, at) => text(`to_string(${values.map((_, index) => whole(values, at, index)).join(' * ')})`),
   regexMatch: (values, at) => condition(`match(${at(1)}, ${literalOf(constantOf(values[0], 'the pattern'))})`),
 }
+
+const whole = (values: readonly Value[], at: (index: number) => string, index: number): string =>
+  values[index]?.type === 'number' ? values[index].expression : `(to_int(${at(index)}) ?? 0)`
 
 /** `%s` and `%v` take the values in their order. */
 function formatted(values: readonly Value[], at: (index: number) => string): string {

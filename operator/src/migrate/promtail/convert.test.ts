@@ -97,6 +97,12 @@ const entries: readonly Entry[] = [
     labels: { level: 'WARN' },
   },
   {
+    name: 'template: whole numbers',
+    stages: `${json}- template: { source: made, template: '{{ div .level 1000 }} {{ add .level 1 }} {{ sub 1 .level }} {{ mul .level 2 }}' }\n- labels: { made: }`,
+    line: '{"level":"2999"}',
+    labels: { made: '2 3000 -2998 5998' },
+  },
+  {
     name: 'template: a default',
     stages: `${json}- template: { source: made, template: '{{ .missing | default "NONE" }} {{ .level | upper | default "X" }}' }\n- labels: { made: }`,
     line: '{"level":"warn"}',
