@@ -13,6 +13,7 @@ export interface ActingAs {
 const maxGroups = 100
 const account = /^system:serviceaccount:([^:]+):([^:]+)$/
 const everyone = 'system:authenticated'
+const strangers = 'system:unauthenticated'
 const nobody = 'system:anonymous'
 
 /** The value of the header. */
@@ -43,7 +44,9 @@ export function userActing({ username, groups }: ActingAs): User {
     namespace !== undefined && groups.length === 0
       ? ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]
       : groups
-  const all = username === nobody ? 'system:unauthenticated' : everyone
+  // Who is said to be unauthenticated is not authenticated as well: that would add rights to those that are named.
+  if (own.includes(strangers)) return { username, groups: own }
+  const all = username === nobody ? strangers : everyone
   return { username, groups: own.includes(all) ? own : [...own, all] }
 }
 

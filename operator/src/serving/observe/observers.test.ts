@@ -233,6 +233,31 @@ test.each<{ as: Record<string, string>; rights: Rights; status: number; says?: s
     status: 200,
     asker: { username: 'system:anonymous', groups: ['system:unauthenticated'] },
   },
+  {
+    as: acting('alice', 'system:unauthenticated'),
+    rights: { impersonates: ['users alice', 'groups system:unauthenticated'] },
+    status: 200,
+    asker: { username: 'alice', groups: ['system:unauthenticated'] },
+  },
+  {
+    as: acting('system:anonymous', 'system:authenticated'),
+    rights: { impersonates: ['users system:anonymous', 'groups system:authenticated'] },
+    status: 200,
+    asker: { username: 'system:anonymous', groups: ['system:authenticated', 'system:unauthenticated'] },
+  },
+  {
+    as: acting('alice', 'system:authenticated'),
+    rights: { impersonates: ['users alice'] },
+    status: 403,
+    says: 'mallory may not impersonate groups "system:authenticated".',
+  },
+  {
+    // Named groups are all that a ServiceAccount has: it keeps none of its own.
+    as: acting(account, 'dev'),
+    rights: { impersonates: ['serviceaccounts shop/reader', 'groups dev'] },
+    status: 200,
+    asker: { username: account, groups: ['dev', 'system:authenticated'] },
+  },
   ...['e30', '!', '', 'bnVsbA', Buffer.from('{"username":"alice","groups":[1]}').toString('base64url')].map((text) => ({
     as: { 'x-penstock-acting-as': text },
     rights: { impersonates: ['users alice'] },
