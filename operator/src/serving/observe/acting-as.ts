@@ -21,7 +21,10 @@ export function actingAsText({ username, groups }: ActingAs): string {
   return Buffer.from(JSON.stringify({ username, groups })).toString('base64url')
 }
 
-/** Undefined: it is no such value. */
+/**
+ * Undefined: it is no such value. One text says one thing: another form of it, a second header or a member that is not known here may
+ * mean more or less than what is read.
+ */
 export function actingAsIn(text: string): ActingAs | undefined {
   if (text.length > longestActingAs) return undefined
   let said: Partial<ActingAs> | null
@@ -31,11 +34,14 @@ export function actingAsIn(text: string): ActingAs | undefined {
     return undefined // not of a command
   }
   const { username, groups } = said ?? {}
-  const isName = (value: unknown): value is string => typeof value === 'string' && value !== ''
   if (!isName(username) || !Array.isArray(groups) || groups.length > maxGroups || !groups.every(isName))
     return undefined
-  return { username, groups }
+  const acting = { username, groups }
+  return actingAsText(acting) === text ? acting : undefined
 }
+
+/** A header of the API server could carry it. */
+const isName = (value: unknown): value is string => typeof value === 'string' && /^[^\p{Cc}\p{Cs}]+$/u.test(value)
 
 /** The user that reviews then ask about, as the API server completes it. */
 export function userActing({ username, groups }: ActingAs): User {

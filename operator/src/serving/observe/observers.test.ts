@@ -258,12 +258,6 @@ test.each<{ as: Record<string, string>; rights: Rights; status: number; says?: s
     status: 200,
     asker: { username: account, groups: ['dev', 'system:authenticated'] },
   },
-  ...['e30', '!', '', 'bnVsbA', Buffer.from('{"username":"alice","groups":[1]}').toString('base64url')].map((text) => ({
-    as: { 'x-penstock-acting-as': text },
-    rights: { impersonates: ['users alice'] },
-    status: 400,
-    says: 'This command says in another form whom it acts as.',
-  })),
 ])('a caller acts as $as: $status', async ({ as, rights, status, says = '', asker }) => {
   await using server = await started(rights)
   const answer = await server.ask(top, as)
@@ -271,4 +265,58 @@ test.each<{ as: Record<string, string>; rights: Rights; status: number; says?: s
   expect(answer.said).toContain(says)
   // The right to the Pipeline is that of the user that it acts as.
   if (asker !== undefined) expect(server.askers.at(-1)).toEqual(asker)
+})
+
+const encoded = (text: string | Buffer) => Buffer.from(text).toString('base64url')
+const alice = actingAsText({ username: 'alice', groups: [] })
+
+test.each([
+  ...['', '!', encoded(''), encoded('{}'), encoded('null'), encoded('[]'), encoded('"alice"')],
+  ...['{"username":"alice"}', '{"username":"alice","groups":"dev"}', '{"username":"","groups":[]}'].map(encoded),
+  ...[
+    '{"username":["alice"],"groups":[]}',
+    '{"username":"alice","groups":[1]}',
+    '{"username":"alice","groups":[""]}',
+  ].map(encoded),
+  encoded('{"__proto__":{"username":"alice","groups":[]}}'),
+  actingAsText({ username: 'alice', groups: Array.from({ length: 101 }, () => 'dev') }),
+  actingAsText({ username: 'a'.repeat(8000), groups: [] }),
+  // More than what is read, or twice.
+  encoded('{"username":"alice","groups":[],"extra":{"scopes":["user:info"]}}'),
+  encoded('{"username":"alice","groups":[],"uid":"1"}'),
+  encoded('{"username":"bob","username":"alice","groups":[]}'),
+  encoded('{"username":"alice","groups":["system:masters"],"groups":[]}'),
+  // Another form of the same.
+  encoded('{"groups":[],"username":"alice"}'),
+  encoded('{"username":"\\u0061lice","groups":[]}'),
+  encoded(' {"username":"alice","groups":[]}'),
+  encoded('\ufeff{"username":"alice","groups":[]}'),
+  `${alice}=`,
+  `${alice.slice(0, 8)}.${alice.slice(8)}`,
+  `${alice}, ${actingAsText({ username: 'bob', groups: [] })}`,
+  `${alice.slice(0, 8)}, ${alice.slice(8)}`,
+  // No header of the API server could carry these names.
+  encoded(Buffer.from('{"username":"\xff","groups":[]}', 'latin1')),
+  ...['ali\u0000ce', 'alice\n', '\ud800', 'al\u0085ice'].map((username) => actingAsText({ username, groups: [] })),
+  actingAsText({ username: 'alice', groups: ['dev\r\nsystem:masters'] }),
+])('whom a caller acts as is not taken from %j, and nobody is asked about rights', async (value) => {
+  await using server = await started({ impersonates: ['users alice', 'users bob', 'users \ufffd', 'groups dev'] })
+  const { status, said } = await server.ask(top, { 'x-penstock-acting-as': value })
+  expect([status, said]).toEqual([400, 'This command says in another form whom it acts as.'])
+  expect(server.asked).toEqual([])
+})
+
+test('a repeated header is no way to act as somebody, nor are those of the API server', async () => {
+  await using server = await started({ impersonates: ['users alice'] })
+  const repeated = new Headers({ 'x-penstock-acting-as': alice })
+  repeated.append('X-Penstock-Acting-As', alice)
+  expect((await server.ask(top, Object.fromEntries(repeated))).status).toBe(400)
+  const others = { 'impersonate-user': 'root', 'impersonate-group': 'system:masters', 'impersonate-uid': '1' }
+  expect((await server.ask(top, others)).status).toBe(200)
+  expect(server.askers).toEqual([{ username: 'mallory' }])
+  expect((await server.ask(top, { ...others, ...acting('alice') })).status).toBe(200)
+  expect(server.askers.slice(1)).toEqual([
+    { username: 'mallory' },
+    { username: 'alice', groups: ['system:authenticated'] },
+  ])
 })
