@@ -104,16 +104,17 @@ export class Allowances {
     this.#rate = rate
   }
 
-  has(source: string, now = performance.now()): boolean {
+  has(source: string, now = performance.now(), count = 1): boolean {
     const name = networkOf(source)
     const allowance = this.#allowances.get(name) ?? new Allowance(this.#rate, now)
     put(this.#allowances, name, allowance, maxSources)
-    return allowance.has(now)
+    return allowance.has(now, count)
   }
 
-  take(source: string, now = performance.now()): boolean {
-    if (!this.has(source, now)) return false
-    this.#allowances.get(networkOf(source))?.take()
+  /** @param count what the request costs; more than the stock can be is as much as it can be */
+  take(source: string, now = performance.now(), count = 1): boolean {
+    if (!this.has(source, now, count)) return false
+    this.#allowances.get(networkOf(source))?.take(count)
     return true
   }
 }
@@ -130,14 +131,14 @@ class Allowance {
     this.#at = now
   }
 
-  has(now: number): boolean {
+  has(now: number, count = 1): boolean {
     this.#left = Math.min(this.#rate.burst, this.#left + ((now - this.#at) / 1000) * this.#rate.perSecond)
     this.#at = now
-    return this.#left >= 1
+    return this.#left >= Math.min(count, this.#rate.burst)
   }
 
-  take(): void {
-    this.#left--
+  take(count = 1): void {
+    this.#left -= Math.min(count, this.#rate.burst)
   }
 }
 

@@ -56,23 +56,33 @@ export function userActing({ username, groups }: ActingAs): User {
   return { username, groups: own.includes(all) ? own : [...own, all] }
 }
 
+interface Wanted {
+  readonly resource: string
+  readonly name: string
+  readonly namespace?: string
+}
+
+/** What the caller must have the right to act as, each once. */
+export function wantedOf({ username, groups }: ActingAs): readonly Wanted[] {
+  const [, namespace, name] = account.exec(username) ?? []
+  return [
+    namespace === undefined || name === undefined
+      ? { resource: 'users', name: username }
+      : { resource: 'serviceaccounts', name, namespace },
+    ...[...new Set(groups)].map((group) => ({ resource: 'groups', name: group })),
+  ]
+}
+
 /**
  * The first thing that the caller may not act as, as a text; undefined if it may act as all of it.
  * @param isRolesOnly rights are only known by namespace: users and groups have none
  */
 export async function refusedActing(
   caller: User,
-  { username, groups }: ActingAs,
+  wanted: readonly Wanted[],
   reviews: Reviews,
   isRolesOnly: boolean,
 ): Promise<string | undefined> {
-  const [, namespace, name] = account.exec(username) ?? []
-  const wanted: { readonly resource: string; readonly name: string; readonly namespace?: string }[] = [
-    namespace === undefined || name === undefined
-      ? { resource: 'users', name: username }
-      : { resource: 'serviceaccounts', name, namespace },
-    ...groups.map((group) => ({ resource: 'groups', name: group })),
-  ]
   for (const each of wanted) {
     const what = `${each.resource} "${each.name}"${each.namespace === undefined ? '' : ` in namespace ${each.namespace}`}`
     if (isRolesOnly && each.namespace === undefined)

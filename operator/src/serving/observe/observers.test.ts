@@ -52,7 +52,7 @@ async function started({ rolesOnly = false, impersonates = [] }: Rights = {}) {
     ...{ artifacts, logger: silentLogger, signal: ending.signal, settings: { rolesOnly } },
     caches: { cache: () => ({ get: () => undefined }) },
     reviews: {
-      userOf: async () => ({ username: 'mallory' }),
+      userOf: async (token: string) => ({ username: token === 'of-eve' ? 'eve' : 'mallory' }),
       mayDo: async (user: User, attempt: ReviewedAction) => {
         asked.push(attempt)
         askers.push(user)
@@ -319,4 +319,30 @@ test('a repeated header is no way to act as somebody, nor are those of the API s
     { username: 'mallory' },
     { username: 'alice', groups: ['system:authenticated'] },
   ])
+})
+
+test('a caller who acts as one user after another uses up what it may ask itself, and nobody else waits for it', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] })
+  const names = Array.from({ length: 300 }, (_, index) => `user-${index}`)
+  await using server = await started({ impersonates: names.map((name) => `users ${name}`) })
+  const seen = new Map<number, number>()
+  for (const name of names) {
+    const { status } = await server.ask(top, acting(name, 'system:masters'))
+    seen.set(status, (seen.get(status) ?? 0) + 1)
+  }
+  expect([...seen.keys()]).toEqual([403, 429])
+  expect(server.asked.length).toBeLessThanOrEqual(250)
+  expect(await server.ask(top, acting('user-0', 'dev'))).toMatchObject({
+    status: 429,
+    said: expect.stringContaining('Too many ask at once'),
+  })
+  expect((await server.ask(top, { authorization: 'Bearer of-eve' })).status).toBe(200)
+  vi.advanceTimersByTime(1000)
+  expect((await server.ask(top)).status).toBe(200)
+})
+
+test('a group that is named many times is asked about once', async () => {
+  await using server = await started({ impersonates: ['users alice', 'groups dev'] })
+  expect((await server.ask(top, acting('alice', ...Array.from({ length: 100 }, () => 'dev')))).status).toBe(200)
+  expect(server.asked).toHaveLength(3)
 })

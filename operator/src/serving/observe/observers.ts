@@ -2,20 +2,20 @@
 // they may create `pipelines/tap`, or get `pipelines`. Answers are lines of JSON while they listen, bounded in rate, size and time;
 // a reader that is too slow misses events, and no other waits for it.
 
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { conditionOf } from '../../api/conditions.ts'
 import { clusterPipelineKind, pipelineKind, type ResourceKind } from '../../api/kinds.ts'
 import { group, objectKey } from '../../api/object.ts'
 import type { Pipeline } from '../../api/pipeline.ts'
 import type { Artifact } from '../../compile/artifact.ts'
-import type { OperatorContext } from '../../context.ts'
+import { namespacesOf, type OperatorContext } from '../../context.ts'
 import type { FleetState, Report } from '../../fleet/state.ts'
 import type { Cache } from '../../kube/cache.ts'
 import { monotonicNow } from '../../kube/clock.ts'
 import type { User } from '../../kube/reviews.ts'
 import { Allowances, busy, TokenGate } from '../../kube/token-gate.ts'
-import { actingAsIn, refusedActing, userActing } from './acting-as.ts'
+import { type ActingAs, actingAsIn, refusedActing, userActing, wantedOf } from './acting-as.ts'
 import type { Inquiries } from './inquiries.ts'
 import { actingAsHeader, tokenHeader } from './relay.ts'
 import { TapLook } from './tap-look.ts'
@@ -25,6 +25,11 @@ export const observedPaths: readonly string[] = ['/v1/tap', '/v1/top']
 
 /** Reviews of tokens that were not known before, by address and in all: they must not use up what the operator may ask. */
 const strangers = { perSource: { perSecond: 1, burst: 10 }, total: { perSecond: 10, burst: 40 } }
+/**
+ * Reviews of rights, by user and in all: every request takes one, and one for each group of the user that the caller acts as. The
+ * operator's own work needs most of what it may ask the API server, 50 times a second.
+ */
+const questions = { perUser: { perSecond: 5, burst: 250 }, total: { perSecond: 20, burst: 1000 } }
 /** At a time, of all users. */
 const maxLooks = 32
 /** A reader with this many unread bytes misses further events. */
@@ -33,6 +38,7 @@ const maxUnread = 1 << 20
 const quietMs = 10_000
 const limits = { forMs: { usual: 600_000, most: 3_600_000 }, tapMs: 1000, topMs: { least: 1000, usual: 2000 } }
 const maxEvents = 1000
+const tooMany = 'Too many ask at once; try again in a few seconds.'
 
 /** Says in HTTP what is wrong. */
 class Refusal extends Error {
@@ -66,6 +72,8 @@ export class Observers {
   readonly #clusterPipelines: Cache<Pipeline> | undefined
   readonly #gate: TokenGate<User>
   readonly #relayed = new Allowances(strangers.perSource)
+  readonly #users = new Allowances(questions.perUser)
+  readonly #allUsers = new Allowances(questions.total)
   #looking = 0
   /** When all Pipelines of the start were compiled: only a process that leads comes to that. */
   #completeAt = Number.POSITIVE_INFINITY
@@ -221,7 +229,7 @@ export class Observers {
     const { reviews } = this.#context
     if (token === undefined) throw new Refusal(401, `A bearer token ${reviews.takes} is needed.`)
     const user = await this.#gate.of(token, request.socket.remoteAddress ?? '')
-    if (user === busy) throw new Refusal(429, 'Too many ask at once; try again in a few seconds.')
+    if (user === busy) throw new Refusal(429, tooMany)
     if (user === undefined) {
       const problem = this.#context.settings.rolesOnly
         ? `This token is not ${reviews.takes}, or it has expired.`
@@ -229,7 +237,11 @@ export class Observers {
       throw new Refusal(401, problem)
     }
     const asked = request.headers[actingAsHeader]
-    const acting = asked === undefined ? undefined : await this.#actingAs(user, String(asked))
+    const as = asked === undefined ? undefined : actingAsIn(String(asked))
+    if (asked !== undefined && as === undefined)
+      throw new Refusal(400, 'This command says in another form whom it acts as.')
+    this.#charge(user, as, namespace)
+    const acting = as === undefined ? undefined : await this.#actingAs(user, as)
     const resource = kind.plural
     const attributes = {
       ...{ group, resource, verb, namespace, name },
@@ -238,7 +250,10 @@ export class Observers {
     const asker = acting ?? user
     if (await reviews.mayDo(asker, { resourceAttributes: attributes })) {
       if (acting !== undefined)
-        this.#context.logger.info({ user: user.username, as: acting.username }, 'A user acts as another one.')
+        this.#context.logger.info(
+          { user: user.username, as: acting.username, groups: acting.groups },
+          'A user acts as another one.',
+        )
       return asker
     }
     const full = subresource === undefined ? resource : `${resource}/${subresource}`
@@ -250,13 +265,25 @@ export class Observers {
   }
 
   /** The user that the caller acts as, if it may. */
-  async #actingAs(caller: User, text: string): Promise<User> {
-    const acting = actingAsIn(text)
-    if (acting === undefined) throw new Refusal(400, 'This command says in another form whom it acts as.')
+  async #actingAs(caller: User, as: ActingAs): Promise<User> {
     const { reviews, settings } = this.#context
-    const refused = await refusedActing(caller, acting, reviews, settings.rolesOnly)
+    const refused = await refusedActing(caller, wantedOf(as), reviews, settings.rolesOnly)
     if (refused !== undefined) throw new Refusal(403, `${caller.username} may not impersonate ${refused}.`)
-    return userActing(acting)
+    return userActing(as)
+  }
+
+  /** Takes the reviews of a request from the allowance of its caller, whomever it acts as. */
+  #charge(caller: User, as: ActingAs | undefined, namespace: string | undefined): void {
+    const { settings } = this.#context
+    const everywhere = settings.rolesOnly && namespace === undefined ? namespacesOf(settings) : undefined
+    const count = (everywhere?.length ?? 1) + (as === undefined ? 0 : wantedOf(as).length)
+    const now = monotonicNow()
+    // A name is no address: those that look like one must not share.
+    const name = createHash('sha256')
+      .update(caller.username ?? '')
+      .digest('hex')
+    if (!this.#users.has(name, now, count) || !this.#allUsers.take('', now, count)) throw new Refusal(429, tooMany)
+    this.#users.take(name, now, count)
   }
 
   #artifact(kind: ResourceKind, namespace: string | undefined, name: string): Artifact {
