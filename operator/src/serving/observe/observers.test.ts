@@ -10,12 +10,15 @@ import { objectKey } from '../../api/object.ts'
 import type { Artifact } from '../../compile/artifact.ts'
 import { Artifacts } from '../../controllers/artifacts.ts'
 import { type Delivered, FleetState } from '../../fleet/state.ts'
+import type { KubeClient } from '../../kube/client.ts'
 import { monotonicNow } from '../../kube/clock.ts'
-import type { ReviewedAction, User } from '../../kube/reviews.ts'
+import { LocalReviews } from '../../kube/local-reviews.ts'
+import { type ReviewedAction, type Reviews, serverReviews, type User } from '../../kube/reviews.ts'
 import { testContext } from '../../testing/context.ts'
 import { actingAsText } from './acting-as.ts'
 import { Inquiries } from './inquiries.ts'
 import { Observers } from './observers.ts'
+import { relay } from './relay.ts'
 import type { TopLine } from './top-look.ts'
 
 const artifactOf = (kind: Artifact['kind'], namespace: string | undefined, name: string) =>
@@ -36,9 +39,11 @@ interface Rights {
   readonly rolesOnly?: boolean
   /** The identities that the owner of the token may take: `users alice`, `serviceaccounts shop/reader`. */
   readonly impersonates?: readonly string[]
+  /** Instead of the table of these rights. */
+  readonly reviews?: Pick<Reviews, 'mayDo'>
 }
 
-async function started({ rolesOnly = false, impersonates = [] }: Rights = {}) {
+async function started({ rolesOnly = false, impersonates = [], reviews }: Rights = {}) {
   const stack = new AsyncDisposableStack()
   const ending = new AbortController()
   stack.defer(() => ending.abort())
@@ -56,6 +61,7 @@ async function started({ rolesOnly = false, impersonates = [] }: Rights = {}) {
       mayDo: async (user: User, attempt: ReviewedAction) => {
         asked.push(attempt)
         askers.push(user)
+        if (reviews !== undefined) return reviews.mayDo(user, attempt)
         if ('resourceAttributes' in attempt && attempt.resourceAttributes.verb === 'impersonate') {
           const { resource, namespace, name } = attempt.resourceAttributes
           return user.username === 'mallory' && impersonates.includes(`${resource} ${objectKey(namespace, name ?? '')}`)
@@ -72,6 +78,14 @@ async function started({ rolesOnly = false, impersonates = [] }: Rights = {}) {
   stack.defer(() => server.closeAllConnections())
   stack.defer(() => void server.close())
   const { port } = server.address() as AddressInfo
+  // A replica that does not lead.
+  const other = createServer((request, response) => {
+    void relay(request, response, { host: '127.0.0.1', port, ca: undefined }, undefined, 60_000)
+  })
+  await new Promise<void>((done) => other.listen(0, '127.0.0.1', done))
+  stack.defer(() => other.closeAllConnections())
+  stack.defer(() => void other.close())
+  const replica = (other.address() as AddressInfo).port
   return {
     asked,
     askers,
@@ -89,9 +103,9 @@ async function started({ rolesOnly = false, impersonates = [] }: Rights = {}) {
       leaving.abort()
       return JSON.parse(text.split('\n')[0] as string)
     },
-    ask: async (path: string, more: Record<string, string> = {}) => {
+    ask: async (path: string, more: Record<string, string> = {}, by: 'leader' | 'replica' = 'leader') => {
       const headers = { authorization: 'Bearer t', ...more }
-      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers })
+      const answer = await fetch(`http://127.0.0.1:${by === 'leader' ? port : replica}${path}`, { headers })
       const said = answer.status === 200 ? '' : ((await answer.json()) as { error: string }).error
       if (answer.status === 200) await answer.body?.cancel()
       return { status: answer.status, said }
@@ -345,4 +359,108 @@ test('a group that is named many times is asked about once', async () => {
   await using server = await started({ impersonates: ['users alice', 'groups dev'] })
   expect((await server.ask(top, acting('alice', ...Array.from({ length: 100 }, () => 'dev')))).status).toBe(200)
   expect(server.asked).toHaveLength(3)
+})
+
+test.each<{ headers: Record<string, string>; status: number; asker?: User }>([
+  { headers: {}, status: 200, asker: { username: 'mallory' } },
+  { headers: acting('bob'), status: 403 },
+  { headers: acting('alice', 'system:masters'), status: 403 },
+  { headers: acting('alice'), status: 200, asker: { username: 'alice', groups: ['system:authenticated'] } },
+  { headers: { 'x-penstock-acting-as': `${alice}, ${alice}` }, status: 400 },
+  // What replicas say to the leader is nothing that it believes.
+  { headers: { 'x-penstock-forwarded': '1', ...acting('bob') }, status: 403 },
+  { headers: { 'x-penstock-forwarded': '1', 'x-remote-user': 'root' }, status: 200, asker: { username: 'mallory' } },
+  { headers: { 'x-penstock-token': 'of-eve', ...acting('alice') }, status: 403 },
+])('the leader answers $headers with $status, to a replica as well', async ({ headers, status, asker }) => {
+  await using server = await started({ impersonates: ['users alice'] })
+  const answers = [await server.ask(top, headers), await server.ask(top, headers, 'replica')]
+  expect(answers.map((answer) => answer.status)).toEqual([status, status])
+  expect(answers[0]).toEqual(answers[1])
+  const last = server.askers.at(-1)
+  expect(last).toEqual(server.askers[server.askers.length / 2 - 1])
+  if (asker !== undefined) expect(last).toEqual(asker)
+})
+
+test('one token acts as several users at a time, and a right that is withdrawn ends at once', async () => {
+  const impersonates = ['users alice', 'users bob']
+  await using server = await started({ impersonates })
+  const all = [acting('alice'), {}, acting('eve'), acting('bob'), {}, acting('alice', 'dev')]
+  const answers = await Promise.all(all.map((headers) => server.ask(top, headers)))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 403, 200, 200, 403])
+  impersonates.pop()
+  expect((await server.ask(top, acting('bob'))).status).toBe(403)
+  expect((await server.ask(top, acting('alice'))).status).toBe(200)
+  // Whoever acts as somebody has not thereby the right to act as others.
+  expect(server.askers.filter(({ username }) => username === 'alice')).toHaveLength(2)
+})
+
+test('a caller who may act as nobody learns nothing of what is there', async () => {
+  await using server = await started()
+  const says = async (path: string) => (await server.ask(path, acting('alice'))).said
+  const said = new Set<string>()
+  for (const verb of ['tap', 'top'])
+    for (const name of ['checkout', 'none'])
+      for (const namespace of ['shop', 'bank']) said.add(await says(`/v1/${verb}?namespace=${namespace}&name=${name}`))
+  said.add(await says('/v1/tap?kind=ClusterPipeline&name=audit'))
+  expect([...said]).toEqual(['mallory may not impersonate users "alice".'])
+  expect(server.askers.every(({ username }) => username === 'mallory')).toBe(true)
+})
+
+test('the API server is asked as it asks itself when somebody impersonates', async () => {
+  const specs: unknown[] = []
+  const kube = {
+    request: async (_method: string, path: string, { spec }: { spec: object }) => {
+      specs.push({ path, ...spec })
+      return { status: { allowed: true } }
+    },
+  } as unknown as KubeClient
+  await using server = await started({ reviews: serverReviews(kube) })
+  const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews'
+  const mallory = { path, user: 'mallory', groups: [] }
+  const attempt = (resource: string, name: string, more: object = {}) => ({
+    resourceAttributes: { group: '', verb: 'impersonate', resource, name, ...more },
+  })
+  const users = ['alice', 'system:serviceaccount:shop', 'system:serviceaccount:shop:a:b', 'system:serviceaccount::a']
+  for (const user of [...users, 'System:serviceaccount:shop:a', 'system:node:n', 'system:kube-controller-manager']) {
+    specs.length = 0
+    expect((await server.ask(top, acting(user, 'dev', 'system:masters'))).status).toBe(200)
+    expect(specs.slice(0, -1)).toEqual([
+      { ...mallory, ...attempt('users', user) },
+      { ...mallory, ...attempt('groups', 'dev') },
+      { ...mallory, ...attempt('groups', 'system:masters') },
+    ])
+    expect(specs.at(-1)).toMatchObject({ user, groups: ['dev', 'system:masters', 'system:authenticated'] })
+  }
+  specs.length = 0
+  expect((await server.ask(top, acting('system:serviceaccount:bank:reader'))).status).toBe(200)
+  expect(specs[0]).toEqual({ ...mallory, ...attempt('serviceaccounts', 'reader', { namespace: 'bank' }) })
+  expect(specs).toHaveLength(2)
+})
+
+test('with Roles only, a caller acts as ServiceAccounts of the watched namespaces, whatever it may do there', async () => {
+  const paths: string[] = []
+  const kube = {
+    request: async (_method: string, path: string) => {
+      paths.push(path)
+      return { status: { allowed: true } } // as of a Role with all verbs on all resources
+    },
+  } as unknown as KubeClient
+  const reviews = new LocalReviews({
+    ...{ kube, logger: silentLogger, namespace: 'system', namespaces: ['shop', 'system'], ownToken: () => undefined },
+  })
+  await using server = await started({ rolesOnly: true, reviews })
+  const users = ['alice', 'system:admin', 'system:serviceaccount:shop', 'system:serviceaccount:shop:a:b']
+  const strange = ['bank', 'Shop', 'shop/../bank', 'shop?', '..', ' shop', 'shop%2f..'].map(
+    (namespace) => `system:serviceaccount:${namespace}:reader`,
+  )
+  for (const user of [...users, ...strange])
+    expect([user, (await server.ask(top, acting(user))).status]).toEqual([user, 403])
+  expect(paths).toEqual([])
+  for (const one of ['system:masters', 'system:serviceaccounts', 'system:serviceaccounts:bank', 'system:authenticated'])
+    expect((await server.ask(top, acting(account, one))).said).toContain(`impersonate groups "${one}"`)
+  const bank = '/v1/top?namespace=bank&name=checkout'
+  expect((await server.ask(bank, acting(account))).status).toBe(403)
+  expect((await server.ask(top, acting(account))).status).toBe(200)
+  const own = '/apis/authorization.k8s.io/v1/namespaces/shop/localsubjectaccessreviews'
+  expect(new Set(paths)).toEqual(new Set([own]))
 })
