@@ -1,7 +1,7 @@
 // Every command as a newcomer meets it: its help, and its messages for wrong words and a missing cluster.
 
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -156,6 +156,30 @@ test.each([
   expect(err).toContain('Nobody has answered.')
   const warning = `This command has version ${version} and the operator ${other}: more than one minor version apart is not supported.`
   expect(err.includes(warning)).toBe(warns)
+})
+
+const pem = Buffer.from('PEM').toString('base64')
+test.each([
+  { what: 'no credential', user: {}, says: 'Your kubeconfig has no credential: the user of its context has no token,' },
+  {
+    what: 'a client certificate',
+    user: { 'client-certificate-data': pem, 'client-key-data': pem },
+    says: 'Your kubeconfig identifies you by a client certificate, which',
+  },
+  {
+    what: 'a password',
+    user: { username: 'me', password: 'hush' },
+    says: 'Your kubeconfig identifies you by a password, which',
+  },
+])('tap and top report the missing token of a kubeconfig with $what', async ({ user, says }) => {
+  const all = JSON.parse(readFileSync(join(folder, 'kubeconfig'), 'utf8'))
+  writeFileSync(join(folder, 'tokenless'), JSON.stringify({ ...all, users: [{ name: 'me', user }] }))
+  for (const args of ['tap a', 'top a']) {
+    const { code, out, err } = await penstock(args, 'tokenless')
+    expect([code, out]).toEqual([64, ''])
+    expect(err).toContain(says)
+    expect(err).toContain('--token "$(kubectl create token NAME -n NAMESPACE)"')
+  }
 })
 
 test('tests run without the Secret that holds the address of a source', async () => {

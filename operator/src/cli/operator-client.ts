@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { createInterface } from 'node:readline'
 import { errorText, exitCodeOf, exitCodes, PenstockError } from '@penstock/agent/errors'
-import { bodyText, Transport } from '@penstock/agent/kube'
+import { type Access, bodyText, Transport } from '@penstock/agent/kube'
 import { type Flags, interrupted, version } from '@penstock/agent/program'
 import { isApart } from '../fleet/skew.ts'
 import type { KubeConnection } from '../kube/connection.ts'
@@ -55,6 +55,17 @@ function warnOfSkew(operator: string | string[] | undefined): void {
   )
 }
 
+/** Why there is no token: the kubeconfig has another credential, which only the API server can check, or none at all. */
+function withoutToken(access: Access | undefined): string {
+  const other = [
+    ...(access?.tls.cert === undefined ? [] : ['a client certificate']),
+    ...(access?.headers['authorization'] === undefined ? [] : ['a password']),
+  ]
+  if (other.length === 0)
+    return 'Your kubeconfig has no credential: the user of its context has no token, no program that gives one, no client certificate and no password.'
+  return `Your kubeconfig identifies you by ${other.join(' and ')}, which cannot be shown to the operator.`
+}
+
 export class OperatorConnection implements Disposable {
   readonly namespace: string
   readonly #flags: OperatorFlags
@@ -82,7 +93,7 @@ export class OperatorConnection implements Disposable {
       connection?.close()
       throw new PenstockError(
         'PEN_USAGE',
-        `Your kubeconfig identifies you by a client certificate or a password, which cannot be shown to the operator. Give a token of somebody who may ${need}:\n  --token "$(kubectl create token NAME -n NAMESPACE)" for a ServiceAccount.`,
+        `${withoutToken(connection?.access)} Give a token of somebody who may ${need}:\n  --token "$(kubectl create token NAME -n NAMESPACE)" for a ServiceAccount.`,
       )
     }
     return new OperatorConnection(flags, connection, token)
