@@ -69,6 +69,32 @@ test('the gaps are a list for machines, or a table for people', () => {
   expect(table[3]).toMatch(/^\| stdin\.yaml:3 \| o: kafka \| gap \| there is no sink for this queue \| .* \|$/)
 })
 
+test.each([
+  {
+    what: 'a source without a counterpart',
+    text: 'sources: { host: { type: host_metrics } }\nsinks: { o: { type: blackhole, inputs: [host] } }\n',
+    says: ['  source `host`: it has no counterpart, and a source of an empty file stands for it'],
+  },
+  {
+    what: 'files that are read and written',
+    text: `sources: { k: { type: kubernetes_logs }, f: { type: file, include: [/srv/a.log, /srv/b.log] } }
+sinks: { o: { type: file, inputs: [k, f], path: /srv/out.log, encoding: { codec: json } } }
+`,
+    says: ['  source `f`: it reads /srv/a.log, /srv/b.log', '  sink `o`: it writes /srv/out.log'],
+  },
+])('for a namespace, $what is named with what to do', ({ text, says }) => {
+  const { stdout, stderr, status } = convert(['-f', '-', '-n', 'shop'], text)
+  expect([stdout, status]).toEqual(['', 64])
+  expect(stderr).toContain(
+    [
+      'A Pipeline of a namespace may not read or write files of the node:',
+      ...says,
+      'Leave `-n` out: the result is a ClusterPipeline. Or take these parts out of the configuration.',
+    ].join('\n'),
+  )
+  expect(convert(['-f', '-'], text).status).toBe(0)
+})
+
 test('a text of no known agent is refused with the agents that are known', () => {
   const { stdout, stderr, status } = convert(['-f', '-'], 'hello: world\n')
   expect([stdout, status]).toEqual(['', 64])

@@ -75,13 +75,7 @@ export async function run(argv: string[]): Promise<number> {
   const draft = new Draft(values.namespace)
   for (const file of given) for (const [variable, key] of secretsIn(file)) draft.secrets.set(variable, key)
   agent.convert(files, included, draft)
-  // The rules for namespaces refuse sources and sinks of files.
-  if (values.namespace !== undefined && draft.types().includes('file')) {
-    throw new PenstockError(
-      'PEN_USAGE',
-      'The configuration reads or writes files of the node, which a Pipeline of a namespace may not. Leave `-n` out: the result is a ClusterPipeline.',
-    )
-  }
+  if (values.namespace !== undefined) refuseFiles(draft)
   const pipelines = draft.documents({ name: values.name, namespace: values.namespace })
   const report = gapReport(draft.gaps, format)
   if (report !== '') console.error(report)
@@ -92,6 +86,24 @@ export async function run(argv: string[]): Promise<number> {
   }
   process.stdout.write(pipelines.map((each) => each.toString({ lineWidth: 0, blockQuote: 'literal' })).join('---\n'))
   return proof === undefined ? 0 : prove(pipelines[0]?.toJS(), proof, { agent, files, included })
+}
+
+/** The rules for namespaces refuse sources and sinks of files, and sources that stand for what has no counterpart are such. */
+function refuseFiles(draft: Draft): void {
+  const refused = draft.ofFiles()
+  if (refused.length === 0) return
+  const lines = refused.map(({ kind, name, paths, isMissing }) => {
+    if (isMissing) return `  source \`${name}\`: it has no counterpart, and a source of an empty file stands for it`
+    return `  ${kind === 'sources' ? 'source' : 'sink'} \`${name}\`: it ${kind === 'sources' ? 'reads' : 'writes'} ${paths.join(', ')}`
+  })
+  throw new PenstockError(
+    'PEN_USAGE',
+    [
+      'A Pipeline of a namespace may not read or write files of the node:',
+      ...lines,
+      'Leave `-n` out: the result is a ClusterPipeline. Or take these parts out of the configuration.',
+    ].join('\n'),
+  )
 }
 
 /** The agent that the flag names, or that knows a file as its own. */

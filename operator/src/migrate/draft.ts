@@ -75,6 +75,15 @@ export interface Test {
   readonly expect: readonly object[]
 }
 
+/** A component that reads or writes files of the node. */
+export interface OfFiles {
+  readonly kind: 'sources' | 'sinks'
+  readonly name: string
+  readonly paths: readonly string[]
+  /** Whether it reads nothing, because the old component has no counterpart. */
+  readonly isMissing: boolean
+}
+
 export type Kind = 'sources' | 'transforms' | 'sinks'
 
 type Components = Readonly<Record<Kind, Map<string, Component>>>
@@ -160,10 +169,17 @@ export class Draft {
     return this.#components[kind].size
   }
 
-  /** Types of all sources and sinks. */
-  types(): readonly string[] {
-    const { sources, sinks } = this.#components
-    return [...sources.values(), ...sinks.values()].map(({ type }) => type)
+  /** The sources and sinks of files of the node, which the rules for namespaces refuse, in their order. */
+  ofFiles(): readonly OfFiles[] {
+    return (['sources', 'sinks'] as const).flatMap((kind) =>
+      [...this.#components[kind]]
+        .filter(([, { type }]) => type === 'file')
+        .map(([name, { config = {} }]) => {
+          const { include, path } = config
+          const paths = (Array.isArray(include) ? include : [path]).map(String)
+          return { kind, name, paths, isMissing: paths.every((each) => each.startsWith('/var/empty/')) }
+        }),
+    )
   }
 
   #reportSecrets(used: ReadonlySet<string>, namespace: string | undefined): void {
