@@ -1,6 +1,6 @@
 // From files to a configuration or to problems as users see them. Expected texts are beside the files in testdata.
 
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
@@ -141,9 +141,13 @@ test.each([
   { paths: ['gone.yaml'], message: 'cannot read the file: it does not exist' },
   { paths: ['*.yaml'], message: 'no file matches this pattern' },
   { paths: ['binary.yaml'], message: 'the file is not UTF-8 text' },
+  { paths: ['loop.yaml'], message: 'cannot read the file: its links lead in a circle' },
+  { paths: [`${'a'.repeat(300)}.yaml`], message: 'cannot read the file: its name is too long' },
+  { paths: ['text.txt/a.yaml'], message: 'cannot read the file: ENOTDIR' },
 ])('$paths: $message', async ({ paths, message }) => {
   await writeFile(join(dir, 'binary.bin'), new Uint8Array([0xff, 0xfe, 0x00]))
   await files({ 'text.txt': '' })
+  if (paths[0] === 'loop.yaml') symlinkSync('loop.yaml', join(dir, 'loop.yaml'))
   if (paths[0] === 'binary.yaml') await writeFile(join(dir, 'binary.yaml'), new Uint8Array([0x61, 0xff, 0xfe]))
 
   const result = await loadConfig({ paths: paths.map((path) => join(dir, path)) })

@@ -1,7 +1,7 @@
 // Finds and reads the files of a configuration: paths, globs, directories with a sub-folder for each kind of component and for tables.
 // A file that cannot be read or parsed is a problem like any other; the rest is still read.
 
-import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join, parse, resolve } from 'node:path'
 import type { Environment } from '../environment.ts'
 import type { Problem } from '../schema/problems.ts'
@@ -180,12 +180,21 @@ function parseSource(
   return undefined
 }
 
+/** Undefined if there is nothing, or nothing that can be looked at: reading it reports the reason. */
+function looked(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
 function isDirectory(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  return looked(path)?.isDirectory() === true
 }
 
 function exists(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false }) !== undefined
+  return looked(path) !== undefined
 }
 
 function reason(error: unknown): string {
@@ -193,5 +202,7 @@ function reason(error: unknown): string {
   if (code === 'ENOENT') return 'it does not exist'
   if (code === 'EACCES') return 'permission denied'
   if (code === 'EISDIR') return 'it is a directory'
+  if (code === 'ELOOP') return 'its links lead in a circle'
+  if (code === 'ENAMETOOLONG') return 'its name is too long'
   return code ?? String(error)
 }
