@@ -119,19 +119,26 @@ function packInto(folder) {
 
 const examples = ['quickstart']
 
-const commands = { penstock: 'main.js', 'kubectl-penstock': 'main.js', 'penstock-agent': 'agent.js' }
+/** The entry of each command, and the word before those of its user. */
+const commands = {
+  penstock: { entry: 'main.js' },
+  'kubectl-penstock': { entry: 'main.js' },
+  'kubectl_complete-penstock': { entry: 'main.js', word: '__complete' },
+  'penstock-agent': { entry: 'agent.js' },
+}
 
 /** Finds its own folder through links, as package managers make them. */
-const shellStart = (entry) => `#!/bin/sh
+const shellStart = ({ entry, word }) => `#!/bin/sh
 file=$0
 while [ -L "$file" ]; do
   target=$(readlink "$file")
   case $target in /*) file=$target ;; *) file=$(dirname "$file")/$target ;; esac
 done
 home=$(cd "$(dirname "$file")/.." && pwd)
-exec "$home/lib/node" "$home/lib/operator/packed/${entry}" "$@"
+exec "$home/lib/node" "$home/lib/operator/packed/${entry}"${word === undefined ? '' : ` ${word}`} "$@"
 `
-const windowsStart = (entry) => `@"%~dp0..\\lib\\node.exe" "%~dp0..\\lib\\operator\\packed\\${entry}" %*\r\n`
+const windowsStart = ({ entry, word }) =>
+  `@"%~dp0..\\lib\\node.exe" "%~dp0..\\lib\\operator\\packed\\${entry}"${word === undefined ? '' : ` ${word}`} %*\r\n`
 
 /** Unpacks Node and its licence from the registry. */
 function fetchNode(platform, work) {
@@ -163,7 +170,8 @@ function addNode(platform, lib, work) {
 const readme = (windows) => `Penstock ${version}
 
 bin/penstock works on Pipelines, Sources and Sinks, with a cluster or without; bin/penstock-agent is the agent alone.
-${windows ? 'Put bin' : 'Put bin, or links to its files,'} into your PATH. kubectl then finds bin/kubectl-penstock as \`kubectl penstock\`.
+${windows ? 'Put bin' : 'Put bin, or links to its files,'} into your PATH. kubectl then finds bin/kubectl-penstock as \`kubectl penstock\`,
+and bin/kubectl_complete-penstock for its Tab.
 Everything else is beside it in lib, also Node ${pinned.version}: nothing has to be installed.
 
   penstock run -f examples/quickstart    runs a Pipeline on sample pods, until Ctrl-C
@@ -178,9 +186,9 @@ function archive(platform, common, work) {
   const windows = platform.startsWith('win32')
   cpSync(common, lib, { recursive: true })
   mkdirSync(join(folder, 'bin'))
-  for (const [command, entry] of Object.entries(commands)) {
+  for (const [command, program] of Object.entries(commands)) {
     const file = join(folder, 'bin', windows ? `${command}.cmd` : command)
-    writeFileSync(file, windows ? windowsStart(entry) : shellStart(entry), { mode: 0o755 })
+    writeFileSync(file, windows ? windowsStart(program) : shellStart(program), { mode: 0o755 })
   }
   addNode(platform, lib, work)
   for (const example of examples)
@@ -205,18 +213,19 @@ function npmPackage(common, work) {
   const folder = join(work, 'npm')
   cpSync(join(common, 'operator'), join(folder, 'operator'), { recursive: true })
   cpSync(join(source, 'agent/bin/node-version.js'), join(folder, 'bin/node-version.js'))
-  for (const [command, entry] of Object.entries(commands)) {
+  for (const [command, { entry, word }] of Object.entries(commands)) {
+    const words = word === undefined ? '' : `process.argv.splice(2, 0, '${word}')\n`
     const start = `await start('${command}', new URL('../operator/packed/${entry}', import.meta.url))`
     writeFileSync(
       join(folder, `bin/${command}.js`),
-      `#!/usr/bin/env node\nimport { start } from './node-version.js'\n\n${start}\n`,
+      `#!/usr/bin/env node\nimport { start } from './node-version.js'\n\n${words}${start}\n`,
       { mode: 0o755 },
     )
   }
   cpSync(join(source, 'LICENSE'), join(folder, 'LICENSE'))
   writeFileSync(
     join(folder, 'README.md'),
-    `# Penstock\n\n${description}\n\nThe commands \`penstock\`, \`kubectl-penstock\` and \`penstock-agent\`.\n`,
+    `# Penstock\n\n${description}\n\nThe commands \`penstock\`, \`kubectl-penstock\` and \`penstock-agent\`; kubectl runs \`kubectl_complete-penstock\` for Tab.\n`,
   )
   const manifest = {
     name: '@penstock/cli',

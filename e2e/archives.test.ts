@@ -92,6 +92,9 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
     const options = { env: { ...env, PATH: `${bin}:${env['PATH']}` }, cwd: folder }
     const plugin = await execute('sh', ['-c', 'kubectl-penstock version && penstock-agent --version'], options)
     expect(plugin).toMatchObject({ code: 0, stdout: `penstock ${version}\npenstock-agent ${version}\n`, stderr: '' })
+    symlinkSync(join(home, name, 'bin/kubectl_complete-penstock'), join(bin, 'kubectl_complete-penstock'))
+    const completed = await execute('sh', ['-c', 'kubectl_complete-penstock sta'], options)
+    expect(completed).toMatchObject({ code: 0, stdout: expect.stringMatching(/^status\t.*\n:4\n$/), stderr: '' })
   })
 
   test.skipIf(platform !== 'linux-x64').each(onArchive)('the commands of $page install it: $block', async (step) => {
@@ -128,6 +131,8 @@ describe.skipIf(missing !== undefined)(`an archive${missing === undefined ? '' :
       const said = await command(node, [join(home, 'package', manifest.bin[bin]), '--version'], { cwd: home })
       expect(said).toBe(`${bin === 'penstock-agent' ? bin : 'penstock'} ${version}\n`)
     }
+    const completion = join(home, 'package', manifest.bin['kubectl_complete-penstock'])
+    expect(await command(node, [completion, 'sta'], { cwd: home })).toMatch(/^status\t.*\n:4\n$/)
   })
 
   test('krew and Homebrew get the archive by its address and checksum', async () => {

@@ -77,6 +77,10 @@ function commandFirst(words: readonly string[]): readonly string[] {
 
 /** Runs a command; gives the exit code. */
 export async function main(given: readonly string[]): Promise<number> {
+  if (given[0] === '__complete') {
+    const { complete } = await import('./completion.ts')
+    return complete(commandFirst(given.slice(1, -1)), given.at(-1) ?? '', commands)
+  }
   const { isDebug, asks, words } = firstWords(given)
   const [name, ...argv] = commandFirst(words)
   if (name === undefined || asks === 'help' || (name === 'help' && argv.length === 0)) {

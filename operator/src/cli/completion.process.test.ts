@@ -1,9 +1,9 @@
 // The scripts of `completion`, loaded in the shells that they are for: what a line offers after Tab.
 
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -59,5 +59,48 @@ describe.each(['bash', 'zsh', 'fish'] as const)('%s', (shell) => {
     const script = join(folder, `${line.split(' ')[0]}.${shell}`)
     const { stdout } = await promisify(execFile)(command, [...args, script, line, offers], { timeout: 60_000 })
     expect(stdout).toMatch(new RegExp(`(?:^|\\s)${offers}(?:\\s|$)`))
+  })
+})
+
+describe('kubectl penstock', () => {
+  const bins = fileURLToPath(new URL('../../bin', import.meta.url))
+  const env = { ...process.env, PATH: `${dirname(process.execPath)}:${folder}:${process.env['PATH']}` }
+  beforeAll(() => {
+    symlinkSync(join(bins, 'penstock.js'), join(folder, 'kubectl-penstock'))
+    symlinkSync(join(bins, 'kubectl-complete.js'), join(folder, 'kubectl_complete-penstock'))
+  })
+
+  /** What is offered, without its help, and the directive. */
+  async function offers(program: string, words: readonly string[]) {
+    const { stdout } = await promisify(execFile)(program, words, { env, timeout: 60_000 })
+    return stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')[0]]))
+  }
+
+  const cases = [
+    { words: ['sta'], offered: ['status', ':4'] },
+    { words: ['-n', 'shop', 'rol'], offered: ['rollout', ':4'] },
+    { words: ['-n', 'sta'], offered: [':0'] },
+    { words: ['lint', '-o', ''], offered: ['text', 'sarif', 'junit', ':4'] },
+    { words: ['lint', '--output=s'], offered: ['--output=sarif', ':4'] },
+    { words: ['lint', '--output=sarif', ''], offered: [':0'] },
+    { words: ['lint', ''], offered: [':0'] },
+    { words: ['status', '--wat'], offered: ['--watch', ':4'] },
+    { words: ['rollout', 'un'], offered: ['undo', ':4'] },
+    { words: ['explain', 'search_'], offered: ['search_engine', ':4'] },
+    { words: ['nonsense', 'x'], offered: [':4'] },
+  ]
+
+  test.each(cases)('$words: $offered', async ({ words, offered }) => {
+    expect(await offers('kubectl_complete-penstock', words)).toEqual(offered)
+  })
+
+  test('each word has its help', async () => {
+    const { stdout } = await promisify(execFile)('kubectl_complete-penstock', ['wh'], { env, timeout: 60_000 })
+    expect(stdout).toBe('why\tShow which Pipelines read the logs of a pod, and why.\n:4\n')
+  })
+
+  const isMissing = spawnSync('kubectl', ['version', '--client']).status !== 0
+  test.skipIf(isMissing).each(cases)('kubectl finds it: $words', async ({ words, offered }) => {
+    expect(await offers('kubectl', ['__complete', 'penstock', ...words])).toEqual(offered)
   })
 })

@@ -4,6 +4,7 @@ import { PenstockError } from '@penstock/agent/errors'
 import { type CompletionCommand, completionScript, referencePages, shells } from '@penstock/agent/output'
 import { completionFlags, type Flags } from '@penstock/agent/program'
 import { parseFlags } from './arguments.ts'
+import { completionLines } from './complete.ts'
 
 /** A file of `cli/`. */
 export interface CommandModule {
@@ -40,6 +41,20 @@ export function completionOf(commands: Readonly<Record<string, ListedCommand>>):
       return 0
     },
   }
+}
+
+/**
+ * Prints what kubectl offers.
+ * @param before the words of the command line, with the command as the first one
+ * @param typed the word that is being typed
+ */
+export async function complete(
+  before: readonly string[],
+  typed: string,
+  commands: Readonly<Record<string, ListedCommand>>,
+): Promise<number> {
+  process.stdout.write(completionLines(before, typed, await described(commands)))
+  return 0
 }
 
 function described(commands: Readonly<Record<string, ListedCommand>>): Promise<CompletionCommand[]> {
