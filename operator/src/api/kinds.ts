@@ -87,9 +87,9 @@ const sinkColumns = [
   column('Type', '.spec.type'),
   ready,
   condition('Reachable', 'Reachable'),
-  column('Pipelines', '.status.usedBy.pipelines', 0, 'integer'),
   age,
   reason,
+  column('Pipelines', '.status.usedBy.pipelines', 1, 'integer'),
 ]
 
 export const pipelineKind = define('Pipeline', 'pl', true, {
@@ -138,10 +138,10 @@ export const agentKind = define('Agent', 'plagent', true, {
     column('Mode', '.spec.mode'),
     ready,
     column('Nodes', '.status.summary.nodes'),
-    column('Revision', '.status.revision'),
     column('Pipelines', '.status.pipelines.programmed', 0, 'integer'),
     age,
     reason,
+    column('Revision', '.status.revision', 1),
   ],
   scale: {
     specReplicasPath: '.spec.aggregator.replicas',
