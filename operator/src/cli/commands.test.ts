@@ -33,9 +33,16 @@ spec:
       apiVersion: 'v1',
       kind: 'Config',
       'current-context': 'gone',
-      contexts: [{ name: 'gone', context: { cluster: 'gone', user: 'me' } }],
+      contexts: ['me', 'numbered', 'marked'].map((user) => ({
+        name: user === 'me' ? 'gone' : user,
+        context: { cluster: 'gone', user },
+      })),
       clusters: [{ name: 'gone', cluster: { server: `https://127.0.0.1:${port}` } }],
-      users: [{ name: 'me', user: { token: 'the-token-of-me' } }],
+      users: [
+        { name: 'me', user: { token: 'the-token-of-me' } },
+        { name: 'numbered', user: { token: 't', as: 'alice', 'as-uid': '7' } },
+        { name: 'marked', user: { token: 't', as: 'alice', 'as-user-extra': { team: ['blue'] } } },
+      ],
     }),
   )
 })
@@ -401,6 +408,8 @@ test.each([
   { args: '--as me --namespace shop status a b', says: 'penstock status [PIPELINE]' },
   { args: '--as me --as-group us why a b', says: 'penstock why POD' },
   { args: 'tap a --as-group us --operator-url https://127.0.0.1:1 --token t', says: '`--as-group` needs `--as USER`.' },
+  { args: 'tap a --context numbered', says: 'has `as-uid`, which the operator does not support' },
+  { args: 'top a --context marked', says: 'has `as-user-extra`, which the operator does not support' },
   { args: 'status --as-group us', says: '`--as-group` needs `--as USER`.' },
   { args: '--flie x status', says: 'There is no command `--flie`.' },
   { args: '-n shop', says: 'There is no command `-n`.' },

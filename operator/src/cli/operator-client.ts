@@ -87,6 +87,14 @@ export class OperatorConnection implements Disposable {
       if (direct && exitCodeOf(error) !== exitCodes.usage) return undefined // the cluster itself is not needed then
       throw error
     })
+    const more = Object.keys(connection?.access.headers ?? {}).find((name) => /^impersonate-(?:uid|extra-)/.test(name))
+    if (more !== undefined) {
+      connection?.close()
+      throw new PenstockError(
+        'PEN_USAGE',
+        `The user of your kubeconfig has \`${more === 'impersonate-uid' ? 'as-uid' : 'as-user-extra'}\`, which the operator does not support. Give a context whose user has \`as\` and \`as-groups\` alone by --context.`,
+      )
+    }
     const own = /^Bearer (.+)$/i.exec(String(connection?.access.headers['authorization'] ?? ''))?.[1]
     const token = flags.token ?? own
     if (token === undefined) {

@@ -72,6 +72,41 @@ test.each([
   connection.close()
 })
 
+const another = {
+  token: 'secret',
+  as: 'alice',
+  'as-uid': '7',
+  'as-groups': ['a, b', 'c'],
+  'as-user-extra': { 'example.com/Scopes': ['read', 'write'], team: ['blue'] },
+}
+
+test.each([1, 2])('a kubeconfig of %i files acts as another user in all that it names', async (files) => {
+  const path = written('config', [{ name: 'one', user: another }])
+  const more = written('more', [], { contexts: [], clusters: [] })
+  vi.stubEnv('KUBECONFIG', files === 1 ? path : [more, path].join(delimiter))
+  const { access } = await KubeConnection.open({})
+  expect(access.headers).toEqual({
+    authorization: 'Bearer secret',
+    'impersonate-user': 'alice',
+    'impersonate-uid': '7',
+    'impersonate-group': ['a, b', 'c'],
+    'impersonate-extra-example.com%2Fscopes': ['read', 'write'],
+    'impersonate-extra-team': ['blue'],
+  })
+})
+
+test.each([
+  { user: { 'as-groups': ['a'] }, says: 'its user has `as-groups` without `as`' },
+  { user: { 'as-uid': '7' }, says: 'its user has `as-uid` without `as`' },
+  { user: { 'as-user-extra': {} }, says: 'its user has `as-user-extra` without `as`' },
+  { user: { as: 'alice', 'as-groups': 'a' }, says: '`as-groups` of its user is not a list of texts' },
+  { user: { as: 'alice', 'as-uid': 7 }, says: '`as-uid` of its user is not a text' },
+  { user: { as: 'alice', 'as-user-extra': { a: 'b' } }, says: '`as-user-extra` of its user is not a map' },
+])('a kubeconfig with $user is refused', async ({ user, says }) => {
+  const kubeconfig = written('config', [{ name: 'one', user: { token: 'secret', ...user } }])
+  await expect(KubeConnection.open({ kubeconfig })).rejects.toThrow(says)
+})
+
 test('a command acts as the user that it is given', async () => {
   const kubeconfig = written('config', [{ name: 'one', user: { token: 'secret' } }])
   const { access } = await KubeConnection.open({ kubeconfig, as: 'system:serviceaccount:shop:reader' })
