@@ -693,7 +693,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       const before = pids()
       await cluster.apply(withWrongFile('newcomer'))
       expect(await rolledBack('newcomer')).toMatch(
-        /agents failed: the agent on \S+ could not put it in force: .*ca_file/s,
+        /agents? failed: the agent on \S+ could not put it in force: .*ca_file/s,
       )
       await eventually(async () => expect(await nodes()).toMatchObject({ current: 3, failed: 0 }))
       for (const index of fleet.members.keys()) expect(given(index)).not.toContain('streamed/newcomer')

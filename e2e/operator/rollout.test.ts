@@ -136,7 +136,7 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
       await cluster.apply(pipeline('steady', '.steady = 21'))
       await eventually(async () => {
         const found = await conditionOf('steady', 'Programmed')
-        expect(found?.message).toMatch(/^[1-3] of 4 agents run it; [1-3] runs? an earlier version\./)
+        expect(found?.message).toMatch(/^[1-3] of 4 agents runs? it; [1-3] runs? an earlier version\./)
       }, 120_000)
       await cluster.kubectl(['delete', 'clusterpipeline', 'fresh'])
       await baking('1s')

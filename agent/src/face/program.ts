@@ -7,7 +7,7 @@ export { pause } from '../clock.ts'
 export { type Dialect, type Flags, flagHelp, type ParsedArgs, parseFlags } from '../command-line/flags.ts'
 export { helpText } from '../command-line/help.ts'
 export { commandNamed, completionFlags, faultText, firstWords } from '../command-line/program.ts'
-export { counted } from '../counted.ts'
+export { counted, countedOf } from '../counted.ts'
 export { printable, printableWithColours, printOnlyPrintable } from '../printable.ts'
 export { fileBeside } from '../remap/worker-file.ts'
 export {

@@ -2,7 +2,7 @@
 // rollout with steps, which takes minutes, it is enough that the first agents run the Pipeline: the test is not about the steps.
 
 import { errorText } from '@penstock/agent/errors'
-import { type Flags, pause } from '@penstock/agent/program'
+import { countedOf, type Flags, pause } from '@penstock/agent/program'
 import { type Condition, conditionOf } from '../api/conditions.ts'
 import { pipelineKind } from '../api/kinds.ts'
 import { apiVersion, type KubeObject } from '../api/object.ts'
@@ -62,8 +62,10 @@ export async function run(argv: string[]): Promise<number> {
         }
         const running = found?.status?.agents?.filter(({ current, failed }) => current > 0 && failed === 0) ?? []
         if (ready?.reason === 'RollingOut' && running.length > 0) {
-          const counts = running.map(({ current, desired }) => `${current} of ${desired}`).join(', ')
-          console.log(`Pipeline ${namespace}/${name} is being rolled out: ${counts} agents run it.`)
+          const counts = running
+            .map(({ current, desired }) => countedOf(current, desired, 'agent', 'runs it', 'run it'))
+            .join(', ')
+          console.log(`Pipeline ${namespace}/${name} is being rolled out: ${counts}.`)
           return 0
         }
       }

@@ -38,7 +38,7 @@ const pipeline = (status: 'True' | 'False') => ({
         type: 'Programmed',
         status,
         reason: status === 'True' ? 'Programmed' : 'RollingOut',
-        message: '1 of 2 agents run it.',
+        message: '1 of 2 agents runs it.',
       },
     ],
   },

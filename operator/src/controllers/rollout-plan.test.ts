@@ -125,7 +125,7 @@ test('each Pipeline that is taken back gets what an agent said of it, and nobody
   const decision = decide({ ...base, changed, candidate, desired: 'new', nodes })
   if (decision.action !== 'abort') throw new Error(decision.action)
   expect(decision.culprits).toEqual(changed)
-  expect(decision.why).toBe('1 of 1 agents failed: the agent on n could not put it in force')
+  expect(decision.why).toBe('1 of 1 agent failed: the agent on n could not put it in force')
   expect(decision.reasons?.get('shop/a')).toBe(`${decision.why}: out: EACCES: mkdir \`/var/lib\``)
   expect(decision.reasons?.get('bank/b')).toHaveLength(decision.why.length + 2 + 256)
   expect(decision.reasons?.get('late/c')).toBeUndefined()
@@ -138,7 +138,7 @@ test.each([
   const candidate = { rev: 'new', percent: 100, salt: 's', step: 0, since: undefined }
   const nodes = [node('n', { ...sick, reason: 'the disk is slow.' })]
   const decision = decide({ ...base, candidate, desired: 'new', nodes })
-  expect(decision).toMatchObject({ action: 'abort', why: `1 of 1 agents failed: the agent on n ${why}` })
+  expect(decision).toMatchObject({ action: 'abort', why: `1 of 1 agent failed: the agent on n ${why}` })
 })
 
 test('a pipeline that failed before and was not changed does not take the others back', () => {

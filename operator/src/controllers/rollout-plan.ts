@@ -2,7 +2,7 @@
 // decision, and time is an argument.
 
 import { bucketOf, type LoadFailure, takesCandidate } from '@penstock/agent/bundle'
-import { counted } from '@penstock/agent/program'
+import { counted, countedOf } from '@penstock/agent/program'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
 
 export interface RolloutPolicy {
@@ -230,7 +230,7 @@ function judge({ now, policy, changed, worse, added, nodes }: Observation, candi
       : onlyWaits(first)
         ? `the agent on ${first.node} has waited for more than ${counted(maxWaitMs / 60_000, 'minute')} and cannot load it${said}`
         : `the agent on ${first.node} could not put it in force`
-  const count = `${failing.length} of ${chosen.length} agents failed`
+  const count = countedOf(failing.length, chosen.length, 'agent', 'failed', 'failed')
   const reasons = new Map<string, string>()
   for (const { node, failures } of failing) {
     for (const failure of failures) {

@@ -222,7 +222,7 @@ test('a sink of the Pipeline itself that is refused has a condition soon, which 
   const lastError = { reason: 'Unauthorized', message: 'Request failed. Status 401.', at: '2026-01-01T00:00:00Z' }
   const out = { kind: 'sink', errors: 1, dropped: 10, sent: 0, lastError } as const
   await operator.hear('a', { eventsIn: 10, dropped: 10, components: { out } }, 12)
-  const fails = '1 of 1 nodes fail at store.example:443: Request failed. Status 401.'
+  const fails = '1 of 1 node fails at store.example:443: Request failed. Status 401.'
   expect(operator.reachable()).toMatchObject({
     ...{ status: 'False', reason: 'Unauthorized', message: `sinks[out]: ${fails}` },
   })

@@ -2,6 +2,7 @@
 // test's.
 
 import type { HeartbeatBody } from '@penstock/agent/bundle'
+import { countedOf } from '@penstock/agent/program'
 import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -217,7 +218,9 @@ async function settled(size: { readonly agents: number; readonly pipelines: numb
     operator.hear(`agent-${index}`, 'r1')
   }
   await operator.pass(settledMs / 1000 + 60)
-  expect(operator.says('p-0', 'Programmed')).toBe(`True Programmed ${size.agents} of ${size.agents} agents run it.`)
+  expect(operator.says('p-0', 'Programmed')).toBe(
+    `True Programmed ${countedOf(size.agents, size.agents, 'agent', 'runs', 'run')} it.`,
+  )
   return operator
 }
 
@@ -259,7 +262,9 @@ test('authors do not wait for each other where the API server needs a second for
 test.each([1, 2])('a Pipeline stays ready while one agent of %i is replaced', async (agents) => {
   await using operator = await settled({ agents, pipelines: 1 })
   const calm = () => {
-    expect(operator.says('p-0', 'Programmed')).toBe(`True Programmed ${agents} of ${agents} agents run it.`)
+    expect(operator.says('p-0', 'Programmed')).toBe(
+      `True Programmed ${countedOf(agents, agents, 'agent', 'runs', 'run')} it.`,
+    )
     expect(operator.says('p-0', 'Ready')).toBe('True Ready ')
   }
   await restart(operator, 'agent-0', calm)

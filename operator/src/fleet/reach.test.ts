@@ -50,7 +50,7 @@ const finding = (pods: readonly ReturnType<typeof pod>[], destinations: readonly
     ?.finding(() => destinations)
 
 test.each([
-  [[pod('a', refused())], 'False Unauthorized 1 of 1 nodes fail at store.example:443: Request failed. Unauthorized.'],
+  [[pod('a', refused())], 'False Unauthorized 1 of 1 node fails at store.example:443: Request failed. Unauthorized.'],
   [
     [pod('a', refused()), pod('b', refused()), pod('c', sent)],
     'False Unauthorized 2 of 3 nodes fail at store.example:443: Request failed. Unauthorized.',
@@ -66,7 +66,7 @@ test.each([
 })
 
 test('an address that a Secret has is not named, and without reports nothing is said', () => {
-  expect(finding([pod('a', refused())], [])?.message).toBe('1 of 1 nodes fail: Request failed. Unauthorized.')
+  expect(finding([pod('a', refused())], [])?.message).toBe('1 of 1 node fails: Request failed. Unauthorized.')
   expect(finding([pod('a', {})])).toBeUndefined()
 })
 
@@ -75,7 +75,7 @@ test('a Pipeline names those of its own sinks that are refused', () => {
     type: 'Reachable',
     status: 'False',
     reason: 'Unauthorized',
-    message: '1 of 1 nodes fail: 401.',
+    message: '1 of 1 node fails: 401.',
   }
   const good: Finding = { type: 'Reachable', status: 'True', reason: 'Reachable', message: 'It answers.' }
   expect(ownSinksFinding(new Map())).toBeUndefined()
@@ -87,6 +87,6 @@ test('a Pipeline names those of its own sinks that are refused', () => {
   ])
   expect(ownSinksFinding(findings)).toEqual({
     ...bad,
-    message: 'sinks[copy]: 1 of 1 nodes fail: 401. sinks[old]: 1 of 1 nodes fail: 401.',
+    message: 'sinks[copy]: 1 of 1 node fails: 401. sinks[old]: 1 of 1 node fails: 401.',
   })
 })

@@ -2,6 +2,7 @@
 // may pass between two attempts, and logs name a refusal that comes often once in a while.
 
 import type { HeartbeatBody } from '@penstock/agent/bundle'
+import { countedOf } from '@penstock/agent/program'
 import type { Finding, Reason } from '../api/conditions.ts'
 import type { Report } from './state.ts'
 
@@ -85,7 +86,7 @@ export class Reach {
     const all = new Set(this.#reaching)
     for (const [, { nodes: some }] of failing) for (const node of some) all.add(node)
     const where = destinations.length === 0 ? '' : ` at ${destinations.join(', ')}`
-    const text = `${nodes.size} of ${all.size} nodes fail${where}: ${first.message}`
+    const text = `${countedOf(nodes.size, all.size, 'node', 'fails', 'fail')}${where}: ${first.message}`
     return { type: 'Reachable', status: 'False', reason, message: text }
   }
 }

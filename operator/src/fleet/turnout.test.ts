@@ -27,13 +27,13 @@ const share = (current: number, serving: number, starting = 0, lost = 0, earlier
 
 test.each([
   [share(0, 0), 'podless', '0 of 0 agents run it.'],
-  [share(0, 0, 1), 'unheard', '0 of 1 agents run it; 1 starts.'],
+  [share(0, 0, 1), 'unheard', '0 of 1 agent runs it; 1 starts.'],
   [share(0, 0, 0, 2), 'unheard', '0 of 2 agents run it; 2 are silent.'],
   [share(0, 3), 'nowhere', '0 of 3 agents run it.'],
   [share(2, 3), 'somewhere', '2 of 3 agents run it.'],
   [share(3, 3), 'everywhere', '3 of 3 agents run it.'],
   [share(3, 3, 2, 1), 'everywhere', '3 of 6 agents run it; 2 start, 1 is silent.'],
-  [share(1, 2, 1), 'somewhere', '1 of 3 agents run it; 1 starts.'],
+  [share(1, 2, 1), 'somewhere', '1 of 3 agents runs it; 1 starts.'],
   [share(0, 3, 0, 1, 2), 'before', '0 of 4 agents run it; 2 run an earlier version, 1 is silent.'],
   [share(2, 3, 0, 0, 1), 'somewhere', '2 of 3 agents run it; 1 runs an earlier version.'],
 ])('%j is %s', (counts, extent, text) => {

@@ -1,6 +1,7 @@
 // The pods of an Agent that count for the status of its Pipelines. Agents start, join and get lost all the time, which is no news of a
 // Pipeline: such pods are counted separately from those that serve. Pure, except for the memory of `Standstill`.
 
+import { countedOf } from '@penstock/agent/program'
 import { type Condition, conditionOf } from '../api/conditions.ts'
 import type { Report } from './state.ts'
 
@@ -66,7 +67,7 @@ export function shareText({ current, earlier, serving, starting, lost }: Share):
     ...(starting > 0 ? [`${starting} ${starting === 1 ? 'starts' : 'start'}`] : []),
     ...(lost > 0 ? [`${lost} ${lost === 1 ? 'is' : 'are'} silent`] : []),
   ]
-  const text = `${current} of ${serving + starting + lost} agents run it`
+  const text = `${countedOf(current, serving + starting + lost, 'agent', 'runs', 'run')} it`
   return beside.length === 0 ? `${text}.` : `${text}; ${beside.join(', ')}.`
 }
 

@@ -64,7 +64,7 @@ test.each([
     spec: {},
     live: workload('DaemonSet', half),
     pods: [crashing, unschedulable],
-    says: ['False', 'Unschedulable', '1 of 2 pods are ready; pod p cannot be scheduled.'],
+    says: ['False', 'Unschedulable', '1 of 2 pods is ready; pod p cannot be scheduled.'],
   },
   {
     sentence: 'a container that ends again and again is named with the command that shows its log',
@@ -74,7 +74,7 @@ test.each([
     says: [
       'False',
       'PodsNotReady',
-      '1 of 2 pods are ready; container agent of p ends again and again (exit code 1): kubectl logs p -n system -c agent --previous.',
+      '1 of 2 pods is ready; container agent of p ends again and again (exit code 1): kubectl logs p -n system -c agent --previous.',
     ],
   },
   {
@@ -85,7 +85,7 @@ test.each([
     says: [
       'False',
       'PodsNotReady',
-      '0 of 1 pods are ready; no pod is there: kubectl describe deployment penstock-node -n system.',
+      '0 of 1 pod is ready; no pod is there: kubectl describe deployment penstock-node -n system.',
     ],
   },
 ] as const)('$sentence', ({ spec, live, pods, says }) => {

@@ -1,5 +1,6 @@
 // Whether an Agent is available: what its workload counts, and what keeps its pods from running. Pure.
 
+import { countedOf } from '@penstock/agent/program'
 import type { Agent } from '../../api/agent.ts'
 import type { Finding } from '../../api/conditions.ts'
 import type { KubeObject } from '../../api/object.ts'
@@ -54,7 +55,7 @@ export function availabilityOf(
     ready >= desired &&
     (status.observedGeneration ?? 0) >= (workload.metadata.generation ?? 0)
   ) {
-    return { finding: yes(`${ready} of ${desired} pods are ready.`), fields }
+    return { finding: yes(`${countedOf(ready, desired, 'pod', 'is', 'are')} ready.`), fields }
   }
   const why =
     unschedulable === undefined
@@ -67,7 +68,7 @@ export function availabilityOf(
     type: 'Available',
     status: 'False',
     reason: unschedulable === undefined ? 'PodsNotReady' : 'Unschedulable',
-    message: `${ready} of ${desired} pods are ready${why === undefined ? '' : `; ${why}`}.`,
+    message: `${countedOf(ready, desired, 'pod', 'is', 'are')} ready${why === undefined ? '' : `; ${why}`}.`,
   }
   return { finding, fields }
 }

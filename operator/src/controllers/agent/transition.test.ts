@@ -114,7 +114,7 @@ test.each([
       state: state({
         record: {
           rolledBack: {
-            'shop/p': { hash: 'sha256:2', retry: 'again', why: '1 of 1 agents failed: the agent on n ended' },
+            'shop/p': { hash: 'sha256:2', retry: 'again', why: '1 of 1 agent failed: the agent on n ended' },
           },
           history: [{ revision: 'new', at, result: 'RolledBack' }],
         },
@@ -142,7 +142,7 @@ test.each([
           rolledBack: {
             'shop/p': {
               hash: 'sha256:2',
-              why: '1 of 1 agents failed: the agent on n could not put it in force: out: EACCES',
+              why: '1 of 1 agent failed: the agent on n could not put it in force: out: EACCES',
             },
           },
           history: [{ revision: 'new', at, result: 'RolledBack' }],

@@ -1,6 +1,6 @@
 // The status of an Agent from the reports of its pods: what they run, and what a rollout does.
 
-import { version } from '@penstock/agent/program'
+import { countedOf, version } from '@penstock/agent/program'
 import type { Finding, Reason } from '../../api/conditions.ts'
 import { skewText } from '../../fleet/skew.ts'
 import { fragmentsIn, shortRevision } from '../revisions.ts'
@@ -31,18 +31,22 @@ export function agentStatus({ key, delivered, desired, live, stale, byRevision, 
       ? finding(
           'False',
           'NodesFailed',
-          `${failed} of ${desired} agents: ${failureText(firstFailing[1], firstFailing[0])}`,
+          `${countedOf(failed, desired, 'agent', 'fails', 'fail')}: ${failureText(firstFailing[1], firstFailing[0])}`,
         )
       : delivered.record.undone?.to !== undefined
         ? finding('False', 'Undone', undoneText(key, delivered))
         : rolledBack !== undefined && candidate === undefined
           ? finding('False', 'RolledBack', `${rolledBack[0]} was taken back: ${rolledBack[1].why}.`)
           : current >= desired && (desired > 0 || isSidecar)
-            ? finding('True', 'Programmed', `${current} of ${desired} agents run revision ${revision}.`)
+            ? finding(
+                'True',
+                'Programmed',
+                `${countedOf(current, desired, 'agent', 'runs', 'run')} revision ${revision}.`,
+              )
             : finding(
                 'False',
                 candidate === undefined && current === 0 ? 'Pending' : 'RollingOut',
-                `${current} of ${desired} agents run revision ${revision}. ${delivered.why}`.trim(),
+                `${countedOf(current, desired, 'agent', 'runs', 'run')} revision ${revision}. ${delivered.why}`.trim(),
               )
   const skew = skewText(
     version,
