@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { conditionTypes, reasons } from './conditions.ts'
 import { reasonTexts, ruleText, tenantRules } from './rules.ts'
 
 const root = join(import.meta.dirname, '../..')
@@ -23,4 +24,8 @@ test('every reason that the guide answers is explained', () => {
   )
   expect(answered.length).toBeGreaterThan(20)
   expect(Object.keys(reasonTexts)).toEqual(expect.arrayContaining(answered))
+})
+
+test.each([...conditionTypes, ...reasons])('%s, which a resource can show, is explained', (name) => {
+  expect(ruleText(name)).toMatch(new RegExp(`^${name}  \\(A (?:condition|reason of a condition)`))
 })

@@ -1,7 +1,7 @@
-// The rules for resources of namespaces, by the numbers that messages contain, and the reasons of conditions, as people look them up:
-// what each means and what to do about it.
+// The rules for resources of namespaces, by the numbers that messages contain, and the conditions with their reasons, as people look them
+// up: what each means and what to do about it.
 
-import type { Reason } from './conditions.ts'
+import type { ConditionType, Reason } from './conditions.ts'
 
 export interface ExplainedRule {
   readonly meaning: string
@@ -176,30 +176,70 @@ export const reasonTexts: Partial<Readonly<Record<Reason, ExplainedRule>>> = {
   },
 }
 
-/** The text of a rule or a reason, in any case of letters; undefined for other words. */
+/** Reasons that say that all is well, or that the operator works on it; those that a condition has as its name are in `conditionTexts`. */
+const quietReasons: Partial<Readonly<Record<Reason, string>>> = {
+  Valid: 'The resource has no error.',
+  Resolved: 'All that the resource refers to is there.',
+  PreviousGeneration: 'The last good version runs; `Accepted` or `ResolvedRefs` names the error of the newest.',
+  Suspended: 'No agent runs the Pipeline, because `spec.suspend` is true.',
+  Stopped: 'The last good version may not run any more; `Accepted` or `ResolvedRefs` names the cause.',
+  NoData: 'No agent has read anything; after five minutes the message says whether there is a log of a selected pod.',
+  Unmanaged: 'The Agent has `managementState: Unmanaged`, so the operator changes none of its objects.',
+  Progressing: 'The operator works on the resource, or waits for its agents.',
+}
+
+/** The meaning of each condition when it is true. */
+export const conditionTexts: Readonly<Record<ConditionType, string>> = {
+  Accepted: 'The resource is valid and allowed; of a Pipeline also, an Agent selects it.',
+  ResolvedRefs: 'The Sources, Sinks, Secrets and ConfigMaps that it refers to are there and may be used.',
+  Programmed: 'The agents run the newest version.',
+  Flowing: 'Events are delivered. A Pipeline without traffic is not in trouble: its reason is `NoData`.',
+  Reachable: 'The destinations answer and accept what is sent.',
+  Available: 'The pods of the Agent are ready.',
+  Contended: 'Another client keeps changing objects of the operator. There only while it is so.',
+  Narrowed: 'An Agent selects more than it receives. There only while it is so.',
+  Ready:
+    'Summarises `Accepted`, `ResolvedRefs` and `Programmed`, of an Agent `Available` too: the first that is not true gives its reason.',
+  Reconciling: 'The operator works on the resource, or waits for its agents. There only while it is so.',
+  Stalled: 'The resource will not become ready without a change. There only while it is so.',
+}
+
+/** The text of a rule, a condition or a reason, in any case of letters; undefined for other words. */
 export function ruleText(word: string): string | undefined {
-  const wanted = word.toLowerCase()
-  const all: Readonly<Record<string, ExplainedRule | undefined>> = { ...tenantRules, ...reasonTexts }
-  const name = Object.keys(all).find((each) => each.toLowerCase() === wanted)
-  const found = name === undefined ? undefined : all[name]
-  if (found === undefined) return undefined
-  const what = Object.hasOwn(tenantRules, name ?? '') ? 'A rule for resources of namespaces' : 'A reason of a condition'
-  return `${name}  (${what})\n\n${found.meaning}\n\nFix: ${found.fix}\n`
+  const said = (table: Readonly<Record<string, ExplainedRule | string | undefined>>, what: string) => {
+    const name = Object.keys(table).find((each) => each.toLowerCase() === word.toLowerCase())
+    const found = name === undefined ? undefined : table[name]
+    if (found === undefined) return undefined
+    if (typeof found === 'string') return `${name}  (${what})\n\n${found}\n`
+    return `${name}  (${what})\n\n${found.meaning}\n\nFix: ${found.fix}\n`
+  }
+  return (
+    said(tenantRules, 'A rule for resources of namespaces') ??
+    said(conditionTexts, 'A condition') ??
+    said(reasonTexts, 'A reason of a condition') ??
+    said(quietReasons, 'A reason of a condition, which needs no fix')
+  )
 }
 
 /** The page of all rules and reasons. */
 export function rulesPage(): string {
-  const rows = (table: Readonly<Record<string, ExplainedRule | undefined>>) =>
-    Object.entries(table).flatMap(([name, text]) =>
-      text === undefined ? [] : [`- \`${name}\`: ${text.meaning} ${text.fix}`],
-    )
+  const rows = (table: Readonly<Record<string, ExplainedRule | string | undefined>>) =>
+    Object.entries(table).flatMap(([name, text]) => {
+      if (text === undefined) return []
+      return `- \`${name}\`: ${typeof text === 'string' ? text : `${text.meaning} ${text.fix}`}`
+    })
   const parts = [
-    '# Rules and reasons',
+    '# Rules, conditions and reasons',
     'Messages of a refused resource contain the number of a rule; `penstock explain T7` prints it.',
     '## Rules for resources of namespaces',
     rows(tenantRules).join('\n'),
     '## Reasons of conditions',
     rows(reasonTexts).join('\n'),
+    'These need no fix:',
+    rows(quietReasons).join('\n'),
+    '## Conditions',
+    'Each is true when all is well, but for `Contended`, `Narrowed`, `Reconciling` and `Stalled`.',
+    rows(conditionTexts).join('\n'),
   ]
   return `${parts.join('\n\n')}\n`
 }

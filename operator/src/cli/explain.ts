@@ -15,7 +15,7 @@ export const options = {
 export const usage = `Usage: penstock explain NAME
        penstock explain --schema
 
-Prints the page of a kind (Pipeline), of a field (Pipeline.spec.sources.multiline), of a rule (T7), of the reason of a condition (NoMatchingAgent), of a component (search_engine), of a function of programs (parse_json), of a metric or of an error code (E103). Names of products (Loki) and of the components of other agents work, too.
+Prints the page of a kind (Pipeline), of a field (Pipeline.spec.sources.multiline), of a rule (T7), of a condition (Programmed) or its reason (NoMatchingAgent), of a component (search_engine), of a function of programs (parse_json), of a metric or of an error code (E103). Names of products (Loki) and of the components of other agents work, too.
 
 ${helpOf(options)}
 `

@@ -57,7 +57,7 @@ function guide(): DerivedFolder {
 export function referenceFiles(): Map<string, string> {
   const index = kinds.map(({ kind, about }) => `- [${kind}](${kind.toLowerCase()}.md): ${about}`).join('\n')
   const rules =
-    '[Rules and reasons](rules.md) lists the rules for namespaces (T1 to T14) and the reasons of conditions.'
+    '[Rules, conditions and reasons](rules.md) lists the rules for namespaces (T1 to T14), the conditions and their reasons.'
   const schema = '[schema.json](schema.json) is the JSON Schema of all kinds, for editors.'
   return new Map([
     ['README.md', `# Reference of the resources\n\n${index}\n\n${rules}\n\n${schema}\n`],
