@@ -80,7 +80,10 @@ test('a change ends a run that goes on', async () => {
   const command = spawn(process.execPath, ['--conditions=source', main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   const { promise: ended, resolve: end } = Promise.withResolvers<number | null>()
   command.on('close', end)
-  command.stderr.resume()
+  let said = ''
+  command.stderr.setEncoding('utf8').on('data', (text) => {
+    said += text
+  })
   try {
     let isChanged = false
     for await (const text of command.stdout.setEncoding('utf8')) {
@@ -89,6 +92,8 @@ test('a change ends a run that goes on', async () => {
       if (text.includes('two')) command.kill('SIGTERM')
     }
     expect([isChanged, await ended]).toEqual([true, 0])
+    expect(said).toContain(`Then change ${resources}.yaml: it starts again by itself.`)
+    expect(said).not.toContain('and start again')
   } finally {
     command.kill('SIGKILL')
   }

@@ -158,7 +158,7 @@ async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, o
       const quietMs = quietLimitMs(config.sources)
       return await runAgent(configFile, api, screen, { limit, output, color, quietMs, stdin: input.stdin, over })
     }
-    introduceSamples(logsDir, next(api, paths))
+    introduceSamples(logsDir, next(api, paths, over !== undefined))
     mkdirSync(logsDir)
     const writers: SampleWriter[] = []
     // With the agent: what was written before would come as a heap, pod by pod.
@@ -354,8 +354,11 @@ function introduceSamples(logsDir: string, advice: string): void {
   console.error(`They write their logs below ${logsDir}.\n\n${advice}\n`)
 }
 
-/** The next steps. */
-export function next(api: string, paths: readonly string[]): string {
+/**
+ * The next steps.
+ * @param isWatched whether a change of the files starts the run again
+ */
+export function next(api: string, paths: readonly string[], isWatched = false): string {
   const files = paths.map((path) => `-f ${path}`).join(' ')
   const looks = [
     [`${npx}penstock-agent top --url http://${api}`, 'live figures'],
@@ -366,7 +369,9 @@ export function next(api: string, paths: readonly string[]): string {
   return [
     'While it runs, in another terminal (Ctrl-C ends it):',
     ...looks.map(([command = '', shows]) => `  ${command.padEnd(width)}  ${shows}`),
-    `Then change ${paths.join(', ')} and start again.`,
+    isWatched
+      ? `Then change ${paths.join(', ')}: it starts again by itself.`
+      : `Then change ${paths.join(', ')} and start again.`,
     `\`${npx}penstock lint ${files}\` checks it.`,
   ].join('\n')
 }
