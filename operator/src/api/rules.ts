@@ -189,7 +189,7 @@ const quietReasons: Partial<Readonly<Record<Reason, string>>> = {
 }
 
 /** The meaning of each condition when it is true. */
-export const conditionTexts: Readonly<Record<ConditionType, string>> = {
+const conditionTexts: Readonly<Record<ConditionType, string>> = {
   Accepted: 'The resource is valid and allowed; of a Pipeline also, an Agent selects it.',
   ResolvedRefs: 'The Sources, Sinks, Secrets and ConfigMaps that it refers to are there and may be used.',
   Programmed: 'The agents run the newest version.',
