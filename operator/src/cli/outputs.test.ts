@@ -50,6 +50,27 @@ const objects: Record<string, object> = {
       conditions: conditions('False'),
     },
   },
+  ...Object.fromEntries(
+    ['first', 'third'].map((name) => [
+      `/apis/penstock.dev/v1alpha1/namespaces/shop/agents/${name}`,
+      {
+        apiVersion,
+        kind: 'Agent',
+        metadata: { name, namespace: 'shop' },
+        spec: { mode: 'Node' },
+        status: {
+          revision: 'r3',
+          stableRevision: 'r3',
+          history: (name === 'first' ? ['r3'] : ['r3', 'r2', 'r1']).map((revision) => ({
+            revision,
+            at: '2026-11-23T09:00:00Z',
+            result: 'RolledOut',
+          })),
+          conditions: conditions('True'),
+        },
+      },
+    ]),
+  ),
   '/apis/penstock.dev/v1alpha1/agents': {
     metadata: {},
     items: [
@@ -197,6 +218,27 @@ test('rollout status says the same in every form', async () => {
   expect(parse((await penstock('rollout', 'status', 'node', '-o', 'yaml')).out)).toEqual(row)
   const text = (await penstock('rollout', 'status', 'node')).out
   expect(text).toContain('  revision r2 is being rolled out; r1 is stable\n  agents: 1 of 2 up to date, 2 ready')
+})
+
+test.each([
+  { agent: 'third', to: 'r3', says: 'runs revision r3 already, so nothing was changed. There are: r2, r1.' },
+  { agent: 'first', to: 'r3', says: 'runs revision r3 already, so nothing was changed.' },
+  { agent: 'first', to: 'r9', says: 'has no earlier revision to go back to.' },
+  { agent: 'third', to: 'r9', says: 'has no revision r9 to go back to. There are: r2, r1.' },
+  { agent: 'third', to: 'r1', says: 'goes back to revision r1.' },
+  { agent: 'third', to: undefined, says: 'goes back to revision r2.' },
+])('rollout undo of an Agent with a $agent revision to $to says what happens', async ({ agent, to, says }) => {
+  const before = asked.length
+  const { code, out, err } = await penstock(
+    'rollout',
+    'undo',
+    agent,
+    ...(to === undefined ? [] : ['--to-revision', to]),
+  )
+  const isDone = says.startsWith('goes')
+  expect([code, isDone ? out : `${err}\n`]).toEqual([isDone ? 0 : 1, expect.stringContaining(`shop/${agent} ${says}`)])
+  // Read once; written only if it goes back.
+  expect(asked.slice(before).filter((path) => path.endsWith(`/agents/${agent}`))).toHaveLength(isDone ? 2 : 1)
 })
 
 test('why has a row for each Pipeline, and what concerns the pod beside it', async () => {

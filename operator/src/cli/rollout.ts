@@ -29,7 +29,7 @@ export const options = {
   'to-revision': {
     type: 'string',
     value: 'R',
-    help: 'Revision for `undo`, or the beginning of its name (the one before). `status` lists them.',
+    help: 'An earlier revision for `undo`, or the beginning of its name (the one before). `status` lists them. The one that runs already is refused with exit code 1.',
   },
   ...namespaceOption('of the Agent or Pipeline'),
   cluster: { type: 'boolean', help: 'For `retry`: PIPELINE is a ClusterPipeline.' },
@@ -167,6 +167,11 @@ async function undo(access: ClusterAccess, name: string, asked: string | undefin
   // While a revision is being rolled out, the one before it is the stable one.
   const others = earlier.filter((revision) => revision !== newest)
   const choice = others.length === 0 ? '' : ` There are: ${others.join(', ')}.`
+  const isAsked = (each: string) => asked !== undefined && asked !== '' && each.startsWith(asked)
+  if (newest !== undefined && isAsked(newest) && !others.some(isAsked)) {
+    console.error(`Agent ${key} runs revision ${newest} already, so nothing was changed.${choice}`)
+    return 1
+  }
   if (others.length === 0) {
     console.error(`Agent ${key} has no earlier revision to go back to.`)
     return 1
@@ -177,13 +182,9 @@ async function undo(access: ClusterAccess, name: string, asked: string | undefin
     )
     return 1
   }
-  const revision = asked === undefined ? others[0] : others.find((each) => asked !== '' && each.startsWith(asked))
+  const revision = asked === undefined ? others[0] : others.find(isAsked)
   if (revision === undefined) {
-    console.error(
-      newest !== undefined && asked !== undefined && newest.startsWith(asked)
-        ? `Agent ${key} runs revision ${newest} already.${choice}`
-        : `Agent ${key} has no revision ${asked} to go back to.${choice}`,
-    )
+    console.error(`Agent ${key} has no revision ${asked} to go back to.${choice}`)
     return 1
   }
   await access.client.patch(typeOf('Agent'), agent.metadata.namespace, name, {
