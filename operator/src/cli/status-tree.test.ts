@@ -82,3 +82,23 @@ test('errors of a component stand below it, within the tree, and large figures h
     '  flow      in 120,034, out 120,000, dropped 34, errors 0 in 1m; now 1 s behind, 2.0 KiB buffered',
   ])
 })
+
+test.each([
+  { errors: 0, reason: 'Error', dropped: 0, shown: false },
+  { errors: 0, reason: 'Error', dropped: 3, shown: true },
+  { errors: 0, reason: 'ConnectFailed', dropped: 0, shown: true },
+  { errors: 1, reason: 'Error', dropped: 0, shown: true },
+])('a last message is shown where it explains a failure: $errors, $reason, $dropped', (each) => {
+  const { errors, reason, dropped, shown } = each
+  const pipeline = {
+    kind: 'Pipeline',
+    metadata: { name: 'web', namespace: 'shop', generation: 1 },
+    spec: { sources: [{ name: 'pods', type: 'orchestrator_logs' }], sinks: [{ name: 'one', type: 'http' }] },
+    status: {
+      observedGeneration: 1,
+      components: [{ name: 'one', errors, lastError: { reason, message: 'the message', node: 'n1', at: '12:00' } }],
+      flow: { dropped },
+    },
+  } as unknown as Pipeline
+  expect(statusText(pipeline, { color: false }).includes('the message')).toBe(shown)
+})

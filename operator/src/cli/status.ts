@@ -182,7 +182,7 @@ export function statusText(pipeline: Pipeline, { color, columns }: Sheet): strin
     if (component === undefined) continue
     const { errors = 0, lastError } = component
     const last =
-      lastError === undefined
+      lastError === undefined || !isExplaining(Number(errors), lastError.reason, status?.flow?.dropped)
         ? ''
         : `; the last: ${lastError.reason}: ${lastError.message} (${[lastError.node, lastError.at].filter(Boolean).join(', ')})`
     const state = styled(counted(Number(errors), 'error'), Number(errors) === 0 ? 'dim' : 'red', color)
@@ -214,4 +214,12 @@ export function statusText(pipeline: Pipeline, { color, columns }: Sheet): strin
   const tests = status?.tests
   if (tests !== undefined) add(`  tests     ${tests.passed ?? 0} passed, ${tests.failed ?? 0} failed`)
   return lines.join('\n')
+}
+
+/**
+ * Whether the last message of a component explains a failure. Without errors it does if its reason is a known one, such as a refusal that
+ * is tried again, or if events were dropped; otherwise it is a note.
+ */
+function isExplaining(errors: number, reason: string | undefined, dropped: unknown): boolean {
+  return errors > 0 || reason !== 'Error' || Number(dropped ?? 0) > 0
 }
