@@ -29,8 +29,8 @@ export function fieldOf(text: string): Field | undefined {
 }
 
 /** A field whose kind the program knows from an earlier assignment, read so that its kind is open again. */
-export function openRead(path: readonly Key[]): string {
-  return `(get(., [${path.map((key) => JSON.stringify(key)).join(', ')}]) ?? null)`
+export function openRead(path: readonly Key[], root = '.'): string {
+  return `(get(${root}, [${path.map((key) => JSON.stringify(key)).join(', ')}]) ?? null)`
 }
 
 /** Statements that put a variable into a field: the members of an object join those that are there. */

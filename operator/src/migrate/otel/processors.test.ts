@@ -124,6 +124,27 @@ const statements: { name?: string; run: string[]; record: object; assert: string
     assert: '.attributes.level == "warn" && .message == "hi" && !exists(.cache)',
   },
   {
+    name: 'what statements keep is an object, whatever they put into it',
+    run: [
+      'set(cache, ParseJSON(body))',
+      'flatten(cache, "p")',
+      'merge_maps(attributes, cache, "upsert")',
+      'set(cache, ParseJSON("[1]"))',
+      'set(attributes["kept"], cache["p.a.b"])',
+    ],
+    record: { message: '{"a":{"b":1},"c":2}' },
+    assert: '.attributes == {"p.a.b": 1, "p.c": 2, "kept": 1}',
+  },
+  {
+    name: 'a list in an object that a function gives, and an object of it as pairs',
+    run: [
+      'set(attributes["first"], ParseJSON(body)["items"][0])',
+      'set(attributes["pairs"], ToKeyValueString(ParseJSON(body)["pairs"], ":", ";"))',
+    ],
+    record: { message: '{"items":["x","y"],"pairs":{"k":1}}' },
+    assert: '.attributes == {"first": "x", "pairs": "k:1"}',
+  },
+  {
     run: ['delete_key(attributes, "a")', 'delete_keys(resource.attributes, ["b", "c.d"])'],
     record: { attributes: { a: 1, z: 1 }, resource: { attributes: { b: 1, 'c.d': 1, e: 1 } } },
     assert: '.attributes == {"z": 1} && .resource.attributes == {"e": 1}',

@@ -1,6 +1,7 @@
 // Pieces of programs while a statement is compiled: values with their known kinds, and lines that run only if the lines before them did
 // not fail.
 
+import { textLiteral } from '@penstock/agent/config'
 import { openRead } from '../field.ts'
 import type { Key } from '../record.ts'
 import { fieldAt } from '../record.ts'
@@ -93,35 +94,49 @@ export class Lines {
   }
 }
 
-/** The fields that the program has set so far: what is known of their kinds must not matter to what follows. */
+/**
+ * The fields that the program has set so far, of the event or of a variable that is an object: what is known of their kinds must not
+ * matter to what follows.
+ */
 export class Fields {
+  readonly #root: string
   readonly #written: { readonly path: readonly Key[]; readonly kind: Kind }[] = []
+
+  /** @param root `.` for the event, or the name of the variable */
+  constructor(root: string) {
+    this.#root = root
+    if (root !== '.') this.#written.push({ path: [], kind: 'map' })
+  }
+
+  #at(path: readonly Key[]): string {
+    if (this.#root === '.') return fieldAt(path)
+    return `${this.#root}${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${textLiteral(key)}`)).join('')}`
+  }
 
   read(path: readonly Key[]): string {
     const isTouched = this.#written.some(({ path: other }) => {
       const shared = Math.min(path.length, other.length)
       return other.slice(0, shared).every((key, index) => key === path[index])
     })
-    return isTouched ? openRead(path) : fieldAt(path)
+    return isTouched || this.#root !== '.' ? openRead(path, this.#root) : fieldAt(path)
   }
 
   remove(path: readonly Key[]): string {
     this.#written.push({ path, kind: 'null' })
-    return `del(${fieldAt(path)})`
+    return `del(${this.#at(path)})`
   }
 
   assign(path: readonly Key[], { code, kind }: Value): string {
-    const isBelowScalar = this.#written.some(
+    // The language refuses to assign below what it knows to be no object, and knows the members of objects.
+    const isOpen = this.#written.every(
       ({ path: other, kind: known }) =>
-        known !== 'any' &&
-        known !== 'map' &&
-        known !== 'null' &&
-        other.length < path.length &&
-        other.every((key, index) => key === path[index]),
+        known === 'null' ||
+        (known === 'map' && other.length === path.length - 1) ||
+        other.length >= path.length ||
+        other.some((key, index) => key !== path[index]),
     )
     this.#written.push({ path, kind })
-    if (!isBelowScalar) return `${fieldAt(path)} = ${code}`
-    // The language refuses to assign below what it knows to be a text or a number.
-    return `. = object!(set!(., [${path.map((key) => JSON.stringify(key)).join(', ')}], ${code}))`
+    if (isOpen) return `${this.#at(path)} = ${code}`
+    return `${this.#root} = object!(set!(${this.#root}, [${path.map((key) => JSON.stringify(key)).join(', ')}], ${code}))`
   }
 }

@@ -7,12 +7,13 @@ import { Fields, type Kind, Lines, type Value } from './code.ts'
 import { converters } from './converters.ts'
 import { editors } from './editors.ts'
 import { type ContextName, type Location, locate } from './paths.ts'
-import { type Call, type Key, type Node, parseCondition, parseStatement, Unconvertible } from './syntax.ts'
+import { type Call, type Node, parseCondition, parseStatement, Unconvertible } from './syntax.ts'
 
 /** A program as it grows: statements of one group share what they keep and what is known of fields. */
 export class Program {
   readonly context: ContextName
-  readonly fields = new Fields()
+  readonly fields = new Fields('.')
+  readonly #cache = new Fields('cache')
   readonly #lines: string[] = []
   #number = 0
   #usesCache = false
@@ -150,14 +151,12 @@ export class Program {
     const result = definition.run(this, lines, argumentsOf(call, definition.parameters))
     if (call.keys.length === 0) return result
     const keys = call.keys.map((key) => JSON.stringify(key)).join(', ')
+    const below = typeof call.keys[0] === 'number' ? 'list' : 'map'
+    if (result.kind !== 'any' && result.kind !== below) {
+      throw new Unconvertible(`\`${call.name}\` gives no ${below}, and \`[${keys}]\` stands behind it`)
+    }
     const whole = lines.keep(result)
-    const base =
-      whole.kind === 'any'
-        ? lines.fallible(
-            call.keys.some((key) => typeof key === 'number') ? `array(${whole.code})` : `object(${whole.code})`,
-            'any',
-          )
-        : whole
+    const base = lines.as(whole, below)
     return { code: `(get(${base.code}, [${keys}]) ?? null)`, kind: 'any' }
   }
 
@@ -169,9 +168,7 @@ export class Program {
   read({ base, path, kind, isNanoseconds }: Location): Value {
     if (base === 'cache') {
       this.#usesCache = true
-      return path.length === 0
-        ? { code: 'cache', kind: 'map' }
-        : { code: `(get(cache, [${keysText(path)}]) ?? null)`, kind: 'any' }
+      return path.length === 0 ? { code: 'cache', kind: 'map' } : { code: this.#cache.read(path), kind: 'any' }
     }
     const code = this.fields.read(path)
     if (kind === 'any') return { code, kind }
@@ -194,21 +191,16 @@ export class Program {
   assign({ base, path }: Location, value: Value): string {
     if (base === 'event') return this.fields.assign(path, value)
     this.#usesCache = true
-    return `${cacheAt(path)} = ${value.code}`
+    return this.#cache.assign(path, value)
   }
 
   /** The statement that takes a place away. */
   remove({ base, path }: Location): string {
     if (base === 'event') return this.fields.remove(path)
     this.#usesCache = true
-    return `del(${cacheAt(path)})`
+    return this.#cache.remove(path)
   }
 }
-
-const cacheAt = (path: readonly Key[]) =>
-  `cache${path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${textLiteral(key)}`)).join('')}`
-
-const keysText = (path: readonly Key[]) => path.map((key) => JSON.stringify(key)).join(', ')
 
 function enumOf(name: string): Value {
   const severity = /^SEVERITY_NUMBER_(\w+)$/.exec(name)?.[1]

@@ -225,6 +225,9 @@ const length: Converter = {
       lines.open(`is_string(${kept.code}) || is_object(${kept.code}) || is_array(${kept.code})`)
       return lines.fallible(`length(${kept.code})`, 'integer')
     }
+    if (value.kind !== 'text' && value.kind !== 'map' && value.kind !== 'list') {
+      throw new Unconvertible('only texts, lists and objects have a length')
+    }
     return { code: `length(${value.code})`, kind: 'integer' }
   },
 }
@@ -308,7 +311,7 @@ export const converters: Readonly<Record<string, Converter>> = {
     parameters: ['target', 'pattern', 'namedCapturesOnly'],
     run: (program, lines, values) =>
       lines.fallible(
-        `parse_grok(${textAt(program, lines, values)}, ${textLiteral(constantText(values, 'pattern'))})`,
+        `parse_grok(${textAt(program, lines, values)}, ${textLiteral(constantText(values, 'pattern').replaceAll('(?P<', '(?<'))})`,
         'map',
       ),
   },
@@ -423,10 +426,10 @@ export const converters: Readonly<Record<string, Converter>> = {
       const map = lines.as(valueAt(program, lines, values), 'map')
       const delimiter = values.has('delimiter') ? constantText(values, 'delimiter') : '='
       const pair = values.has('pair_delimiter') ? constantText(values, 'pair_delimiter') : ' '
-      return lines.fallible(
-        `encode_key_value(${map.code}, key_value_delimiter: ${textLiteral(delimiter)}, field_delimiter: ${textLiteral(pair)})`,
-        'text',
-      )
+      return {
+        code: `encode_key_value(${map.code}, key_value_delimiter: ${textLiteral(delimiter)}, field_delimiter: ${textLiteral(pair)})`,
+        kind: 'text',
+      }
     },
   },
   TraceID: fixedHex(),

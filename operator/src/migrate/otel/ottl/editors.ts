@@ -163,6 +163,7 @@ function replaceAll(program: Program, lines: Lines, values: Values, regex: strin
 
 function append(program: Program, lines: Lines, values: Values): void {
   const location = program.locate(required(values, 'target'))
+  if (location.kind === 'map') throw new Unconvertible('nothing is appended to an object')
   const read = lines.keep(program.read({ ...location, kind: 'any' }))
   const items = values.has('values')
     ? lines.as(program.value(required(values, 'values'), lines), 'list').code

@@ -32,7 +32,10 @@ export function locate(parts: readonly PathPart[], context: ContextName): Locati
   const [first, ...rest] = parts
   const name = first?.name ?? ''
   if (first === undefined) throw new Unconvertible('the path is empty')
-  if (name === 'cache') return { base: 'cache', path: keysOf(parts), kind: 'any' }
+  if (name === 'cache') {
+    const keys = keysOf(parts)
+    return { base: 'cache', path: keys, kind: keys.length === 0 ? 'map' : 'any' }
+  }
   if (
     rest.length > 0 &&
     (name === 'log' || name === 'resource' || name === 'scope' || name === 'instrumentation_scope')
