@@ -130,6 +130,7 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
       report: (_: unknown, { metadata }: KubeObject, __: unknown, contribution: StatusContribution) => {
         if (metadata.name === 'p') said = contribution
       },
+      reported: () => undefined,
     },
   } as unknown as OperatorContext
   stack.use(await new RolloutStatus(context, fleet).start())
