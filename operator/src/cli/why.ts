@@ -68,8 +68,10 @@ ${helpOf(own)}
 ${operatorFlagHelp}
 `
 
-/** For the agent to answer. */
-const patienceMs = 6000
+/** For the operator to begin its answer: it may be busy, or far away. */
+const operatorMs = 30_000
+/** For the agent to answer, from then on. */
+const agentMs = 6000
 
 export async function run(argv: string[]): Promise<number> {
   const { flags: values, words } = parseFlags(argv, options, 'words')
@@ -107,19 +109,30 @@ async function standing(
 ): Promise<PodPosition> {
   const query = new URLSearchParams({ kind, pod: uid, node, interval: '1000', for: '60000' })
   if (kind === 'Pipeline') query.set('namespace', namespace)
-  const signal = AbortSignal.timeout(patienceMs)
+  const limit = new AbortController()
+  const { signal } = limit
+  let timer = setTimeout(() => limit.abort(), operatorMs)
+  let hasBegun = false
   let last: TopLine | undefined
   try {
     using client = await OperatorConnection.open(flags, 'get pipelines and clusterpipelines')
     for await (const [said] of client.lines(`/v1/top?${query}`, signal)) {
+      if (!hasBegun) {
+        hasBegun = true
+        clearTimeout(timer)
+        timer = setTimeout(() => limit.abort(), agentMs)
+      }
       if (said.kind !== 'figures') continue
       last = said as TopLine
       if (last.complete) break
     }
   } catch (error) {
     if (last === undefined) {
-      return { problem: signal.aborted ? 'the agent of its node has not answered' : errorText(error) }
+      const silent = hasBegun ? 'the agent of its node' : 'the operator'
+      return { problem: signal.aborted ? `${silent} has not answered` : errorText(error) }
     }
+  } finally {
+    clearTimeout(timer)
   }
   // That nobody is there is certain only when everybody has had time to report.
   const rows = last?.pipelines.filter(({ agents }) => last?.complete === true || agents.asked > 0) ?? []
