@@ -29,7 +29,7 @@ import { FirstCompile, namespaceOf, type Peers } from './pipeline/first-compile.
 import { idOf, PipelineJudge, type Verdicts } from './pipeline/judge.ts'
 import { SharedObjects } from './pipeline/shared-objects.ts'
 import { PolicyGrace, withEnd } from './policy-grace.ts'
-import { durationMs } from './rollout-plan.ts'
+import { fieldDurationMs } from './rollout-plan.ts'
 
 export interface PipelinePartOptions {
   readonly artifacts: Artifacts
@@ -484,7 +484,7 @@ export class PipelineController implements AsyncDisposable {
       before: conditionOf(conditionsOf(pipeline), 'Accepted'),
       ranUnder: running?.rules,
       rules: rulesDigest(policy),
-      graceMs: durationMs(policy?.gracePeriod ?? policyGracePeriod),
+      graceMs: fieldDurationMs(policy?.gracePeriod ?? policyGracePeriod),
       now,
     })
     if (end === undefined) return { verdicts }

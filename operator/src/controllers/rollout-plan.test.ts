@@ -4,7 +4,7 @@ import {
   type AgentNode,
   type Decision,
   decide,
-  durationMs,
+  fieldDurationMs,
   maxWaitMs,
   type Observation,
   policyOf,
@@ -256,5 +256,5 @@ test('a paused rollout makes no step', () => {
 })
 
 test('durations', () => {
-  expect([durationMs('1m30s'), durationMs('500ms'), durationMs('2h')]).toEqual([90_000, 500, 7_200_000])
+  expect([fieldDurationMs('1m30s'), fieldDurationMs('500ms'), fieldDurationMs('2h')]).toEqual([90_000, 500, 7_200_000])
 })

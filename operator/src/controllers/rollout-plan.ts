@@ -30,9 +30,12 @@ export function policyOf(rollout: AgentSpec['rollout']): RolloutPolicy {
         : {
             percent: canary?.percent ?? defaults.canary.percent,
             minNodes: canary?.minNodes ?? defaults.canary.minNodes,
-            bakeMs: durationMs(canary?.bake ?? defaults.canary.bake),
+            bakeMs: fieldDurationMs(canary?.bake ?? defaults.canary.bake),
           },
-    step: { percent: step?.percent ?? defaults.step.percent, bakeMs: durationMs(step?.bake ?? defaults.step.bake) },
+    step: {
+      percent: step?.percent ?? defaults.step.percent,
+      bakeMs: fieldDurationMs(step?.bake ?? defaults.step.bake),
+    },
     maxFailedPercent,
     autoRollback,
     paused,
@@ -41,8 +44,11 @@ export function policyOf(rollout: AgentSpec['rollout']): RolloutPolicy {
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** `1m30s` in milliseconds. */
-export function durationMs(text: string): number {
+/**
+ * `1m30s` in milliseconds: durations of resources, which their schema has checked. Flags take another form, with fractions and plain
+ * seconds, and are checked as they are read.
+ */
+export function fieldDurationMs(text: string): number {
   let ms = 0
   for (const [, digits, unit] of text.matchAll(/(\d+)(ms|s|m|h)/g)) ms += Number(digits) * (units[unit as string] ?? 0)
   return ms
