@@ -1,5 +1,6 @@
 // How long to wait before a request is tried again: the Fibonacci sequence, and at random up to half of each wait on top, so that
-// agents that failed together do not come back together.
+// agents that failed together do not come back together. `Backoff` (timing/) doubles its waits and never ends. The waits here are a
+// promise of the options `request.retry_*`: another sequence, jitter on top of it, an end, and `Retry-After`.
 
 export interface RetryOptions {
   /** Most retries of one request. */
