@@ -38,6 +38,16 @@ test.each(bins)('$name works by a link, from any folder', ({ name, file }) => {
   else expect(stdout).toContain('Usage: penstock')
 })
 
+test('every package names the Node that the programs ask for', () => {
+  const root = join(import.meta.dirname, '../..')
+  const check = readFileSync(join(root, 'agent/bin/node-version.js'), 'utf8')
+  const needed = /const needed = \[(\d+), (\d+)\]/.exec(check)?.slice(1).join('.')
+  for (const folder of ['.', 'agent', 'operator', 'e2e']) {
+    const { engines } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+    expect(engines, folder).toEqual({ node: `>=${needed}` })
+  }
+})
+
 test.each(bins)('$name says which Node it needs, without a stack', ({ name, file }) => {
   // The entry reads only the version of an old Node.
   const old = join(folder, 'old.cjs')
