@@ -70,7 +70,7 @@ describe('kubectl penstock', () => {
     symlinkSync(join(bins, 'kubectl-complete.js'), join(folder, 'kubectl_complete-penstock'))
   })
 
-  /** What is offered, without its help, and the directive. */
+  /** The words that are offered, without their help, and the directive. */
   async function offers(program: string, words: readonly string[]) {
     const { stdout } = await promisify(execFile)(program, words, { env, timeout: 60_000 })
     return stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')[0]]))

@@ -50,7 +50,7 @@ export function userActing({ username, groups }: ActingAs): User {
     namespace !== undefined && groups.length === 0
       ? ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]
       : groups
-  // Who is said to be unauthenticated is not authenticated as well: that would add rights to those that are named.
+  // An unauthenticated user does not become an authenticated one as well: that would add rights to those that are named.
   if (own.includes(strangers)) return { username, groups: own }
   const all = username === nobody ? strangers : everyone
   return { username, groups: own.includes(all) ? own : [...own, all] }
@@ -62,7 +62,7 @@ interface Wanted {
   readonly namespace?: string
 }
 
-/** What the caller must have the right to act as, each once. */
+/** The users and groups that the caller must have the right to act as, each once. */
 export function wantedOf({ username, groups }: ActingAs): readonly Wanted[] {
   const [, namespace, name] = account.exec(username) ?? []
   return [

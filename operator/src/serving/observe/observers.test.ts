@@ -367,7 +367,7 @@ test.each<{ headers: Record<string, string>; status: number; asker?: User }>([
   { headers: acting('alice', 'system:masters'), status: 403 },
   { headers: acting('alice'), status: 200, asker: { username: 'alice', groups: ['system:authenticated'] } },
   { headers: { 'x-penstock-acting-as': `${alice}, ${alice}` }, status: 400 },
-  // What replicas say to the leader is nothing that it believes.
+  // The leader believes nothing that replicas say.
   { headers: { 'x-penstock-forwarded': '1', ...acting('bob') }, status: 403 },
   { headers: { 'x-penstock-forwarded': '1', 'x-remote-user': 'root' }, status: 200, asker: { username: 'mallory' } },
   { headers: { 'x-penstock-token': 'of-eve', ...acting('alice') }, status: 403 },
@@ -390,7 +390,7 @@ test('one token acts as several users at a time, and a right that is withdrawn e
   impersonates.pop()
   expect((await server.ask(top, acting('bob'))).status).toBe(403)
   expect((await server.ask(top, acting('alice'))).status).toBe(200)
-  // Whoever acts as somebody has not thereby the right to act as others.
+  // The right to act as one user is not the right to act as others.
   expect(server.askers.filter(({ username }) => username === 'alice')).toHaveLength(2)
 })
 

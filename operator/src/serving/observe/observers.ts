@@ -272,7 +272,7 @@ export class Observers {
     return userActing(as)
   }
 
-  /** Takes the reviews of a request from the allowance of its caller, whomever it acts as. */
+  /** Takes the reviews of a request from the allowance of its caller, not of the user that it acts as. */
   #charge(caller: User, as: ActingAs | undefined, namespace: string | undefined): void {
     const { settings } = this.#context
     const everywhere = settings.rolesOnly && namespace === undefined ? namespacesOf(settings) : undefined
