@@ -264,3 +264,54 @@ test.each([
   document.setIn(['spec', 'tests'], [{ name: 'event', insertAt, input: { log: plain('x') }, expect: expected }])
   expect(await lint(document.toString())).toEqual([])
 })
+
+test.each([
+  { message: 'x', own: '', usual: '', pipeline: '' },
+  { message: 'x', own: '', usual: 'Usual', pipeline: 'usual' },
+  { message: 'WARN x', own: '', usual: '', pipeline: 'warnings' },
+  { message: 'WARN ERR x', own: '', usual: 'usual', pipeline: 'warnings' },
+  { message: 'ERR x', own: '', usual: 'usual', pipeline: 'errors' },
+  { message: 'ERR x', own: 'Of-Input', usual: 'usual', pipeline: 'of-input' },
+])('an event goes through one pipeline: $message, $own, $usual: $pipeline', async (given) => {
+  const { message, own, usual, pipeline } = given
+  const text = `${files}${own && `  pipeline: ${own}\n`}output.elasticsearch:
+  hosts: [es]
+${usual && `  pipeline: ${usual}\n`}  pipelines:
+  - { pipeline: warnings, when.contains: { message: WARN } }
+  - { pipeline: errors, when.contains: { message: ERR } }
+`
+  const { document, resource, gaps } = convert(text)
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const sinks: readonly { readonly inputs: readonly string[]; readonly config: { readonly pipeline?: string } }[] =
+    resource.spec.sinks
+  const expected = sinks.map(({ inputs: [at], config }) => ({
+    at,
+    count: (config.pipeline ?? '') === pipeline ? 1 : 0,
+  }))
+  expect(expected.filter(({ count }) => count === 1)).toHaveLength(1)
+  const insertAt = resource.spec.transforms[0]?.name
+  document.setIn(['spec', 'tests'], [{ name: 'event', insertAt, input: { log: plain(message) }, expect: expected }])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test.each([
+  { index: undefined, expected: 'errors' },
+  { index: 'nginx', expected: 'nginx' },
+  { index: 'nginx-%{+yyyy.MM.dd}', expected: 'nginx-\\d{4}\\.\\d\\d\\.\\d\\d' },
+])('the index of an input goes before that of a rule: $index', async ({ index, expected }) => {
+  const { document, resource, gaps } = convert(
+    `${files}${index === undefined ? '' : `  index: "${index}"\n`}output.elasticsearch:\n  hosts: [es]\n  index: rest\n  indices:\n  - { index: errors, when.contains: { message: ERR } }\n`,
+  )
+  expect(gaps).toEqual([])
+  expect(resource.spec.sinks[0].config.bulk.index).toBe('{{ %index }}')
+  const [sink] = resource.spec.sinks
+  const wanted = [{ at: sink.inputs[0], assert: `match(string!(%index), r'^${expected}$')` }]
+  const insertAt = resource.spec.transforms[0]?.name
+  document.setIn(['spec', 'tests'], [{ name: 'event', insertAt, input: { log: plain('ERR x') }, expect: wanted }])
+  expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
+})
+
+test('an index of an input that holds fields of the event is a gap', () => {
+  const { gaps } = convert(`${files}  index: "%{[agent.name]}-x"\n${end}`)
+  expect(gaps.map(({ subject }) => subject)).toEqual(['log: %{[agent.name]}-x'])
+})

@@ -5,6 +5,7 @@ import { flagIn, option, type Part, Report, textIn } from '../loki/context.ts'
 import { below, flagOf, isMap, itemsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
+import type { Choices } from './choices.ts'
 import { conditionOf } from './conditions.ts'
 import { inputs, ownFields, refusedInputs } from './inputs.ts'
 import { outputs, refusedOutputs } from './outputs.ts'
@@ -71,6 +72,7 @@ class Conversion {
   readonly #report: Report
   readonly #config: Tree
   readonly #heads: string[] = []
+  readonly #choices: Choices = { index: false, pipelines: new Set() }
 
   constructor(draft: Draft, report: Report, config: Tree) {
     this.#draft = draft
@@ -122,7 +124,7 @@ class Conversion {
       return
     }
     this.#report.options(part, mapping)
-    const { component, steps } = mapping.build(part, this.#report)
+    const { component, steps } = mapping.build(part, this.#report, this.#choices)
     const source = this.#draft.add('sources', name, soundComponent('source', component, origin, this.#draft.gaps))
     const all = [...steps, ...before, ...this.#processing(option(part, 'processors'))]
     this.#heads.push(...this.#draft.append([source], all, `${name}-event`, origin))
@@ -237,9 +239,16 @@ class Conversion {
         continue
       }
       this.#report.options(part, mapping)
-      const { component, steps } = mapping.build(part, this.#report)
+      const { component, steps, branches = [] } = mapping.build(part, this.#report, this.#choices)
       const sound = soundComponent('sink', component, origin, this.#draft.gaps)
-      this.#sink(name, sound, this.#draft.append(heads, heads.length === 0 ? [] : steps, `${name}-form`, origin))
+      const form = this.#draft.append(heads, heads.length === 0 ? [] : steps, `${name}-form`, origin)
+      if (branches.length === 0) this.#sink(name, sound, form)
+      for (const { pipeline, condition } of branches) {
+        const own = pipeline === undefined ? sound : { ...sound, config: { ...sound.config, pipeline } }
+        const filter: Step = { type: 'filter', text: condition }
+        const wanted = pipeline === undefined ? name : `${name}-${pipeline.replace(/[^a-z0-9]+/g, '-')}`
+        this.#sink(wanted, own, this.#draft.append(form, form.length === 0 ? [] : [filter], `${wanted}-events`, origin))
+      }
     }
   }
 

@@ -8,6 +8,7 @@ import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn }
 import { below, isMap, itemsOf, millisecondsOf, type Tree, textOf } from '../loki/tree.ts'
 import { regexLiteral } from '../otel/text.ts'
 import type { Refusal } from '../page.ts'
+import { type Choices, inputChoices } from './choices.ts'
 import { fieldOf, scalar } from './conditions.ts'
 import { tagLines } from './processors.ts'
 
@@ -24,6 +25,8 @@ const common: Readonly<Record<string, string>> = {
   fields: 'fields of the event',
   fields_under_root: 'where the fields are',
   tags: 'a field of the event',
+  index: '`bulk.index` by a field that a transform sets',
+  pipeline: 'a sink for each pipeline, behind a filter',
   paths: '`include`; for pod logs a filter by the names of pods, unless all are read',
   exclude_files: 'a filter transform',
   'prospector.scanner.exclude_files': 'a filter transform',
@@ -239,12 +242,12 @@ export function ownFields(fields: Tree | undefined, underRoot: boolean, tags: re
   return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
 }
 
-const logFile = (name: string, becomes: string): Mapping<[Report], SourcePart> => ({
+const logFile = (name: string, becomes: string): Mapping<[Report, Choices], SourcePart> => ({
   name,
   becomes,
   options: common,
   itself,
-  build: (part, report) => {
+  build: (part, report, choices) => {
     const paths = textsIn(part, 'paths')
     const stream = textIn(part, 'stream') ?? textIn(part, 'containers.stream')
     const isPods =
@@ -304,6 +307,7 @@ const logFile = (name: string, becomes: string): Mapping<[Report], SourcePart> =
       record,
       ...lineSteps(part),
       ...(json.length === 0 ? [] : [{ type: 'remap', text: json.join('\n') } as const]),
+      ...inputChoices(part, choices, report),
       ...ownFields(option(part, 'fields'), flagIn(part, 'fields_under_root') === true, textsIn(part, 'tags')),
     ]
     const component: Component = isPods
@@ -344,7 +348,7 @@ function fileSteps(
   return tests.length === 0 ? [] : [{ type: 'filter', text: `${name}\n${tests.join(' && ')}` }]
 }
 
-export const inputs: readonly Mapping<[Report], SourcePart>[] = [
+export const inputs: readonly Mapping<[Report, Choices], SourcePart>[] = [
   logFile('container', '`orchestrator_logs`'),
   logFile('filestream', '`orchestrator_logs` for pod logs, `file` for other files'),
   logFile('log', '`orchestrator_logs` for pod logs, `file` for other files'),

@@ -1,13 +1,18 @@
 // Outputs of Filebeat as sinks. A transform before the sink gives the event the form that the output would have sent.
 
-import { textLiteral } from '@penstock/agent/config'
 import type { Step } from '../draft.ts'
 import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn } from '../loki/context.ts'
 import { secretText } from '../loki/fields.ts'
-import { below, itemsOf, millisecondsOf, pairsOf, textOf } from '../loki/tree.ts'
+import { millisecondsOf, textOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
-import { conditionOf, expressionOf, templateOf } from './conditions.ts'
-import type { SourcePart as SinkPart } from './inputs.ts'
+import { type Choices, indexLines, type PipelineBranch, pipelineBranches, withVersion } from './choices.ts'
+import { expressionOf, templateOf } from './conditions.ts'
+import type { SourcePart } from './inputs.ts'
+
+export interface SinkPart extends SourcePart {
+  /** Sinks of the same options, each for the events of one pipeline of the destination; none for one sink. */
+  readonly branches?: readonly PipelineBranch[]
+}
 
 const secret = (text: string) => secretText(text).text
 
@@ -134,7 +139,7 @@ function hostsOf(part: Part, report: Report, port: string): string[] {
   })
 }
 
-const search: Mapping<[Report], SinkPart> = {
+const search: Mapping<[Report, Choices], SinkPart> = {
   name: 'elasticsearch',
   becomes: '`search_engine`',
   options: {
@@ -149,18 +154,18 @@ const search: Mapping<[Report], SinkPart> = {
     index: '`bulk.index`',
     indices: '`bulk.index` by a field that a transform sets',
     pipeline: '`pipeline`',
+    pipelines: 'a sink for each pipeline, behind a filter',
     compression_level: '`compression`',
     headers: '`request.headers`',
     parameters: '`query`',
     timeout: '`request.timeout_secs`',
     proxy_url: '`proxy`',
   },
-  itself: quiet,
-  build: (part, report) => {
+  itself: { ...quiet, host: 'addresses are in `hosts`: Filebeat does not read this option' },
+  build: (part, report, choices) => {
     const lines = ['."@timestamp" = .timestamp']
     const given = textIn(part, 'index')
-    const template =
-      given === undefined ? 'filebeat' : templateOf(given.replace(/%\{\[(?:agent|beat)\.version\]\}/g, '8'))
+    const template = given === undefined ? 'filebeat' : templateOf(withVersion(given))
     if (given === undefined) {
       report.replaced(
         part,
@@ -176,37 +181,11 @@ const search: Mapping<[Report], SinkPart> = {
         'Give `bulk.index` a template of fields.',
       )
     }
-    const indices = itemsOf(option(part, 'indices'))
-    const withVersion = (name: string) => name.replace(/%\{\[(?:agent|beat)\.version\]\}/g, '8')
-    const branches = indices.flatMap((item) => {
-      const when = below(item, 'when')
-      const test = when === undefined ? 'true' : conditionOf(when, report)
-      const name = expressionOf(withVersion(textOf(below(item, 'index')) ?? '%{}'))
-      const mappings = below(item, 'mappings')
-      if (name !== undefined && test !== undefined && mappings !== undefined) {
-        const byDefault = textOf(below(item, 'default'))
-        const table = pairsOf(mappings).map(([from, to]) => `${textLiteral(from)}: ${textLiteral(to)}`)
-        const value = `get({ ${table.join(', ')} }, [${name}]) ?? null`
-        const otherwise = byDefault === undefined ? '' : ` || ${textLiteral(byDefault)}`
-        return [
-          `if ${test} {\n  mapped = ${value}\n  mapped = mapped${otherwise}\n  if mapped != null { %index = mapped }\n}`,
-        ]
-      }
-      if (name === undefined || test === undefined) {
-        report.gap(
-          item,
-          'elasticsearch: indices',
-          'the rule is not a name and a condition',
-          'Set `%index` in a remap transform, and use it in `bulk.index`.',
-        )
-        return []
-      }
-      return [`if ${test} { %index = ${name} }`]
-    })
-    const usual = expressionOf(withVersion(given ?? 'filebeat'))
-    const hasBranches = branches.length > 0 && usual !== undefined
-    // The first rule that fits counts, so it comes last.
-    if (hasBranches) lines.push(`%index = ${usual}`, ...branches.toReversed())
+    const chosen = indexLines(part, expressionOf(withVersion(given ?? 'filebeat')), choices, report)
+    const pipeline = textIn(part, 'pipeline')
+    const isOne = pipeline?.includes('%{') !== true
+    const { lines: choosing, branches } = pipelineBranches(part, isOne ? pipeline : undefined, choices, report)
+    lines.push(...chosen, ...choosing)
     const user = textIn(part, 'username')
     const key = textIn(part, 'api_key')
     const timeout = textIn(part, 'timeout')
@@ -216,8 +195,7 @@ const search: Mapping<[Report], SinkPart> = {
     const own = option(part, 'headers')?.value
     if (own instanceof Map) for (const [name, item] of own) headers[name] = secret(textOf(item) ?? '')
     const parameters = option(part, 'parameters')?.value
-    const pipeline = textIn(part, 'pipeline')
-    if (pipeline?.includes('%{') === true)
+    if (!isOne)
       report.gap(
         part,
         `elasticsearch: ${pipeline}`,
@@ -227,12 +205,12 @@ const search: Mapping<[Report], SinkPart> = {
     const proxy = textIn(part, 'proxy_url')
     const config = {
       endpoints: hostsOf(part, report, '9200'),
-      bulk: { action: 'create', index: hasBranches ? '{{ %index }}' : (template ?? 'filebeat') },
+      bulk: { action: 'create', index: chosen.length > 0 ? '{{ %index }}' : (template ?? 'filebeat') },
       encoding: { except_fields: ['timestamp'] },
       ...(parameters instanceof Map
         ? { query: Object.fromEntries([...parameters].map(([name, item]) => [name, textOf(item) ?? ''])) }
         : {}),
-      ...(pipeline === undefined || pipeline.includes('%') ? {} : { pipeline }),
+      ...(pipeline === undefined || !isOne || branches.length > 0 ? {} : { pipeline }),
       ...(Number(textIn(part, 'compression_level') ?? 0) > 0 ? { compression: 'gzip' } : {}),
       ...(proxy === undefined ? {} : { proxy: { http: secret(proxy), https: secret(proxy) } }),
       ...tlsOf(part, report),
@@ -248,14 +226,14 @@ const search: Mapping<[Report], SinkPart> = {
             },
           }),
     }
-    return { component: { type: 'search_engine', config }, steps: form(lines) }
+    return { component: { type: 'search_engine', config }, steps: form(lines), branches }
   },
 }
 
 const form = (lines: readonly string[]): readonly Step[] => [{ type: 'remap', text: lines.join('\n') }]
 const dated = form(['."@timestamp" = .timestamp'])
 
-const file: Mapping<[Report], SinkPart> = {
+const file: Mapping<[Report, Choices], SinkPart> = {
   name: 'file',
   becomes: '`file`',
   options: {
@@ -291,7 +269,7 @@ const file: Mapping<[Report], SinkPart> = {
   },
 }
 
-const consoleOutput: Mapping<[Report], SinkPart> = {
+const consoleOutput: Mapping<[Report, Choices], SinkPart> = {
   name: 'console',
   becomes: '`console`',
   options: { ...always, pretty: 'lines of JSON', 'codec.json.pretty': 'lines of JSON', 'codec.format.string': 'a gap' },
@@ -311,7 +289,7 @@ const consoleOutput: Mapping<[Report], SinkPart> = {
   },
 }
 
-const discard: Mapping<[Report], SinkPart> = {
+const discard: Mapping<[Report, Choices], SinkPart> = {
   name: 'discard',
   becomes: '`blackhole`',
   options: always,
@@ -319,7 +297,7 @@ const discard: Mapping<[Report], SinkPart> = {
   build: () => ({ component: { type: 'blackhole' }, steps: [] }),
 }
 
-export const outputs: readonly Mapping<[Report], SinkPart>[] = [search, file, consoleOutput, discard]
+export const outputs: readonly Mapping<[Report, Choices], SinkPart>[] = [search, file, consoleOutput, discard]
 
 const none = (name: string, reason: string, nearest: string): Refusal => ({ name, reason, nearest })
 

@@ -1,0 +1,120 @@
+// Index and ingest pipeline by event: an input or the first rule that fits chooses them. The choice is a field that is not sent.
+
+import { textLiteral } from '@penstock/agent/config'
+import type { Step } from '../draft.ts'
+import { option, type Part, type Report, textIn } from '../loki/context.ts'
+import { below, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
+import { conditionOf, expressionOf } from './conditions.ts'
+
+/** What the inputs choose for their events. */
+export interface Choices {
+  index: boolean
+  /** Names of pipelines. */
+  readonly pipelines: Set<string>
+}
+
+/** The version of the Beat stands for itself: events do not have it. */
+export const withVersion = (name: string) => name.replace(/%\{\[(?:agent|beat)\.version\]\}/g, '8')
+
+/** Elasticsearch gets the names of pipelines in lower case. */
+export const pipelineName = (text: string) => text.toLowerCase()
+
+/** The index and the pipeline of all events of an input; they go before those of the output. */
+export function inputChoices(part: Part, choices: Choices, report: Report): readonly Step[] {
+  const lines: string[] = []
+  const index = textIn(part, 'index')
+  if (index !== undefined) {
+    const name = withVersion(index)
+    const expression = name.includes('%{[') ? undefined : expressionOf(name)
+    if (expression === undefined) {
+      const nearest = 'Set `%index` in a remap transform, and use it in `bulk.index`.'
+      report.gap(part, `${part.name}: ${index}`, 'the name of the index holds what events do not have', nearest)
+    } else {
+      choices.index = true
+      lines.push(`%index = ${expression}`)
+    }
+  }
+  const pipeline = textIn(part, 'pipeline')
+  if (pipeline !== undefined && pipeline !== '') {
+    choices.pipelines.add(pipelineName(pipeline))
+    lines.push(`%pipeline = ${textLiteral(pipelineName(pipeline))}`)
+  }
+  return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
+}
+
+/** One rule as a statement that sets `%KEY`; undefined, with a gap, if it is not a name and a condition. */
+export function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string | undefined {
+  const when = below(item, 'when')
+  const test = when === undefined ? 'true' : conditionOf(when, report)
+  const inCase = key === 'pipeline' ? pipelineName : (name: string) => name
+  const mappings = below(item, 'mappings')
+  const given = withVersion(textOf(below(item, key)) ?? '%{}')
+  const name = expressionOf(mappings === undefined && !given.includes('%{') ? inCase(given) : given)
+  if (name === undefined || test === undefined) return undefined
+  if (mappings === undefined) return `if ${test} { %${key} = ${name} }`
+  const byDefault = textOf(below(item, 'default'))
+  const table = pairsOf(mappings).map(([from, to]) => `${textLiteral(from)}: ${textLiteral(inCase(to))}`)
+  const value = `get({ ${table.join(', ')} }, [${name}]) ?? null`
+  const otherwise = byDefault === undefined ? '' : ` || ${textLiteral(inCase(byDefault))}`
+  return `if ${test} {\n  mapped = ${value}\n  mapped = mapped${otherwise}\n  if mapped != null { %${key} = mapped }\n}`
+}
+
+/** The program that chooses an index; empty if all events have the usual one. */
+export function indexLines(part: Part, usual: string | undefined, choices: Choices, report: Report): readonly string[] {
+  const rules = itemsOf(option(part, 'indices')).flatMap((item) => {
+    const line = ruleLine(item, 'index', report)
+    if (line !== undefined) return [line]
+    const nearest = 'Set `%index` in a remap transform, and use it in `bulk.index`.'
+    report.gap(item, 'elasticsearch: indices', 'the rule is not a name and a condition', nearest)
+    return []
+  })
+  if (usual === undefined || (rules.length === 0 && !choices.index)) return []
+  // The first rule that fits counts, so it comes last.
+  return unlessChosen('index', choices.index, [`%index = ${usual}`, ...rules.toReversed()])
+}
+
+const unlessChosen = (key: string, byInputs: boolean, lines: readonly string[]) =>
+  byInputs && lines.length > 0 ? [`if !exists(%${key}) {`, ...lines, '}'] : lines
+
+/** A sink behind a filter, for the events of one pipeline or for those without one. */
+export interface PipelineBranch {
+  readonly pipeline: string | undefined
+  readonly condition: string
+}
+
+/** The program that chooses a pipeline, and the sinks to choose from; no sinks if all events have the same pipeline. */
+export function pipelineBranches(
+  part: Part,
+  usual: string | undefined,
+  choices: Choices,
+  report: Report,
+): { readonly lines: readonly string[]; readonly branches: readonly PipelineBranch[] } {
+  const names = new Set(choices.pipelines)
+  const rules = itemsOf(option(part, 'pipelines')).flatMap((item) => {
+    const mappings = below(item, 'mappings')
+    const own =
+      mappings === undefined
+        ? [textOf(below(item, 'pipeline')) ?? '%{}']
+        : [...pairsOf(mappings).map(([, to]) => to), ...[textOf(below(item, 'default')) ?? []].flat()]
+    const line = own.some((name) => name.includes('%{')) ? undefined : ruleLine(item, 'pipeline', report)
+    if (line === undefined) {
+      const reason = 'the name of the pipeline comes from the event, or the condition has no counterpart'
+      report.gap(item, 'elasticsearch: pipelines', reason, 'Write a sink for each pipeline, behind a `route`.')
+      return []
+    }
+    for (const name of own) names.add(pipelineName(name))
+    return [line]
+  })
+  if (names.size === 0) return { lines: [], branches: [] }
+  if (usual !== undefined) names.add(pipelineName(usual))
+  const first = usual === undefined ? [] : [`%pipeline = ${textLiteral(pipelineName(usual))}`]
+  const lines = unlessChosen('pipeline', choices.pipelines.size > 0, [...first, ...rules.toReversed()])
+  const branches: PipelineBranch[] = [...names].map((pipeline) => ({
+    pipeline,
+    condition: `%pipeline == ${textLiteral(pipeline)}`,
+  }))
+  return {
+    lines,
+    branches: usual === undefined ? [...branches, { pipeline: undefined, condition: '!exists(%pipeline)' }] : branches,
+  }
+}
