@@ -266,6 +266,17 @@ function textOf(expression: Expression): { readonly code: string; readonly tests
   throw new UnknownExpression('one side is no text')
 }
 
+/** The length of a text in characters, of a list or of an object; null of anything else, so that comparisons with it are false. */
+function lengthOf(expression: Expression): string {
+  if (expression.type !== 'path') {
+    const { code, tests } = textOf(expression)
+    if (tests.length > 0) throw new UnknownExpression('the length is not of a field')
+    return `strlen(${code})`
+  }
+  const field = fieldAt(expression.path)
+  return `(strlen(${field}) ?? length(${field}) ?? null)`
+}
+
 /** The expression as a value. */
 export function valueText(expression: Expression): string {
   switch (expression.type) {
@@ -285,6 +296,8 @@ export function valueText(expression: Expression): string {
     case 'not':
       return conditionOf(expression)
     default: {
+      const [value, ...more] = expression.values
+      if (expression.name === 'len' && value !== undefined && more.length === 0) return lengthOf(value)
       const { code, tests } = textOf(expression)
       return tests.length === 0 ? code : `(if ${tests.join(' && ')} { ${code} } else { null })`
     }

@@ -103,6 +103,19 @@ function ruleLines(part: Part, option: 'labels' | 'annotations', context: Contex
   })
 }
 
+/** Pods that the collector ignores if nothing is said. */
+const excludedByDefault = ['jaeger-agent', 'jaeger-collector']
+
+/** Whether the pod of a record is one of those whose facts are not wanted; a pattern may match a part of the name. */
+function excludedPods(part: Part): string | undefined {
+  if (!part.has('exclude')) return undefined
+  const given = part.tables('exclude.pods').flatMap(({ name }) => (name === undefined ? [] : [String(name)]))
+  const patterns = part.has('exclude.pods') ? given : excludedByDefault
+  if (patterns.length === 0) return undefined
+  const name = 'string(%orchestrator.pod_name) ?? ""'
+  return `(${patterns.map((pattern) => `match(${name}, ${regexLiteral(pattern)})`).join(' || ')})`
+}
+
 export const k8sAttributes: Mapping<Steps> = {
   name: 'k8sattributes',
   becomes:
@@ -112,7 +125,7 @@ export const k8sAttributes: Mapping<Steps> = {
     'extract.labels': 'labels of the pod, its namespace and its node',
     'extract.annotations': 'annotations of the pod',
     'extract.otel_annotations': 'whether annotations `resource.opentelemetry.io/…` become attributes',
-    exclude: 'a gap: the labels and annotations of pods exclude them',
+    'exclude.pods': 'records of pods whose names match stay as they are',
   },
   itself: {
     auth_type: account,
@@ -157,22 +170,16 @@ export const k8sAttributes: Mapping<Steps> = {
         '}',
       )
     }
-    if (part.has('exclude')) {
-      context.gap(
-        part.place(['exclude']),
-        `${part.id}: exclude`,
-        'the facts are known for all pods',
-        'Give pods whose logs are not to be read the label `penstock.dev/exclude: "true"`.',
-      )
-    }
     const needed = (name: string) =>
       lines.slice(4).some((line) => new RegExp(`\\b${name}\\b`).test(line.replace(/"[^"]*"/g, '')))
     const used = lines.filter((line) => {
       const name = /^(owner|image|container) = /.exec(line)?.[1]
       return name === undefined || needed(name)
     })
+    const excluded = excludedPods(part)
+    const text = excluded === undefined ? used : [`if !${excluded} {`, ...used.map((line) => `  ${line}`), '}']
     return [
-      { type: 'remap', text: used.join('\n'), comments: ['The facts about the pod, by the names of the collector.'] },
+      { type: 'remap', text: text.join('\n'), comments: ['The facts about the pod, by the names of the collector.'] },
     ]
   },
 }

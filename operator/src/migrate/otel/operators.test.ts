@@ -210,6 +210,33 @@ const cases: { name: string; operators: object[]; record: object; assert?: strin
     assert: '.message == "x"',
   },
   {
+    name: 'the length of a text in characters',
+    operators: [{ type: 'filter', expr: 'len(body) > 3' }],
+    record: { message: 'äöü' },
+    assert: 'exists(.message)',
+  },
+  {
+    name: 'the length of a long text',
+    operators: [{ type: 'filter', expr: 'len(body) > 3' }],
+    record: { message: 'four' },
+  },
+  {
+    name: 'the length of a list',
+    operators: [{ type: 'filter', expr: 'len(attributes.l) == 2' }],
+    record: { message: 'x', attributes: { l: [1, 2] } },
+  },
+  {
+    name: 'the length of an object',
+    operators: [{ type: 'filter', expr: 'len(attributes.o) < 2' }],
+    record: { message: 'x', attributes: { o: { a: 1 } } },
+  },
+  {
+    name: 'the length of a number is no length',
+    operators: [{ type: 'filter', expr: 'len(attributes.n) >= 0 or len(attributes.none) >= 0' }],
+    record: { message: 'x', attributes: { n: 5 } },
+    assert: 'exists(.message)',
+  },
+  {
     name: 'a router sends records to operators, and each goes on where its output says',
     operators: [
       {

@@ -539,6 +539,45 @@ test.each(cases)('$name', ({ processors, record, assert }) => {
   expect(checked(processors, record, assert)).toEqual([])
 })
 
+test.each([
+  { about: 'a pattern that matches a part', exclude: { pods: [{ name: 'eb-\\d' }] }, isTaken: false },
+  { about: 'patterns that match nothing', exclude: { pods: [{ name: '^eb' }, { name: 'api' }] }, isTaken: true },
+  { about: 'a pattern of several', exclude: { pods: [{ name: 'api' }, { name: 'web' }] }, isTaken: false },
+  { about: 'nothing but the default', exclude: {}, isTaken: true },
+])('k8sattributes leaves records of excluded pods alone: $about', ({ exclude, isTaken }) => {
+  const draft = new Draft()
+  const config = {
+    receivers: { filelog: { include: ['/var/log/pods/*/*/*.log'], operators: [{ type: 'container' }] } },
+    processors: { k8sattributes: { extract: { metadata: ['k8s.node.name'] }, exclude } },
+    exporters: { nop: null },
+    service: { pipelines: { logs: { receivers: ['filelog'], processors: ['k8sattributes'], exporters: ['nop'] } } },
+  }
+  convertOtel([{ file: 'c.yaml', text: stringify(config) }], () => [], draft)
+  expect(draft.gaps).toEqual([])
+  const document = draft.document({ name: 'converted' })
+  const names: string[] = document.toJSON().spec.transforms.map(({ name }: { name: string }) => name)
+  const taken = '.resource.attributes."k8s.node.name"'
+  document.setIn(
+    ['spec', 'tests'],
+    [
+      {
+        name: 'record',
+        insertAt: names[0],
+        input: {
+          log: {
+            message: 'hello',
+            file: '/var/log/pods/shop_web-1_u/app/0.log',
+            timestamp: '2026-01-01T00:00:00Z',
+            orchestrator: { pod_name: 'web-1', pod_namespace: 'shop', pod_node_name: 'n1' },
+          },
+        },
+        expect: [{ at: names.at(-1), assert: isTaken ? `${taken} == "n1"` : `!exists(${taken})` }],
+      },
+    ],
+  )
+  expect(problems(String(document))).toEqual([])
+})
+
 test('k8sattributes and resourcedetection take the facts that the source knows', () => {
   const draft = new Draft()
   const all = [
