@@ -38,11 +38,12 @@ test.each(bins)('$name works by a link, from any folder', ({ name, file }) => {
   else expect(stdout).toContain('Usage: penstock')
 })
 
-test('every package names the Node that the programs ask for', () => {
+test('the packages of the programs name the Node that these ask for', () => {
   const root = join(import.meta.dirname, '../..')
   const check = readFileSync(join(root, 'agent/bin/node-version.js'), 'utf8')
   const needed = /const needed = \[(\d+), (\d+)\]/.exec(check)?.slice(1).join('.')
-  for (const folder of ['.', 'agent', 'operator', 'e2e']) {
+  // A checkout brings its own Node along, which an older one can install.
+  for (const folder of ['agent', 'operator']) {
     const { engines } = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
     expect(engines, folder).toEqual({ node: `>=${needed}` })
   }
