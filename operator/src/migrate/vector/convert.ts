@@ -20,6 +20,7 @@ import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../d
 import type { Refusal } from '../page.ts'
 import { secretForms, withValues } from '../sound.ts'
 import { adjustBuffer, adjustEncoding, isPassedOn, passOn, withoutBackends } from './adjusted.ts'
+import { complete } from './complete.ts'
 import { type Substituted, valueWithoutVariables, withoutVariables } from './environment.ts'
 import { type Root, readRoots, withScopes } from './read.ts'
 import { services } from './services.ts'
@@ -99,7 +100,7 @@ class Conversion {
     for (const old of this.#inOrder(left.filter(({ kind }) => kind === 'transforms'))) this.#transform(old)
     for (const old of left.filter(({ kind }) => kind === 'sinks')) this.#sink(old)
     for (const root of this.#roots) this.#tests(root)
-    this.#complete()
+    complete(this.#draft, { file: this.#roots[0]?.file ?? this.#file, line: 1 })
   }
 
   // --- gaps ---
@@ -558,37 +559,6 @@ class Conversion {
       const converted = testOf(test, (id) => this.#outputs.get(String(id))?.[0])
       if (typeof converted === 'string') leave(converted)
       else this.#draft.addTest({ name: String(test['name'] ?? `test ${index + 1}`), ...converted })
-    }
-  }
-
-  /** A Pipeline needs a source and a sink. */
-  #complete(): void {
-    const place = { file: this.#roots[0]?.file ?? this.#file, line: 1 }
-    if (this.#draft.count('sources') === 0) {
-      this.#draft.gaps.push({
-        ...place,
-        subject: 'sources',
-        reason: 'no source is left',
-        nearest: 'Replace the source `nothing`.',
-      })
-      this.#draft.add('sources', 'nothing', {
-        type: 'file',
-        config: { include: ['/var/empty/nothing'] },
-        comments: ['GAP: the configuration has no source of events.'],
-      })
-    }
-    if (this.#draft.count('sinks') === 0) {
-      this.#draft.gaps.push({
-        ...place,
-        subject: 'sinks',
-        reason: 'no sink is left',
-        nearest: 'Replace the sink `discarded`.',
-      })
-      this.#draft.add('sinks', 'discarded', {
-        type: 'blackhole',
-        inputs: ['*'],
-        comments: ['GAP: the configuration has no sink that receives anything.'],
-      })
     }
   }
 }
