@@ -242,6 +242,23 @@ export function ownFields(fields: Tree | undefined, underRoot: boolean, tags: re
   return lines.length === 0 ? [] : [{ type: 'remap', text: lines.join('\n') }]
 }
 
+/** The event as Filebeat has it. */
+function recordStep(name: string, isPods: boolean): Step {
+  return isPods
+    ? {
+        type: 'remap',
+        text: [
+          '# The event as Filebeat has it; the facts about the pod wait for add_kubernetes_metadata.',
+          '%orchestrator = .orchestrator',
+          '. = { "message": .message, "stream": .stream, "log": { "file": { "path": .file } }, "input": { "type": "container" }, "timestamp": .timestamp }',
+        ].join('\n'),
+      }
+    : {
+        type: 'remap',
+        text: `. = { "message": .message, "log": { "file": { "path": .file } }, "input": { "type": ${textLiteral(name)} }, "timestamp": .timestamp }`,
+      }
+}
+
 const logFile = (name: string, becomes: string): Mapping<[Report, Choices], SourcePart> => ({
   name,
   becomes,
@@ -286,25 +303,12 @@ const logFile = (name: string, becomes: string): Mapping<[Report, Choices], Sour
       read_from: flagIn(part, 'tail_files') === true ? 'end' : 'beginning',
       ...(olderMs === undefined || olderMs < 1000 ? {} : { ignore_older_secs: Math.round(olderMs / 1000) }),
     }
-    const record: Step = isPods
-      ? {
-          type: 'remap',
-          text: [
-            '# The event as Filebeat has it; the facts about the pod wait for add_kubernetes_metadata.',
-            '%orchestrator = .orchestrator',
-            '. = { "message": .message, "stream": .stream, "log": { "file": { "path": .file } }, "input": { "type": "container" }, "timestamp": .timestamp }',
-          ].join('\n'),
-        }
-      : {
-          type: 'remap',
-          text: `. = { "message": .message, "log": { "file": { "path": .file } }, "input": { "type": ${textLiteral(name)} }, "timestamp": .timestamp }`,
-        }
     const steps: Step[] = [
       ...(stream === undefined || stream === 'all' || !isPods
         ? []
         : [{ type: 'filter', text: `.stream == ${textLiteral(stream)}` } as const]),
       ...fileSteps(isPods ? paths : [], wanted, excluded, isPods),
-      record,
+      recordStep(name, isPods),
       ...lineSteps(part),
       ...(json.length === 0 ? [] : [{ type: 'remap', text: json.join('\n') } as const]),
       ...inputChoices(part, choices, report),
