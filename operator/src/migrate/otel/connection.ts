@@ -2,6 +2,7 @@
 
 import { isTable } from '@penstock/agent/schema'
 import { withoutPlaceholders } from './environment.ts'
+import { refusedExtension } from './extensions.ts'
 import { type Context, type Part, seconds, typeOf } from './mapping.ts'
 
 const tlsOptions = {
@@ -124,13 +125,11 @@ function credentials(part: Part, context: Context): Credentials {
   const id = part.text('auth.authenticator')
   if (id === undefined) return {}
   const found = context.extension(id)
-  const refuse = (reason: string): Credentials => {
-    context.gap(
-      part.place(['auth']),
-      `${part.id}: auth ${id}`,
-      reason,
-      'Give `auth` of the sink, or a header in `request.headers`.',
-    )
+  const refuse = (
+    reason: string,
+    nearest = 'Give `auth` of the sink, or a header in `request.headers`.',
+  ): Credentials => {
+    context.gap(part.place(['auth']), `${part.id}: auth ${id}`, reason, nearest)
     return {}
   }
   if (found === undefined) return refuse('the configuration does not define the extension')
@@ -159,7 +158,8 @@ function credentials(part: Part, context: Context): Credentials {
     }
     return { headers }
   }
-  return refuse(`\`${type}\` is not converted`)
+  const refused = refusedExtension(type)
+  return refuse(refused?.reason ?? `\`${type}\` is not converted`, refused?.nearest)
 }
 
 /** The options that sinks over HTTP share. */

@@ -21,6 +21,22 @@ export const extensions: readonly Refusal[] = [
   none('opamp', 'the operator manages agents', 'See `penstock status`.'),
 ]
 
+const signed = 'Keep a proxy that adds them before the destination, or give `auth` of the sink a token that lasts.'
+
+/** Extensions whose work nothing does. */
+export const refusedExtensions: readonly Refusal[] = [
+  none('oauth2client', 'no sink over HTTP asks for tokens of OAuth 2.0', signed),
+  none(
+    'sigv4auth',
+    'no sink for OTLP signs its requests for AWS',
+    'Keep a proxy that signs them before the destination. The sinks `search_engine` and `remote_write_metrics` sign by themselves: `auth.strategy: aws`.',
+  ),
+]
+
+/** The refusal of a type of extension. */
+export const refusedExtension = (type: string): Refusal | undefined =>
+  refusedExtensions.find(({ name }) => name === type)
+
 export function serviceGaps(config: Config, context: Context, find: (id: string) => Part | undefined): void {
   const { service } = config.value
   if (!isTable(service)) return
@@ -35,14 +51,15 @@ export function serviceGaps(config: Config, context: Context, find: (id: string)
   const named = service['extensions']
   for (const [index, id] of (Array.isArray(named) ? named.map(String) : []).entries()) {
     const known = extensions.find(({ name }) => name.replaceAll('_', '') === typeOf(id))
+    const refused = refusedExtension(typeOf(id))
     const place = find(id)?.place() ?? config.place(['service', 'extensions', index])
     if (known !== undefined) context.replaced(place, `extension ${id}`, known.reason, known.nearest)
     else {
       context.gap(
         place,
         `extension ${id}`,
-        'the extension has no counterpart',
-        'See whether a component that is left needs it: credentials stand at the sinks.',
+        refused?.reason ?? 'the extension has no counterpart',
+        refused?.nearest ?? 'See whether a component that is left needs it: credentials stand at the sinks.',
       )
     }
   }

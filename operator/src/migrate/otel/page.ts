@@ -1,9 +1,9 @@
 // The tables of the guide for the OpenTelemetry collector.
 
-import { type Described, mappingTables, type Refusal } from '../page.ts'
+import { type Described, mappingTables, type Refusal, refusalTable } from '../page.ts'
 import { connectors, refusedConnectors } from './connectors.ts'
 import { exporters, refusedExporters } from './exporters.ts'
-import { extensions } from './extensions.ts'
+import { extensions, refusedExtensions } from './extensions.ts'
 import { operatorTable } from './operators.ts'
 import { converters } from './ottl/converters.ts'
 import { editors } from './ottl/editors.ts'
@@ -39,6 +39,7 @@ export function otelTables(): string {
       ...extensions.map(({ name, reason, nearest }) => `| \`${name}\` | ${reason} | ${nearest} |`),
       '',
     ].join('\n'),
+    refusalTable('Extensions without a counterpart', refusedExtensions),
   ].join('\n')
 }
 
