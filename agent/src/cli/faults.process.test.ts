@@ -2,7 +2,7 @@
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -14,13 +14,13 @@ const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'penstock-faults-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-function agent(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
+function node(...args: readonly string[]): Promise<{ code: number; out: string; err: string }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, ['--conditions=source', main, ...args], (error, out, err) =>
-      resolve({ code: Number(error?.code ?? 0), out, err }),
-    )
+    execFile(process.execPath, args, (error, out, err) => resolve({ code: Number(error?.code ?? 0), out, err }))
   })
 }
+
+const agent = (...args: readonly string[]) => node('--conditions=source', main, ...args)
 
 test.each(['top', 'tap'])('%s says that another server is no agent', async (command) => {
   await using server = createServer((_, response) => response.end('<html>\n')).listen(0, '127.0.0.1')
@@ -50,11 +50,21 @@ test('the page of another server for an unknown path is not shown', async () => 
 })
 
 test('a stack is shown with --debug alone', async () => {
-  const loop = join(folder, 'loop.yaml')
-  symlinkSync(loop, loop)
-  const plain = await agent('validate', loop)
-  expect(plain.code).not.toBe(0)
-  expect(plain.out + plain.err).toContain('ELOOP')
+  const preload = join(folder, 'preload.mjs')
+  writeFileSync(
+    preload,
+    `import fs from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+fs.globSync = () => { throw new TypeError('broken on purpose') }
+syncBuiltinESMExports()
+`,
+  )
+  const broken = (...args: readonly string[]) => node('--import', preload, '--conditions=source', main, ...args)
+
+  const pattern = join(folder, '*.yaml')
+  const plain = await broken('validate', pattern)
+  expect(plain.code).toBe(70)
+  expect(plain.err).toContain('A fault of Penstock itself: broken on purpose\nWith --debug it shows where.')
   expect(plain.err).not.toContain('    at ')
-  expect((await agent('validate', loop, '--debug')).err).toContain('    at ')
+  expect((await broken('validate', pattern, '--debug')).err).toContain('    at ')
 })
