@@ -358,6 +358,8 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
       '-n',
       'penstock-system',
       'delete',
+      // The operator may be first: a member of a ConfigMap that is gone goes, too.
+      '--ignore-not-found',
       'configmap/penstock-defaults',
       'sink.penstock.dev/default',
     ])
