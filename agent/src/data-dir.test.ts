@@ -1,18 +1,15 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
-import { expect, test, vi } from 'vitest'
-import { componentDirectory, makeDirectory } from './data-dir.ts'
+import { expect, test } from 'vitest'
+import { componentDirectory, type DirectoryFiles, directoryFiles, makeDirectory } from './data-dir.ts'
 
-const disk = vi.hoisted(() => ({ fault: undefined as string | undefined }))
-
-vi.mock('node:fs', async (original) => {
-  const real = await original<typeof import('node:fs')>()
-  const fsyncSync = (file: number) => {
-    if (disk.fault !== undefined) throw Object.assign(new Error(`${disk.fault}: fsync`), { code: disk.fault })
-    real.fsyncSync(file)
-  }
-  return { ...real, fsyncSync }
+/** The real file operations, except that a folder cannot be synced. */
+const failing = (code: string): DirectoryFiles => ({
+  ...directoryFiles,
+  fsyncSync() {
+    throw Object.assign(new Error(`${code}: fsync`), { code })
+  },
 })
 
 test.each([
@@ -33,13 +30,10 @@ test.each([
 test('a file system that cannot sync folders is none the worse, and one that fails to is reported', () => {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-data-'))
   try {
-    disk.fault = 'EINVAL'
-    makeDirectory(join(folder, 'a/b'))
+    makeDirectory(join(folder, 'a/b'), 0o777, failing('EINVAL'))
     expect(existsSync(join(folder, 'a/b'))).toBe(true)
-    disk.fault = 'EIO'
-    expect(() => makeDirectory(join(folder, 'c'))).toThrow('EIO')
+    expect(() => makeDirectory(join(folder, 'c'), 0o777, failing('EIO'))).toThrow('EIO')
   } finally {
-    disk.fault = undefined
     rmSync(folder, { recursive: true, force: true })
   }
 })
