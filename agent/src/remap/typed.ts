@@ -80,41 +80,50 @@ export type Typed = Common &
 
 /** Calls `see` with an expression and with all inside it, outer ones first. */
 export function visit(typed: Typed, see: (typed: Typed) => void): void {
-  see(typed)
-  for (const child of childrenOf(typed)) if (child !== undefined) visit(child, see)
+  some(typed, (node) => {
+    see(node)
+    return false
+  })
 }
 
-function childrenOf(typed: Typed): readonly (Typed | undefined)[] {
+/**
+ * Whether a test holds for an expression or anything in it, outer ones first.
+ * @param test `maySkip` is true in closures and in code that a failure may skip
+ */
+export function some(typed: Typed, test: (typed: Typed, maySkip: boolean) => boolean, maySkip = false): boolean {
+  if (test(typed, maySkip)) return true
+  const below = (node: Typed | undefined, skips = maySkip): boolean => node !== undefined && some(node, test, skips)
   switch (typed.op) {
     case 'constant':
     case 'read':
-      return []
+      return false
     case 'below':
-      return [typed.base]
+      return below(typed.base)
     case 'block':
-      return typed.body
+      return typed.body.some((node) => below(node))
     case 'array':
-      return typed.items
+      return typed.items.some((node) => below(node))
     case 'object':
-      return typed.fields.map(([, value]) => value)
+      return typed.fields.some(([, node]) => below(node))
     case 'if':
-      return [typed.predicate, typed.consequent, typed.alternative]
+      return below(typed.predicate) || below(typed.consequent) || below(typed.alternative)
     case 'binary':
-      return [typed.left, typed.right]
+      return below(typed.left, maySkip || typed.operator === '??') || below(typed.right)
     case 'not':
-      return [typed.operand]
-    case 'assign':
+      return below(typed.operand)
     case 'assign-or-error':
+      return below(typed.value, true)
+    case 'assign':
     case 'return':
-      return [typed.value]
+      return below(typed.value)
     case 'call':
-      return [...typed.args, typed.closure?.body]
+      return typed.args.some((node) => below(node)) || below(typed.closure?.body, true)
     case 'del':
-      return [typed.at, typed.compact]
+      return below(typed.at) || below(typed.compact)
     case 'exists':
     case 'unnest':
-      return [typed.at]
+      return below(typed.at)
     case 'abort':
-      return [typed.message]
+      return below(typed.message)
   }
 }

@@ -5,13 +5,13 @@ import { Bytes } from '../../event/value.ts'
 import type { Parameter } from '../function.ts'
 import { mayBeLarge } from '../growth.ts'
 import { isOfKind, kinds } from '../kind.ts'
-import type { Typed } from '../typed.ts'
+import { some, type Typed } from '../typed.ts'
 import { closureOf } from './closures.ts'
 import { folded, takesBytes, takesEverything } from './folding.ts'
 import type { Fail, Generation, Node } from './generation.ts'
 import { read } from './places.ts'
 import type { CallPlace } from './runtime.ts'
-import { hasStatements, some } from './search.ts'
+import { hasStatements } from './search.ts'
 
 export function call(g: Generation, typed: Node<'call'>, fail: Fail): string {
   const { declaration, closure } = typed

@@ -1,9 +1,9 @@
 // Compiles the closure of a call to a JavaScript function. It runs many times, so each turn must be cheap. A closure that depends only
 // on its parameters is created once for all runs of the program.
 
-import type { Slot, Typed } from '../typed.ts'
+import { type Slot, some, type Typed } from '../typed.ts'
 import { type Generation, variable } from './generation.ts'
-import { dependsOnParameters, some, writesEvent } from './search.ts'
+import { dependsOnParameters, writesEvent } from './search.ts'
 
 export function closureOf(
   g: Generation,

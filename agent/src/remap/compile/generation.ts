@@ -3,11 +3,11 @@
 import type { ErrorPlace } from '../function.ts'
 import { type Kind, kinds } from '../kind.ts'
 import type { Meter } from '../meter.ts'
-import type { Slot, Typed } from '../typed.ts'
+import { type Slot, some, type Typed } from '../typed.ts'
 import { Budget } from './budget.ts'
 import { Effects } from './effects.ts'
 import { Output } from './output.ts'
-import { isUnseen, some } from './search.ts'
+import { isUnseen } from './search.ts'
 
 /** A node of one operation. */
 export type Node<Op extends Typed['op']> = Extract<Typed, { op: Op }>

@@ -1,8 +1,8 @@
 // Several expressions in their order.
 
-import type { Typed } from '../typed.ts'
+import { some, type Typed } from '../typed.ts'
 import type { Fail, Generation } from './generation.ts'
-import { hasStatements, some } from './search.ts'
+import { hasStatements } from './search.ts'
 
 /** Operands in order; those before an operand with effects are kept in their own variables. */
 export function operands(g: Generation, nodes: readonly Typed[], fail: Fail): string[] {
