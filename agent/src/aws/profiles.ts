@@ -1,4 +1,7 @@
 // The shared files with credentials and settings: sections of `name = value` lines.
+//
+// Why not the loader of the SDK: it takes the home folder, and paths that are not given, from the environment of the process. A component
+// gets its environment by its `Identity`.
 
 import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'

