@@ -286,7 +286,7 @@ interface Declaration<O extends Options> {
   readonly products?: readonly string[]
   /** Names that users know from elsewhere; accepted and reported once. */
   readonly aliases?: readonly string[]
-  /** How events differ from those that the component of an alias makes elsewhere, as a sentence about this one. */
+  /** By alias: how the events of this component differ from those of the component that has this name elsewhere. One sentence. */
   readonly aliasNotes?: Readonly<Record<string, string>>
   /** The replacement of this type. */
   readonly deprecated?: string

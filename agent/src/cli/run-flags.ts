@@ -127,7 +127,7 @@ export const flagTable = {
     type: 'string',
     number: 'any',
     value: 'SECONDS',
-    help: 'How long the agent, when it stops, waits for lines that are still to come (20).',
+    help: 'How long the agent waits for further log lines when it stops (20).',
     needs: 'log-volume',
   },
   'removed-drain-seconds': {
@@ -207,7 +207,7 @@ export const flagTable = {
     type: 'string',
     oneOf: ['recommended', 'poll'],
     env: 'PENSTOCK_WATCH_CONFIG_METHOD',
-    help: 'How the agent notices changes: the system reports them (recommended), or it looks at intervals (poll).',
+    help: 'How the agent detects changes: by events of the file system (recommended), or by polling (poll).',
     replacedBy: 'bundle',
   },
   'watch-config-poll-interval-seconds': {

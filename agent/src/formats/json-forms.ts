@@ -18,7 +18,7 @@ const maxDepth = 8
 /** Forms that one reader keeps. */
 const maxForms = 6
 
-// Each is linear: what follows a repetition cannot be taken by it.
+// Each matches in linear time: no repetition can match the character that must follow it.
 const plain = '[^"\\\\\\x00-\\x1f]*'
 const patterns = {
   string: `"(${plain})"`,

@@ -70,7 +70,7 @@ export class Kind {
     return this.#weight
   }
 
-  /** The same basic kinds with any elements, where what is known of the elements has become too much to work with. */
+  /** This kind, or, if it describes more elements than the checker can handle, the same basic kinds with any elements. */
   get bounded(): Kind {
     return this.weight > maxWeight ? any.and(this) : this
   }

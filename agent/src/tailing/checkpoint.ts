@@ -62,7 +62,7 @@ export class Checkpoints {
     this.#options = options
   }
 
-  /** Reads what is there. From now on the file is this one's. */
+  /** Reads the stored positions. From now on only this object may write the file. */
   load(): void {
     owners.set(this.#path, this)
     const options = this.#options

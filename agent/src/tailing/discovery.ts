@@ -101,7 +101,7 @@ export class Discovery implements Finder {
     for (const directory of [...this.#folders.keys()]) this.#walk(directory)
   }
 
-  /** Walks folders whose changes inotify may not have reported, and ends busy times. To be called every second. */
+  /** Walks folders whose changes inotify may not have reported, and watches folders again whose busy time is over. Call it every second. */
   beat(now: number): void {
     for (const root of this.#rules.roots) if (!this.#folders.has(root)) this.#enter(root, true)
     for (const [directory, folder] of this.#folders) {

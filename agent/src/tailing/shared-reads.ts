@@ -179,7 +179,7 @@ export class SharedReads {
     return new FileShare(this.#ring, file, position, () => this.#files.delete(key))
   }
 
-  /** Bytes of the chunks that wait for somebody. */
+  /** Bytes of the chunks that some reader has not taken yet. */
   get bytes(): number {
     return this.#ring.bytes
   }

@@ -1,4 +1,4 @@
-// The table of `penstock top`; on a terminal also one Pipeline whole, with its status, as the keys of the person have chosen.
+// The table of `penstock top`. On a terminal, keys also open one Pipeline with its status.
 
 import type { Key } from 'node:readline'
 import { type Drawing, RowKeys, type ScreenSize, styled, tableHelp } from '@penstock/agent/output'

@@ -110,7 +110,7 @@ export class CompilePool implements AsyncDisposable {
     this.#quarantine = quarantine
   }
 
-  /** Starts the processes before there is anything to do: loading the library takes the first author seconds otherwise. */
+  /** Starts the processes in advance. Otherwise the first author waits seconds while the library loads. */
   warm(): void {
     for (const process of this.#processes) process.warm()
   }

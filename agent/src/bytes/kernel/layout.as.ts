@@ -38,7 +38,7 @@ export const totals: i32 = counts + maxLines * 4
 export const shapes: i32 = totals + maxLines * 4
 /** Estimated size of the event. */
 export const sizes: i32 = shapes + maxLines * 4
-/** Where events end that were written. */
+/** The end of each event in the output. */
 export const writtenEnds: i32 = sizes + maxLines * 4
 /** Of the member that was grouped last: the first line with the same value, -1 where there is no such member. */
 export const groups: i32 = writtenEnds + maxLines * 4
