@@ -5,18 +5,16 @@ import {
   type Candidate,
   type HeartbeatBody,
   heartbeatPeriods,
-  type LoadFailure,
   type PipelineReport,
   type Revision,
 } from '@penstock/agent/bundle'
-import { printable } from '@penstock/agent/program'
 import type { Agent } from '../api/agent.ts'
 import { monotonicNow } from '../kube/clock.ts'
 import type { ShardFile } from '../render/bundle.ts'
 import type { Fragment } from '../render/fragment.ts'
 import { Flow } from './flow.ts'
+import { type HeartbeatContent, readHeartbeat } from './heartbeat.ts'
 import { type Refusals, refusalsAfter } from './reach.ts'
-import { pipelineFigures } from './traffic.ts'
 import type { Undone } from './undo.ts'
 
 /** Content of an annotation of the first Secret, with which a rollout continues after another process. */
@@ -79,22 +77,10 @@ export interface OfferedRevision {
 }
 
 /** A pod of an agent, as it reported last. */
-export interface Report {
+export interface Report extends HeartbeatContent {
   readonly pod: string
   readonly podUid: string
   readonly node: string
-  readonly version: string
-  readonly startedAt: string
-  readonly revision: string | undefined
-  /** Whether the operator gave it its bundle. */
-  readonly isStreamed: boolean
-  readonly state: string
-  readonly reason: string | undefined
-  readonly failures: readonly LoadFailure[]
-  readonly failed: ReadonlySet<string>
-  readonly pipelines: HeartbeatBody['pipelines']
-  /** Pipelines that have found files to read; undefined: it does not say. */
-  readonly reading: ReadonlySet<string> | undefined
   /** Since when a pipeline has read events, or holds some, and delivered none. */
   readonly silentSince: ReadonlyMap<string, number>
   /** Destinations that refuse its components. */
@@ -208,20 +194,7 @@ export class FleetState {
     const isSelected = (id: string) => selected.has(id)
     const report: Report = {
       ...sender,
-      version: text(body.version),
-      startedAt: text(body.startedAt),
-      revision: body.revision === undefined ? undefined : text(body.revision),
-      isStreamed: body.delivery === 'Stream',
-      state: text(body.state),
-      reason: body.reason === undefined ? undefined : text(body.reason),
-      failures: listOf(body.failures).slice(0, 20).map(failureOf),
-      failed: new Set(listOf(body.failed).slice(0, maxFailed).map(text)),
-      pipelines: Object.fromEntries(
-        Object.entries(tableOf(body.pipelines))
-          .filter(([id]) => isSelected(id))
-          .map(([id, said]) => [id, pipelineOf(said)]),
-      ),
-      reading: body.reading === undefined ? undefined : new Set(listOf(body.reading).map(text).filter(isSelected)),
+      ...readHeartbeat(body, isSelected),
       silentSince: new Map(),
       refusals: new Map(),
       heardSince: now,
@@ -297,72 +270,4 @@ function isSameOffer(left: Offered, right: Offered): boolean {
     left.candidate?.percent === right.candidate?.percent &&
     left.candidate?.salt === right.candidate?.salt
   )
-}
-
-const maxComponents = 200
-const maxFailed = 10_000
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
-function tableOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
-}
-
-function countOf(value: unknown): number {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0
-}
-
-function failureOf(value: unknown): LoadFailure {
-  const { pipeline, component, reason, message } = tableOf(value)
-  return {
-    pipeline: text(pipeline),
-    component: component === undefined ? undefined : text(component),
-    reason: text(reason),
-    message: text(message),
-  }
-}
-
-type PipelineFigures = Readonly<Record<(typeof pipelineFigures)[number], number>>
-
-function pipelineOf(value: unknown): HeartbeatBody['pipelines'][string] {
-  const said = tableOf(value)
-  const components = Object.entries(tableOf(said['components'])).slice(0, maxComponents)
-  const figures = Object.fromEntries(pipelineFigures.map((name) => [name, countOf(said[name])])) as PipelineFigures
-  return {
-    ...figures,
-    bufferUse: Math.min(1, figures.bufferUse),
-    uid: text(said['uid']),
-    hash: text(said['hash']),
-    components: Object.fromEntries(components.map(([name, component]) => [text(name), componentOf(component)])),
-  }
-}
-
-function componentOf(value: unknown): HeartbeatBody['pipelines'][string]['components'][string] {
-  const said = tableOf(value)
-  const kind: 'source' | 'transform' | 'sink' =
-    said['kind'] === 'source' || said['kind'] === 'transform' ? said['kind'] : 'sink'
-  const counts = {
-    kind,
-    errors: countOf(said['errors']),
-    dropped: countOf(said['dropped']),
-    sent: countOf(said['sent']),
-  }
-  if (said['lastError'] === undefined) return counts
-  const { reason, message, at } = tableOf(said['lastError'])
-  const time = Date.parse(text(at))
-  return {
-    ...counts,
-    lastError: {
-      reason: text(reason),
-      message: text(message),
-      at: new Date(Number.isNaN(time) ? Date.now() : time).toISOString(),
-    },
-  }
-}
-
-/** Texts of a heartbeat are untrusted data: plain text of limited length. */
-function text(value: unknown): string {
-  return typeof value === 'string' ? printable(value.slice(0, 1024)) : ''
 }

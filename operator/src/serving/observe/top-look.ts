@@ -4,6 +4,7 @@
 import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle'
 import type { LogPosition } from '@penstock/agent/schema'
 import type { Artifact } from '../../compile/artifact.ts'
+import { countOf, tableOf } from '../../fleet/heartbeat.ts'
 import type { FleetState } from '../../fleet/state.ts'
 import type { Asked, Look } from './inquiries.ts'
 import type { Runner } from './observers.ts'
@@ -190,9 +191,3 @@ function position(said: unknown): LogPosition {
     ...{ lagSeconds: tenths(count('lagSeconds')), dropped: count('dropped') },
   }
 }
-
-const tableOf = (said: unknown) =>
-  (typeof said === 'object' && said !== null ? said : {}) as Readonly<Record<string, unknown>>
-
-const countOf = (value: unknown): number =>
-  typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0

@@ -1,0 +1,116 @@
+// The content of a heartbeat. The pod that sends it is authenticated, but what it says is untrusted data: every member is checked, and
+// texts and lists have limits.
+
+import type { HeartbeatBody, LoadFailure } from '@penstock/agent/bundle'
+import { printable } from '@penstock/agent/program'
+import { pipelineFigures } from './traffic.ts'
+
+/** What an agent says about itself and the pipelines of its Agent. */
+export interface HeartbeatContent {
+  readonly version: string
+  readonly startedAt: string
+  readonly revision: string | undefined
+  /** Whether the operator gave it its bundle. */
+  readonly isStreamed: boolean
+  readonly state: string
+  readonly reason: string | undefined
+  readonly failures: readonly LoadFailure[]
+  readonly failed: ReadonlySet<string>
+  readonly pipelines: HeartbeatBody['pipelines']
+  /** Pipelines that have found files to read; undefined: it does not say. */
+  readonly reading: ReadonlySet<string> | undefined
+}
+
+const maxFailures = 20
+const maxComponents = 200
+const maxFailed = 10_000
+
+/**
+ * Reads a heartbeat. Members that are missing or have the wrong type become empty or zero.
+ * @param isSelected whether the Agent selects the pipeline with an id; those of others are left out
+ */
+export function readHeartbeat(body: HeartbeatBody, isSelected: (id: string) => boolean): HeartbeatContent {
+  return {
+    version: text(body.version),
+    startedAt: text(body.startedAt),
+    revision: body.revision === undefined ? undefined : text(body.revision),
+    isStreamed: body.delivery === 'Stream',
+    state: text(body.state),
+    reason: body.reason === undefined ? undefined : text(body.reason),
+    failures: listOf(body.failures).slice(0, maxFailures).map(failureOf),
+    failed: new Set(listOf(body.failed).slice(0, maxFailed).map(text)),
+    pipelines: Object.fromEntries(
+      Object.entries(tableOf(body.pipelines))
+        .filter(([id]) => isSelected(id))
+        .map(([id, said]) => [id, pipelineOf(said)]),
+    ),
+    reading: body.reading === undefined ? undefined : new Set(listOf(body.reading).map(text).filter(isSelected)),
+  }
+}
+
+function failureOf(value: unknown): LoadFailure {
+  const { pipeline, component, reason, message } = tableOf(value)
+  return {
+    pipeline: text(pipeline),
+    component: component === undefined ? undefined : text(component),
+    reason: text(reason),
+    message: text(message),
+  }
+}
+
+type PipelineFigures = Readonly<Record<(typeof pipelineFigures)[number], number>>
+
+function pipelineOf(value: unknown): HeartbeatBody['pipelines'][string] {
+  const said = tableOf(value)
+  const components = Object.entries(tableOf(said['components'])).slice(0, maxComponents)
+  const figures = Object.fromEntries(pipelineFigures.map((name) => [name, countOf(said[name])])) as PipelineFigures
+  return {
+    ...figures,
+    bufferUse: Math.min(1, figures.bufferUse),
+    uid: text(said['uid']),
+    hash: text(said['hash']),
+    components: Object.fromEntries(components.map(([name, component]) => [text(name), componentOf(component)])),
+  }
+}
+
+function componentOf(value: unknown): HeartbeatBody['pipelines'][string]['components'][string] {
+  const said = tableOf(value)
+  const kind: 'source' | 'transform' | 'sink' =
+    said['kind'] === 'source' || said['kind'] === 'transform' ? said['kind'] : 'sink'
+  const counts = {
+    kind,
+    errors: countOf(said['errors']),
+    dropped: countOf(said['dropped']),
+    sent: countOf(said['sent']),
+  }
+  if (said['lastError'] === undefined) return counts
+  const { reason, message, at } = tableOf(said['lastError'])
+  const time = Date.parse(text(at))
+  return {
+    ...counts,
+    lastError: {
+      reason: text(reason),
+      message: text(message),
+      at: new Date(Number.isNaN(time) ? Date.now() : time).toISOString(),
+    },
+  }
+}
+
+/** Texts of a heartbeat are untrusted data: plain text of limited length. */
+function text(value: unknown): string {
+  return typeof value === 'string' ? printable(value.slice(0, 1024)) : ''
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : []
+}
+
+/** The members of an object; none, if the value is something else. */
+export function tableOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
+}
+
+/** A number that is not negative; 0, if the value is something else. */
+export function countOf(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0
+}
