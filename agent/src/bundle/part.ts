@@ -62,7 +62,7 @@ export function secretsOf({ pipeline }: Pick<PipelinePart, 'pipeline'>, all: Sec
 }
 
 /** Equal while nothing about a pipeline has changed, the values of its secrets included. */
-export function markOf(part: PipelinePart, secrets: Secrets): string {
+export function digestOf(part: PipelinePart, secrets: Secrets): string {
   const hash = createHash('sha256').update(JSON.stringify([part.pipeline, part.subscriptions]))
   hash.update(JSON.stringify([part.sources, part.transforms, part.sinks]))
   for (const key of [...keysOf(part)].sort()) {

@@ -20,7 +20,7 @@ import type { Leadership } from '../topology/singleton.ts'
 import { version } from '../version.ts'
 import { deliveryIn, type FolderState, type Loaded, look, type Secrets, valuesIn, watchFolders } from './folder.ts'
 import { type Bundle, pipelineOf } from './format.ts'
-import { keysOf, loadPart, markOf, type PipelinePart, partsOf, secretsOf } from './part.ts'
+import { digestOf, keysOf, loadPart, type PipelinePart, partsOf, secretsOf } from './part.ts'
 import { redactorOf } from './redaction.ts'
 import type { Sidecar } from './sidecar.ts'
 import type { BundleStream } from './stream.ts'
@@ -72,7 +72,7 @@ export interface RunnerState {
 
 interface Running {
   readonly part: PipelinePart
-  readonly mark: string
+  readonly digest: string
   readonly components: readonly string[]
 }
 
@@ -387,13 +387,13 @@ export class BundleRunner {
   async #put(part: PipelinePart, all: Secrets): Promise<void> {
     const { id } = part
     const secrets = secretsOf(part, all)
-    const mark = markOf(part, secrets)
+    const digest = digestOf(part, secrets)
     const running = this.#running.get(id)
-    if (running?.mark === mark) {
+    if (running?.digest === digest) {
       this.#failures.delete(id)
       return
     }
-    const failure = await this.#build(part, secrets, mark, running)
+    const failure = await this.#build(part, secrets, digest, running)
     if (failure === undefined) {
       this.#failures.delete(id)
       this.#broken.delete(id)
@@ -410,7 +410,7 @@ export class BundleRunner {
   async #build(
     part: PipelinePart,
     secrets: Secrets,
-    mark: string,
+    digest: string,
     running: Running | undefined,
   ): Promise<LoadFailure | undefined> {
     const { id } = part
@@ -470,7 +470,7 @@ export class BundleRunner {
           error === undefined ? result.reason : said(error),
         )
       }
-      this.#running.set(id, { part, mark, components: idsOf(config) })
+      this.#running.set(id, { part, digest, components: idsOf(config) })
       return undefined
     } catch (error) {
       return failed(undefined, reasonOf(error, 'internal'), said(error))
