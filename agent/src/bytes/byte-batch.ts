@@ -21,6 +21,7 @@ import type { Plan } from './plan.ts'
 
 export class ByteBatch implements LogBatch, Deferral<number> {
   readonly type = 'log'
+  readonly hides = true
   readonly count: number
   readonly bytes: number
   readonly finalizer: Finalizer
@@ -133,8 +134,6 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     for (const edits of this.form.edits) edits.apply(event)
     return event.fields
   }
-
-  readonly hides = true
 
   /** Writes the event of a line as JSON. */
   writeJson(line: number, body: Body, hidden: readonly string[]): void {

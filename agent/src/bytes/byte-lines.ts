@@ -112,6 +112,12 @@ export class ByteLines {
 
   /** As long as the bytes are those of the chunk. */
   #place: ObjectsPlace | undefined
+  #hasPlaces: boolean | undefined
+  #isKept = false
+  /** The kernel's results about the objects in messages before the lines had to wait. */
+  #objects: ReadObjects | undefined
+  /** Lines whose bytes the kernel must not take. */
+  #excluded: readonly number[] = []
 
   /**
    * @param bytes and where the lines lie in them, which are the caller's again after `keep`
@@ -201,7 +207,6 @@ export class ByteLines {
     return this.#hasOdd
   }
 
-  #hasPlaces: boolean | undefined
   /** Whether members have names that the kernel knows by their places alone: it cannot leave them out. */
   get hasPlaces(): boolean {
     this.#hasPlaces ??= hasPlaces(this.enterRead(), this.count)
@@ -373,12 +378,6 @@ export class ByteLines {
     this.#objects?.release()
     this.#objects = undefined
   }
-
-  #isKept = false
-  /** The kernel's results about the objects in messages before the lines had to wait. */
-  #objects: ReadObjects | undefined
-  /** Lines that are none of those that the kernel may take, by their bytes. */
-  #excluded: readonly number[] = []
 
   /** Leaves out lines whose bytes are not text: the kernel relies on that. */
   exclude(lines: readonly number[]): void {

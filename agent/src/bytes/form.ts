@@ -106,6 +106,7 @@ export class Form {
   readonly #next = new WeakMap<ByteEdits, Form>()
   readonly #less = new Map<string, Form>()
   readonly #selected = new WeakMap<FieldSelection, Form>()
+  #bare: Form | undefined
 
   private constructor({ parsing, members, columnCount, newColumns, edits, only }: FormParts) {
     this.parsing = parsing
@@ -179,7 +180,6 @@ export class Form {
     return new Form({ ...this, members, columnCount })
   }
 
-  #bare: Form | undefined
   /** The members of the message alone that no program has set or removed. */
   get bare(): Form {
     this.#bare ??= new Form({

@@ -56,6 +56,7 @@ class Agent {
   #reloading: Promise<void> = Promise.resolve()
   #reloadWaits = false
   #unwatch = () => {}
+  #onReload = () => {}
   #watchdog: Watchdog | undefined
 
   constructor(flags: RunFlags) {
@@ -188,8 +189,6 @@ class Agent {
     else if (stop.failure === undefined) this.#logger.info('All buffers are empty; Penstock is stopping.')
     else this.#logger.error({ error: stop.failure }, 'Not all buffers could be emptied.')
   }
-
-  #onReload = () => {}
 
   /** Listens to signals and uncaught errors. Returns the one that ends the process. */
   #listen(stop: (signal: string) => void): () => void {

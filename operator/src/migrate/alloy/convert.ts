@@ -47,11 +47,13 @@ class Conversion {
   readonly #targets: TargetReader
   /** Components whose rules others use. */
   readonly #used = new Set<string>()
-  /** Where events end that no component receives. */
+  /** Components whose events no other component receives. */
   readonly #ends: string[] = []
   /** Components between sources and sinks that are converted; more events cannot come to them. */
   readonly #done = new Set<string>()
   #asksNode = false
+  /** Gaps of stages are reported when these are converted, and not when the source looks at them. */
+  readonly #quiet = new Report([])
 
   constructor(draft: Draft) {
     this.#draft = draft
@@ -261,9 +263,6 @@ class Conversion {
     }
     return visit(found)
   }
-
-  /** Gaps of stages are reported when these are converted, and not when the source looks at them. */
-  readonly #quiet = new Report([])
 
   #pods(found: Found, targets: readonly Targets[], joined: Joined | undefined, isApi: boolean): readonly Head[] {
     const { block, evaluator } = found
