@@ -240,7 +240,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     }
   }
 
-  /** The same events under another finalizer. The batch itself is not to be used any more. */
+  /** The same events under another finalizer. Do not use the batch itself afterwards. */
   under(finalizer: Finalizer): ByteBatch {
     const other = new ByteBatch(this.#parts, finalizer)
     other.shared = this.shared
@@ -509,7 +509,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return fields
   }
 
-  /** The events in these places, in their order. The batch itself is not to be used any more. */
+  /** The events in these places, in their order. Do not use the batch itself afterwards. */
   select(places: Int32Array): ByteBatch {
     const all = this.#allSizes()
     const sizes = places.map((place) => all[place] as number)

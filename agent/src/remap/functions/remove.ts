@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const remove = defineFunction({
   name: 'remove',
   category: 'Path',
-  summary: 'A copy of an object or array without what is at a path that is only known at run time.',
+  summary: 'A copy of an object or array without the value at a path that is only known at run time.',
   parameters: [
     {
       name: 'value',

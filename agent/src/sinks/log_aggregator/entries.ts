@@ -167,7 +167,7 @@ export class EntryWriter {
     this.#faults.report()
   }
 
-  /** Streams by group, as far as they are known. */
+  /** By group, its stream; undefined until an event of the group has been seen. */
   #streamsOf(groups: Int32Array): (Stream | undefined)[] {
     if (this.#groups !== groups) {
       this.#groups = groups

@@ -270,7 +270,7 @@ export class Connection {
       }
       case command.error: {
         const failure = brokerFailure(fields.number(2), this.#settings.credentials.hidden(fields.text(3) ?? ''))
-        // An error before the handshake is over has no question.
+        // Until the handshake is over, an error answers no request: it ends the connection.
         if (this.#handshake !== undefined) this.end(failure)
         else this.#answer(fields.number(1))?.reject(failure)
         return

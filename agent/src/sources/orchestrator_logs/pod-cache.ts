@@ -78,7 +78,7 @@ export class PodCache {
   }
 
   #path(folder: string): string {
-    // The name of a folder may be as long as that of a file may be.
+    // A hash, because a folder's name may already have the maximum length of a file name, without room for `.json`.
     return join(this.#directory, `${createHash('sha256').update(folder).digest('hex').slice(0, 32)}.json`)
   }
 
