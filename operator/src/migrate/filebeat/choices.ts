@@ -17,7 +17,7 @@ export interface Choices {
 export const withVersion = (name: string) => name.replace(/%\{\[(?:agent|beat)\.version\]\}/g, '8')
 
 /** Elasticsearch gets the names of pipelines in lower case. */
-export const pipelineName = (text: string) => text.toLowerCase()
+const pipelineName = (text: string) => text.toLowerCase()
 
 /** The index and the pipeline of all events of an input; they go before those of the output. */
 export function inputChoices(part: Part, choices: Choices, report: Report): readonly Step[] {
@@ -43,7 +43,7 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
 }
 
 /** One rule as a statement that sets `%KEY`; undefined, with a gap, if it is not a name and a condition. */
-export function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string | undefined {
+function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string | undefined {
   const when = below(item, 'when')
   const test = when === undefined ? 'true' : conditionOf(when, report)
   const inCase = key === 'pipeline' ? pipelineName : (name: string) => name
