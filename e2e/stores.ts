@@ -127,7 +127,10 @@ export function searchApi(url: string, method: string, path: string, body?: unkn
   return answer(`${url}${path}`, { method, ...payload })
 }
 
-/** All documents of an index, after a refresh, in the order of a field if there is one. */
+/**
+ * All documents of an index as they are after a refresh, in the order of a field if there is one. Pages are those of one moment: the
+ * engine merges its files while documents arrive, which would double some of them between two pages and leave others out.
+ */
 export async function searchAll(
   url: string,
   index: string,
@@ -135,19 +138,17 @@ export async function searchAll(
   query: object = { match_all: {} },
 ): Promise<Hit[]> {
   await searchApi(url, 'POST', `/${index}/_refresh`)
+  const sort = sortBy === undefined ? ['_doc'] : [{ [sortBy]: 'asc' }, '_doc']
+  const keep = '1m'
+  type Page = { readonly _scroll_id: string; readonly hits: { readonly hits: Hit[] } }
+  let page = (await searchApi(url, 'POST', `/${index}/_search?scroll=${keep}`, { size: 5000, query, sort })) as Page
   const hits: Hit[] = []
-  let after: unknown
-  for (;;) {
-    const found = (await searchApi(url, 'POST', `/${index}/_search`, {
-      size: 5000,
-      query,
-      sort: sortBy === undefined ? ['_doc'] : [{ [sortBy]: 'asc' }, '_doc'],
-      ...(after === undefined ? {} : { search_after: after }),
-    })) as { hits: { hits: (Hit & { sort: unknown })[] } }
-    hits.push(...found.hits.hits)
-    if (found.hits.hits.length < 5000) return hits
-    after = found.hits.hits.at(-1)?.sort
+  while (page.hits.hits.length > 0) {
+    hits.push(...page.hits.hits)
+    page = (await searchApi(url, 'POST', '/_search/scroll', { scroll: keep, scroll_id: page._scroll_id })) as Page
   }
+  await searchApi(url, 'DELETE', '/_search/scroll', { scroll_id: page._scroll_id })
+  return hits
 }
 
 interface PrometheusAnswer {
