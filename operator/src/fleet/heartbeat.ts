@@ -5,7 +5,7 @@ import type { HeartbeatBody, LoadFailure } from '@penstock/agent/bundle'
 import { printable } from '@penstock/agent/program'
 import { pipelineFigures } from './traffic.ts'
 
-/** What an agent says about itself and the pipelines of its Agent. */
+/** The report of an agent about itself and the pipelines of its Agent. */
 export interface HeartbeatContent {
   readonly version: string
   readonly startedAt: string

@@ -6,7 +6,7 @@ import { option, type Part, type Report, textIn } from '../loki/context.ts'
 import { below, itemsOf, pairsOf, type Tree, textOf } from '../loki/tree.ts'
 import { conditionOf, expressionOf } from './conditions.ts'
 
-/** What the inputs choose for their events. */
+/** The choices of the inputs for their events. */
 export interface Choices {
   index: boolean
   /** Names of pipelines. */

@@ -1,4 +1,4 @@
-// What stands for the sources and sinks that a configuration lacks.
+// Stand-ins for the sources and sinks that a configuration lacks.
 
 import type { Draft } from '../draft.ts'
 
