@@ -236,13 +236,17 @@ const used: readonly ClusterStep[] = [
   // The older revision is not ready for a while, so this comes after the steps that look at readiness.
   {
     page: guide('cli'),
-    block: 'rollout undo',
+    block: 'rollout resume node',
+    before: ({ isReady }) => isReady('plagent', system, 'node'),
+  },
+  {
+    page: guide('cli'),
+    block: '--to-revision 9f3c2a',
     before: ({ isReady }) => isReady('plagent', system, 'node'),
     words: async ({ kubectl }) => {
       const { status } = JSON.parse(await kubectl('-n', system, 'get', 'plagent', 'node', '-o', 'json'))
-      const earlier = (status.history as { revision: string }[]).filter(({ revision }) => revision !== status.revision)
-      // The first one is that which the command before goes back to.
-      return { '9f3c2a': earlier[1]?.revision.slice(0, 6) ?? 'there is none' }
+      const earlier = (status.history as { revision: string }[]).find(({ revision }) => revision !== status.revision)
+      return { '9f3c2a': earlier?.revision.slice(0, 6) ?? 'there is none' }
     },
   },
   {
