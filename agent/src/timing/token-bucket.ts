@@ -1,5 +1,7 @@
 // A rate a second, with a stock of tokens for bursts.
 
+import { timerMs } from '../clock.ts'
+
 export class TokenBucket {
   readonly perSecond: number
   readonly #capacity: number
@@ -51,8 +53,6 @@ export class TokenBucket {
 
 /** Of so many turns in a line, one belongs to those that are not urgent, so that they never wait for all urgent ones. */
 const turns = 5
-/** The longest that a timer takes, in milliseconds. */
-const longestMs = 2 ** 31 - 1
 
 /** Those who wait for a token of a bucket: the urgent ones before others, each in their order. */
 export class TokenLine {
@@ -96,8 +96,8 @@ export class TokenLine {
       if (turn === undefined) return
       const tokens = this.#bucket.fill(performance.now())
       if (tokens < 1) {
-        const waitMs = Math.ceil(((1 - tokens) / this.#bucket.perSecond) * 1000)
-        this.#timer = setTimeout(() => this.#serve(), Math.min(waitMs, longestMs))
+        const waitMs = ((1 - tokens) / this.#bucket.perSecond) * 1000
+        this.#timer = setTimeout(() => this.#serve(), timerMs(waitMs))
         return
       }
       this.#inRow = line === this.#urgent && this.#others.size > 0 ? this.#inRow + 1 : 0
