@@ -32,6 +32,12 @@ export function isTable(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The members of a table; none, if the value is something else. */
+export const tableOf = (value: unknown): Record<string, unknown> => (isTable(value) ? value : {})
+
+/** The items of a list; none, if the value is something else. */
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
 /** The schema of a member or an item. */
 export function schemaBelow(schema: Schema, segment: string | number): Schema | undefined {
   const variants = variantsOf(schema)

@@ -3,6 +3,7 @@
 
 import { PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
+import { listOf, tableOf } from '@penstock/agent/schema'
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff'
 import { stringify } from 'yaml'
 import { kindOf } from '../api/kinds.ts'
@@ -87,12 +88,10 @@ async function sharedResources(client: KubeClient, resources: readonly Resource[
 
 /** Whether a source or sink of a Pipeline refers to an object of a kind. The spec may be anything. */
 function refersTo({ content }: Resource, kind: string): boolean {
-  const member = (value: unknown, name: string) =>
-    typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
-  return ['sources', 'sinks'].some((name) => {
-    const entries = member(content['spec'], name)
-    return Array.isArray(entries) && entries.some((entry) => member(member(entry, 'ref'), 'kind') === kind)
-  })
+  const spec = tableOf(content['spec'])
+  return ['sources', 'sinks'].some((name) =>
+    listOf(spec[name]).some((entry) => tableOf(tableOf(entry)['ref'])['kind'] === kind),
+  )
 }
 
 /** A configuration with sorted keys: the API server sorts those of open objects, files have them as people wrote them. */

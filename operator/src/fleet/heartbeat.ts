@@ -3,6 +3,7 @@
 
 import type { HeartbeatBody, LoadFailure } from '@penstock/agent/bundle'
 import { printable } from '@penstock/agent/program'
+import { listOf, tableOf } from '@penstock/agent/schema'
 import { pipelineFigures } from './traffic.ts'
 
 /** The report of an agent about itself and the pipelines of its Agent. */
@@ -99,15 +100,6 @@ function componentOf(value: unknown): HeartbeatBody['pipelines'][string]['compon
 /** Texts of a heartbeat are untrusted data: plain text of limited length. */
 function text(value: unknown): string {
   return typeof value === 'string' ? printable(value.slice(0, 1024)) : ''
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : []
-}
-
-/** The members of an object; none, if the value is something else. */
-export function tableOf(value: unknown): Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 }
 
 /** A number that is not negative; 0, if the value is something else. */

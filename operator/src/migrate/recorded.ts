@@ -1,10 +1,7 @@
 // Events as old agents write them, one by one: messages of OTLP and of Loki's API hold many, and name the parts of an event in their own way.
 
-import { isTable } from '@penstock/agent/schema'
+import { isTable, listOf, tableOf } from '@penstock/agent/schema'
 import type { EventFields } from './compare.ts'
-
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
-const tableOf = (value: unknown): EventFields => (isTable(value) ? value : {})
 
 /** The events in an object of a recording; what holds no others is an event itself. */
 export function recordedEvents(object: EventFields): readonly EventFields[] {

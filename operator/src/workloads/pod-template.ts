@@ -2,7 +2,7 @@
 // others, each in its form; everything else is a problem with its path.
 
 import type { Problem } from '@penstock/agent/errors'
-import { isTable } from '@penstock/agent/schema'
+import { isTable, listOf, tableOf } from '@penstock/agent/schema'
 import type { Agent } from '../api/agent.ts'
 
 type Table = Readonly<Record<string, unknown>>
@@ -357,6 +357,3 @@ export function podTemplateProblems(agent: Pick<Agent, 'spec'>): Problem[] {
   })
   return problems
 }
-
-const tableOf = (value: unknown): Table => (isTable(value) ? value : {})
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])

@@ -1,6 +1,6 @@
 // Additions of the Helm chart to the configuration among its values: the default pipeline of logs, and the components of presets.
 
-import { isTable } from '@penstock/agent/schema'
+import { listOf, tableOf } from '@penstock/agent/schema'
 
 type Table = Readonly<Record<string, unknown>>
 
@@ -65,9 +65,6 @@ const presets: Readonly<Record<string, (preset: Table) => Added>> = {
 
 /** The pipeline that the chart has where the values give none. */
 const byDefault = { receivers: ['otlp'], processors: ['memory_limiter', 'batch'], exporters: ['debug'] }
-
-const tableOf = (value: unknown): Table => (isTable(value) ? value : {})
-const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** The configuration that the chart makes of its values; undefined if no preset is on. */
 export function withPresets(values: Table, own: Table): Table | undefined {

@@ -1,6 +1,6 @@
 // The processors `transform` and `filter`: statements and conditions of OTTL, and the older lists of `include` and `exclude`.
 
-import { isTable } from '@penstock/agent/schema'
+import { isTable, listOf } from '@penstock/agent/schema'
 import type { Step } from '../draft.ts'
 import { conditionOf, parseExpression, UnknownExpression } from './expression.ts'
 import type { Context, Mapping, Part } from './mapping.ts'
@@ -78,8 +78,6 @@ function group(
   if (text === '.' && comments.length + left.length === 0) return []
   return [{ type: 'remap', text, ...(comments.length + left.length > 0 ? { comments: [...comments, ...left] } : {}) }]
 }
-
-const listOf = (value: unknown) => (Array.isArray(value) ? value : [])
 
 export const transform: Mapping<Steps> = {
   name: 'transform',

@@ -3,8 +3,9 @@
 
 import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle'
 import type { LogPosition } from '@penstock/agent/schema'
+import { tableOf } from '@penstock/agent/schema'
 import type { Artifact } from '../../compile/artifact.ts'
-import { countOf, tableOf } from '../../fleet/heartbeat.ts'
+import { countOf } from '../../fleet/heartbeat.ts'
 import type { FleetState } from '../../fleet/state.ts'
 import type { Asked, Look } from './inquiries.ts'
 import type { Runner } from './observers.ts'
