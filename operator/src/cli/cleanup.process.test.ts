@@ -1,15 +1,8 @@
 // The real command at a double of the API server that keeps a list of the requests: what `cleanup` changes, and when nothing.
 
-import { spawn } from 'node:child_process'
-import { mkdtempDisposable, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { notFound, runAtDouble } from '../testing/command.ts'
 
-const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 const system = 'penstock-system'
 const deployment = {
   apiVersion: 'apps/v1',
@@ -19,49 +12,21 @@ const deployment = {
 
 /** Runs `penstock cleanup`; returns its exit code, its output and each request that was no GET. */
 async function cleanup(existing: Readonly<Record<string, object>>, flags: readonly string[] = []) {
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-cleanup-'))
   const changes: string[] = []
-  const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://cluster')
-    const resource = pathname.split('/').at(-1) ?? ''
-    const answer = (status: number, body: object) => {
-      response.writeHead(status, { 'content-type': 'application/json' })
-      response.end(JSON.stringify(body))
-    }
-    if (request.method !== 'GET') changes.push(`${request.method} ${pathname}`)
-    request.resume()
-    const found = existing[pathname] ?? existing[resource]
-    if (found !== undefined) answer(200, found)
-    else if (resource.startsWith('penstock-')) {
-      answer(404, { kind: 'Status', reason: 'NotFound', message: 'not found', code: 404 })
-    } else answer(200, { metadata: {}, items: [] })
-  })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const kubeconfig = join(folder.path, 'kubeconfig')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const config = {
-    'current-context': 'one',
-    contexts: [{ name: 'one', context: { cluster: 'one', user: 'one', namespace: system } }],
-    clusters: [{ name: 'one', cluster: { server: url, 'insecure-skip-tls-verify': true } }],
-    users: [{ name: 'one', user: { token: 'secret' } }],
-  }
-  await writeFile(kubeconfig, JSON.stringify(config))
-  const args = ['--conditions=source', main, 'cleanup', '--kubeconfig', kubeconfig, ...flags]
-  const command = spawn(process.execPath, args)
-  let said = ''
-  const hear = (text: Buffer) => {
-    said += text
-  }
-  command.stdout.on('data', hear)
-  command.stderr.on('data', hear)
-  try {
-    const code = await new Promise<number | null>((done) => command.on('close', done))
-    return { code, said, changes }
-  } finally {
-    command.kill('SIGKILL')
-    server.close()
-    server.closeAllConnections()
-  }
+  const run = await runAtDouble(
+    () => ['cleanup', ...flags],
+    ({ pathname }, { method }) => {
+      const resource = pathname.split('/').at(-1) ?? ''
+      if (method !== 'GET') changes.push(`${method} ${pathname}`)
+      const found = existing[pathname] ?? existing[resource]
+      if (found !== undefined) return { status: 200, body: found }
+      return resource.startsWith('penstock-')
+        ? notFound('not found')
+        : { status: 200, body: { metadata: {}, items: [] } }
+    },
+    { namespace: system },
+  )
+  return { ...run, changes }
 }
 
 const rbac = '/apis/rbac.authorization.k8s.io/v1'

@@ -1,62 +1,29 @@
 // The real process at an API server of a version: a double that answers to `/version` and to nothing else.
 
-import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtempDisposable, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { minServerMinor } from '@penstock/agent/kube'
 import { expect, test } from 'vitest'
+import { type CommandRun, runAtDouble } from '../testing/command.ts'
 import { clusterNeeds, minClusterMinor, minEssentialMinor } from '../workloads/cluster-needs.ts'
 
-const main = fileURLToPath(new URL('../main.ts', import.meta.url))
-
 /** Exit code and output of an operator that is stopped when it has logged a line with the version. */
-async function operatorAt(minor: number): Promise<{ readonly code: number | null; readonly said: string }> {
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-cluster-version-'))
-  const server = createServer((request, response) => {
-    const isVersion = request.url === '/version'
-    response.writeHead(isVersion ? 200 : 503, { 'content-type': 'application/json' })
-    response.end(JSON.stringify(isVersion ? { major: '1', minor: `${minor}+`, gitVersion: `v1.${minor}.3` } : {}))
-  })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const kubeconfig = join(folder.path, 'kubeconfig')
-  const config = {
-    'current-context': 'one',
-    contexts: [{ name: 'one', context: { cluster: 'one', user: 'one' } }],
-    clusters: [
-      {
-        name: 'one',
-        cluster: {
-          server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-          'insecure-skip-tls-verify': true,
-        },
+function operatorAt(minor: number): Promise<CommandRun> {
+  let isStopped = false
+  return runAtDouble(
+    () => ['operator', '--leader-election', 'false', '--http-address', ''],
+    ({ pathname }) =>
+      pathname === '/version'
+        ? { status: 200, body: { major: '1', minor: `${minor}+`, gitVersion: `v1.${minor}.3` } }
+        : { status: 503, body: {} },
+    {
+      heard(said, end) {
+        // A second signal would end it at once.
+        if (isStopped || !said.includes('server_version')) return
+        isStopped = true
+        end()
       },
-    ],
-    users: [{ name: 'one', user: { token: 'secret' } }],
-  }
-  await writeFile(kubeconfig, JSON.stringify(config))
-  const flags = ['--kubeconfig', kubeconfig, '--leader-election', 'false', '--http-address', '']
-  const operator = spawn(process.execPath, ['--conditions=source', main, 'operator', ...flags])
-  let said = ''
-  const hear = (text: Buffer) => {
-    const knew = said.includes('server_version')
-    said += text
-    // A second signal would end it at once.
-    if (!knew && said.includes('server_version')) operator.kill('SIGTERM')
-  }
-  operator.stdout.on('data', hear)
-  operator.stderr.on('data', hear)
-  try {
-    return { code: await new Promise((done) => operator.on('close', done)), said }
-  } finally {
-    operator.kill('SIGKILL')
-    server.close()
-    server.closeAllConnections()
-  }
+    },
+  )
 }
 
 const line = (said: string) => JSON.parse(said.split('\n').find((text) => text.includes('server_version')) ?? '{}')

@@ -1,15 +1,8 @@
 // The real `penstock why` at a double of the API server and of the operator: rights of users, and rollouts that are not over.
 
-import { spawn } from 'node:child_process'
-import { mkdtempDisposable, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { forbidden, notFound, runAtDouble } from '../testing/command.ts'
 
-const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 const pod = {
   apiVersion: 'v1',
   kind: 'Pod',
@@ -57,61 +50,35 @@ interface Cluster {
   readonly events?: readonly object[]
 }
 
-async function why({ programmed, forbidden, positions, events, agents, complete = true }: Cluster) {
-  await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-why-'))
+async function why({ programmed, forbidden: unreadable, positions, events, agents, complete = true }: Cluster) {
   const asked: string[] = []
-  const server = createServer((request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://cluster')
-    const resource = pathname.split('/').at(-1) ?? ''
-    const answer = (status: number, body: object) => {
-      response.writeHead(status, { 'content-type': 'application/json' })
-      response.end(`${JSON.stringify(body)}\n`)
-    }
-    const lists: Record<string, readonly object[]> = { pipelines: [pipeline(programmed)], agents: [agent] }
-    if (forbidden.includes(resource)) answer(403, { kind: 'Status', reason: 'Forbidden', message: 'no', code: 403 })
-    else if (pathname === '/v1/top') {
-      asked.push(`${searchParams.get('kind')} ${searchParams.get('pod')} ${searchParams.get('node')}`)
-      const row = {
-        kind: 'Pipeline',
-        namespace: 'shop',
-        name: 'web',
-        agents: agents ?? { asked: 1, answered: 1 },
-        positions,
+  const run = await runAtDouble(
+    ({ url }) => ['why', 'web-1', '--operator-url', url, '--token', 'secret'],
+    ({ pathname, searchParams }) => {
+      const resource = pathname.split('/').at(-1) ?? ''
+      const found = (body: object) => ({ status: 200, body })
+      const lists: Record<string, readonly object[]> = { pipelines: [pipeline(programmed)], agents: [agent] }
+      if (unreadable.includes(resource)) return forbidden
+      if (pathname === '/v1/top') {
+        asked.push(`${searchParams.get('kind')} ${searchParams.get('pod')} ${searchParams.get('node')}`)
+        const row = {
+          kind: 'Pipeline',
+          namespace: 'shop',
+          name: 'web',
+          agents: agents ?? { asked: 1, answered: 1 },
+          positions,
+        }
+        return found({ kind: 'figures', at: '', complete, pipelines: [row] })
       }
-      answer(200, { kind: 'figures', at: '', complete, pipelines: [row] })
-    } else if (resource === 'web-1' && events !== undefined)
-      answer(404, { kind: 'Status', reason: 'NotFound', message: 'pods "web-1" not found', code: 404 })
-    else if (resource === 'events') answer(200, { metadata: {}, items: events ?? [] })
-    else if (resource === 'web-1') answer(200, pod)
-    else if (resource === 'shop') answer(200, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
-    else answer(200, { metadata: {}, items: lists[resource] ?? [] })
-  })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
-  const kubeconfig = join(folder.path, 'kubeconfig')
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const config = {
-    'current-context': 'one',
-    contexts: [{ name: 'one', context: { cluster: 'one', user: 'one', namespace: 'shop' } }],
-    clusters: [{ name: 'one', cluster: { server: url, 'insecure-skip-tls-verify': true } }],
-    users: [{ name: 'one', user: { token: 'secret' } }],
-  }
-  await writeFile(kubeconfig, JSON.stringify(config))
-  const flags = ['--kubeconfig', kubeconfig, '--operator-url', url, '--token', 'secret']
-  const command = spawn(process.execPath, ['--conditions=source', main, 'why', 'web-1', ...flags])
-  let said = ''
-  const hear = (text: Buffer) => {
-    said += text
-  }
-  command.stdout.on('data', hear)
-  command.stderr.on('data', hear)
-  try {
-    const code = await new Promise<number | null>((done) => command.on('close', done))
-    return { code, said, asked }
-  } finally {
-    command.kill('SIGKILL')
-    server.close()
-    server.closeAllConnections()
-  }
+      if (resource === 'web-1' && events !== undefined) return notFound('pods "web-1" not found')
+      if (resource === 'events') return found({ metadata: {}, items: events ?? [] })
+      if (resource === 'web-1') return found(pod)
+      if (resource === 'shop') return found({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+      return found({ metadata: {}, items: lists[resource] ?? [] })
+    },
+    { namespace: 'shop' },
+  )
+  return { ...run, asked }
 }
 
 const clusterKinds = ['clusterpipelines', 'clustersources']
