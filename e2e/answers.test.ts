@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { root } from './command.ts'
-import { Reader } from './documents.ts'
+import { anchorOf, Reader } from './documents.ts'
 
 interface Answer {
   /** The question, as the table of README has it. */
@@ -210,13 +210,6 @@ sinks: { out: { type: console, inputs: [pods], encoding: { codec: json } } }
     Match *
 `,
 }
-
-const anchorOf = (title: string) =>
-  title
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} _-]/gu, '')
-    .trim()
-    .replaceAll(' ', '-')
 
 /** The links of a piece of Markdown, as they are printed. */
 const linksOf = (text: string) => [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, href = '']) => href)

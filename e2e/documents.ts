@@ -33,6 +33,16 @@ export const isOf = ({ page, text }: Pick<ShellBlock, 'page' | 'text'>, step: St
 /** A file of the repository. */
 export const textOf = (path: string): string => readFileSync(join(root, path), 'utf8')
 
+/** The anchor that is usually made of a heading. */
+export function anchorOf(title: string): string {
+  return title
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
+    .trim()
+    .replaceAll(' ', '-')
+}
+
 /** The YAML on a page that has a text in it. */
 export function yamlOf(page: string, part: string): string {
   const blocks = [...textOf(page).matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => text)

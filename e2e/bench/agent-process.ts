@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { closeSync, linkSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { processCpu } from '../process-cpu.ts'
 import { type Program, programOf } from '../program.ts'
 import type { Delivery } from './delivered.ts'
 import type { Cpus } from './pinning.ts'
@@ -18,12 +19,6 @@ export const root = join(here, '../..')
 export function endedChildrenCpu(): number {
   const fields = readFileSync('/proc/self/stat', 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[13]) + Number(fields[14])) / 100
-}
-
-/** Seconds of CPU, user and system, that a running process has used. */
-export function processCpu(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
 export interface Receiver extends AsyncDisposable {

@@ -6,12 +6,12 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { processCpu } from '../process-cpu.ts'
 import {
   type BenchProgram,
   cpuToFirstLine,
   kubeConfigText,
   peakRss,
-  processCpu,
   type Receiver,
   sampleRss,
   startProgram,

@@ -13,16 +13,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import {
-  cpuToFirstLine,
-  peakRss,
-  place,
-  processCpu,
-  rssMb,
-  sampleRss,
-  startAgent,
-  startReceiver,
-} from './agent-process.ts'
+import { processCpu } from '../process-cpu.ts'
+import { cpuToFirstLine, peakRss, place, rssMb, sampleRss, startAgent, startReceiver } from './agent-process.ts'
 import { firstThird, lastThird, mean, round } from './figures.ts'
 import { criLine } from './lines.ts'
 import { scenarios } from './scenarios.ts'

@@ -1,6 +1,7 @@
 // The CPU and memory of processes, and how long authors wait: the instruments of the measurement of scale.
 
 import { readFileSync } from 'node:fs'
+import { processCpu } from '../process-cpu.ts'
 import type { Api } from './fleet.ts'
 import { conditionOf, type OperatorProcess, type PipelineLike, saysOf } from './process.ts'
 
@@ -126,7 +127,7 @@ export class OperatorMeter {
 
   /** Processor time in seconds, with the processes that compile; 0 for a process that has ended. */
   cpu(): number {
-    return this.#operator.running ? treeOf(this.#operator.pid).reduce((sum, pid) => sum + cpuOf(pid), 0) : 0
+    return this.#operator.running ? treeOf(this.#operator.pid).reduce((sum, pid) => sum + processCpu(pid), 0) : 0
   }
 }
 
@@ -134,11 +135,6 @@ export class OperatorMeter {
 export function treeOf(pid: number): readonly number[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number)
   return [pid, ...children]
-}
-
-export function cpuOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / 100
 }
 
 function peakOf(pid: number): number {

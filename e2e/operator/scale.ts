@@ -17,9 +17,10 @@ import { parseArgs } from 'node:util'
 import { freePort } from '@penstock/agent/testing/free-port'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { inGroups, until } from '../command.ts'
+import { processCpu } from '../process-cpu.ts'
 import { type CrowdFacts, CrowdProcess } from './crowd-process.ts'
 import { Api } from './fleet.ts'
-import { cpuOf, OperatorMeter, Share, Stopwatch, treeOf } from './meters.ts'
+import { OperatorMeter, Share, Stopwatch, treeOf } from './meters.ts'
 import { apiVersion, heartbeatUrl, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
 
 const { values } = parseArgs({
@@ -164,9 +165,9 @@ function bench({ cluster, api, crowd }: Scene) {
   const pids = readdirSync(run).flatMap((name) =>
     name.endsWith('.pid') ? Number(readFileSync(join(run, name), 'utf8')) : [],
   )
-  const sum = (all: readonly number[]) => all.reduce((total, pid) => total + cpuOf(pid), 0)
+  const sum = (all: readonly number[]) => all.reduce((total, pid) => total + processCpu(pid), 0)
   return {
-    measurement: (user + kernel) / 1e6 + cpuOf(api.pid),
+    measurement: (user + kernel) / 1e6 + processCpu(api.pid),
     agents: sum(treeOf(crowd.pid)),
     'API server': sum(pids),
   }
