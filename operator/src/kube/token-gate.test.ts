@@ -53,6 +53,22 @@ test('those who were refused owe nothing: a flood ends when it ends', async () =
   expect(await gate.of('good late', '10.6.6.1')).toBe('owner of good late')
 })
 
+test('a review counts as long as its owner says at that moment', async () => {
+  const asked: string[] = []
+  let [now, keepMs] = [0, 600_000]
+  const review = async (token: string) => {
+    asked.push(token)
+    return keepMs > 0 ? 'owner' : undefined
+  }
+  const gate = new TokenGate<string>({ ...limits, review, now: () => now, keepMs: () => keepMs })
+  for (; now < 600_000; now += 30_000) expect(await gate.of('token', '10.0.0.1')).toBe('owner')
+  expect(asked.length).toBe(1)
+  expect(await gate.of('token', '10.0.0.1')).toBe('owner')
+  expect(asked.length, 'the time is over').toBe(2)
+  keepMs = 0
+  expect(await gate.of('token', '10.0.0.1'), 'what vouched for the owner is gone').toBeUndefined()
+})
+
 test('one token that comes many times at once is one review, and a failure to ask is no answer', async () => {
   let fails = true
   let asked = 0

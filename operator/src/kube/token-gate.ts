@@ -16,14 +16,16 @@ export interface TokenGateOptions<T> {
   /** Reviews of tokens of strangers, by address and in all. */
   readonly perSource: Rate
   readonly total: Rate
-  /** How long a review counts. */
-  readonly keepMs?: number
+  /** How long the review of this owner's token counts, asked at each use; a minute if not given. */
+  keepMs?(owner: T): number
   readonly now?: () => number
 }
 
 /** Nothing is known of the token, and no review can be spent on it now. */
 export const busy = Symbol('busy')
 
+/** How long a review counts if nothing else is known, and a refusal always. */
+const minKeepMs = 60_000
 /** Senders authenticated within this time do not count as strangers. */
 const knownMs = 3_600_000
 const maxGood = 10_000
@@ -63,13 +65,12 @@ export class TokenGate<T> {
    */
   async of(token: string, source: string, friend?: string): Promise<T | undefined | typeof busy> {
     if (token.length > maxTokenBytes) return undefined
-    const { keepMs = 60_000 } = this.#options
     const hash = createHash('sha256').update(token).digest('base64')
     const now = this.#now()
     const good = this.#good.get(hash)
-    if (good !== undefined && now - good.at < keepMs) return good.value
+    if (good !== undefined && now - good.at < (this.#options.keepMs?.(good.value) ?? minKeepMs)) return good.value
     const bad = this.#bad.get(hash)
-    if (bad !== undefined && now - bad < keepMs) return undefined
+    if (bad !== undefined && now - bad < minKeepMs) return undefined
     const asked = this.#asked.get(hash)
     if (asked !== undefined) return asked
     if (!(good !== undefined && now - good.at < knownMs) && !this.#mayAsk(source, friend, now)) return busy

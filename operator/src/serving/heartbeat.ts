@@ -60,6 +60,13 @@ const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond
 const maxBytes = 4 * 1024 * 1024
 /** How long the leader may take. */
 const relayMs = 10_000
+/** How long a review of an agent's token counts. */
+const keepMs = 60_000
+/**
+ * The same while the pod that the token is bound to is known and stays: its end revokes the token, and the caches show it. A thousand
+ * agents would otherwise use a third of the operator's requests for reviews.
+ */
+const keepRunningMs = 600_000
 /** Connections that wait to be taken: after a restart all agents of a large cluster come at once. The kernel may hold fewer. */
 const backlog = 4096
 
@@ -85,7 +92,11 @@ class HeartbeatServer implements AsyncDisposable {
   readonly #streams: Streams
   #server: Server | undefined
   readonly #pods: Cache<Pod>
-  readonly #gate = new TokenGate<Sender>({ ...strangers, review: (token) => this.#review(token) })
+  readonly #gate = new TokenGate<Sender>({
+    ...strangers,
+    review: (token) => this.#review(token),
+    keepMs: (sender) => (this.#isRunning(sender) ? keepRunningMs : keepMs),
+  })
   readonly #readers: TokenGate<User>
   readonly #count: Counter
   /** For the first certificate. */
@@ -279,6 +290,12 @@ class HeartbeatServer implements AsyncDisposable {
     const isKnown = pod !== undefined && pod.metadata.uid === claims.podUid
     const isThere = pod?.status?.podIPs?.some(({ ip }) => ip === address.replace(/^::ffff:/, '')) === true
     return this.#gate.of(token, address, isKnown ? `${isThere ? 'at' : 'of'} ${claims.podUid}` : undefined)
+  }
+
+  #isRunning({ asked: { agent, pod, podUid } }: Sender): boolean {
+    const [namespace] = agent.split('/')
+    const known = this.#pods.get(namespace, pod)
+    return known?.metadata.uid === podUid && known.metadata.deletionTimestamp === undefined
   }
 
   async #review(token: string): Promise<Sender | undefined> {
