@@ -196,7 +196,7 @@ function refused(followed: Followed, status: number, body: unknown): PenstockErr
       : ''
   return new PenstockError(
     'PEN_KUBERNETES',
-    `The Kubernetes API answered ${status} for ${followed.name}${typeof reason === 'string' ? `: ${reason}` : ''}.${help}`,
+    `The Kubernetes API answered a version request with status ${status} for ${followed.name}${typeof reason === 'string' ? `: ${reason}` : ''}.${help}`,
   )
 }
 

@@ -66,7 +66,7 @@ test('messages are answered one by one: accepted when delivered, rejected when t
   expect(broker.accepted).toEqual(['four'])
   expect(broker.rejected).toEqual(['two', 'three'])
   const stopped = started.stop()
-  held[0]?.finalizer.release(1, 'delivered') // a stop waits for it
+  held[0]?.finalizer.release(1, 'delivered') // the stop waits for this answer
   await stopped
   expect(broker.accepted).toEqual(['four', 'one'])
 })
@@ -203,7 +203,7 @@ test.each<[string, (broker: Broker) => void]>([
   await started.received(2)
   fault(broker)
   await started.received(4)
-  // Answers to deliveries of the old connection are in vain, and counted; those of the new one are heard.
+  // The receiver only counts answers to deliveries of the old connection; it sends those of the new one.
   held[0]?.finalizer.release(1, 'delivered')
   expect(started.events.counts.get('consumer_offset_updates_failed_total')).toBe(1)
   for (const batch of held.slice(1)) batch.finalizer.release(1, 'delivered')
@@ -222,7 +222,7 @@ test.each(decodingCodecs)(
   async (codec) => {
     const random = new Random(seed)
     for (const method of framingMethods) {
-      // Protobuf cannot be between delimiters: its bytes look like them.
+      // Protobuf does not work with delimiters, because its bytes may equal them.
       if (codec === 'native' && (method === 'newline_delimited' || method === 'character_delimited')) continue
       await using broker = await startBroker()
       await using started = await source(broker, { decoding: { codec }, framing: limitedTo(method, 2000) })

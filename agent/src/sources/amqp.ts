@@ -1,5 +1,6 @@
-// Messages of a queue on an AMQP 0.9.1 broker, such as RabbitMQ. A message is acknowledged when its events are accepted by the
-// pipeline, or delivered where a sink wants that; a lost connection is made again, and what it left unanswered comes again.
+// Messages of a queue on an AMQP 0.9.1 broker, such as RabbitMQ. The source acknowledges a message when the pipeline has
+// accepted its events, or, if a sink asks for acknowledgements, when they are delivered. It reconnects after a lost
+// connection; the broker then redelivers the unacknowledged messages.
 
 import { decodedTypes } from '../codecs/decoding/decoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
@@ -19,7 +20,7 @@ export const amqp = defineSource({
   products: ['RabbitMQ'],
   summary: 'Consumes a queue of an AMQP 0.9.1 broker.',
   description:
-    'The queue must exist. A message is acknowledged when the pipeline has accepted its events, or, with acknowledgements, when they are delivered; it is rejected without being put back into the queue when a sink cannot deliver them, so that the queue may move it to a dead-letter exchange. After a lost connection the broker gives out again what was not acknowledged. Agents that consume one queue share its messages. A client identifies itself by `tls.crt_file` and `tls.key_file`, or by a PKCS#12 file in either.',
+    'The queue must exist. The source acknowledges a message when the pipeline has accepted its events, or, with acknowledgements, when they are delivered. If a sink cannot deliver them, the source rejects the message without requeueing it, so that the queue may move it to a dead-letter exchange. After a lost connection the broker redelivers the unacknowledged messages. Agents that consume one queue share its messages. A client identifies itself by `tls.crt_file` and `tls.key_file`, or by a PKCS#12 file in either.',
   outputs: ['log', 'metric'],
   emits: ({ decoding: chosen }) => decodedTypes(chosen),
   acknowledges: true,
@@ -31,14 +32,14 @@ export const amqp = defineSource({
       { secret: true, examples: ['amqp://user:password@broker:5672/%2f?timeout=10'] },
     ),
     queue: text('The queue.', { default: 'penstock' }),
-    consumer: text('Tag that the broker shows for this consumer.', { default: 'penstock' }),
-    exchange_key: fieldPath('Field that gets the exchange of the message; empty: none.', { default: 'exchange' }),
-    routing_key_field: fieldPath('Field that gets the routing key of the message; empty: none.', {
+    consumer: text('Tag that identifies this consumer at the broker.', { default: 'penstock' }),
+    exchange_key: fieldPath('Field for the exchange of the message. Empty: none.', { default: 'exchange' }),
+    routing_key_field: fieldPath('Field for the routing key of the message. Empty: none.', {
       default: 'routing',
     }),
-    offset_key: fieldPath('Field that gets the delivery tag of the message; empty: none.', { default: 'offset' }),
+    offset_key: fieldPath('Field for the delivery tag of the message. Empty: none.', { default: 'offset' }),
     prefetch_count: uint(
-      'Most messages that the broker gives out before any is acknowledged. They are held in memory, up to 64 MiB: where that is too little, fewer are asked for. A broker that gives out more than was asked for is left; with acknowledgements, as many can be delivered in the time of one delivery.',
+      'Maximum number of unacknowledged messages that the broker sends. The agent holds them in memory, up to 64 MiB; if they need more, it asks for fewer. It disconnects from a broker that sends more than it asked for. With acknowledgements, this number limits how many messages are delivered in the time of one delivery.',
       { default: 4096, minimum: 1, maximum: 65_535, limit: 'prefetched' },
     ),
     decoding: decoding(),
@@ -59,7 +60,7 @@ export const amqp = defineSource({
 
   build(options, context) {
     const address = parseAddress(options.connection_string)
-    if (typeof address === 'string') throw new TypeError(`\`connection_string\` ${address}.`) // `check` has reported it
+    if (typeof address === 'string') throw new TypeError(`\`connection_string\` ${address}.`) // `check` has already reported this
     const { crt_file, key_file } = options.tls
     const settings = compileTls(crt_file === undefined ? { ...options.tls, crt_file: key_file } : options.tls)
     for (const warning of address.secure ? settings.warnings : []) context.logger.warn(warning)

@@ -1,4 +1,4 @@
-// Against a small queue service on loopback that speaks the wire of the real one.
+// Uses a small queue service on loopback with the wire protocol of the real one.
 
 import { createHash } from 'node:crypto'
 import { afterEach, expect, test, vi } from 'vitest'
@@ -38,7 +38,7 @@ const messages = (...bodies: string[]) =>
     })),
   })
 
-/** A service that gives these answers to requests for messages, then none forever; deletions succeed by default. */
+/** A service that gives these answers to receive requests, then none forever; deletions succeed by default. */
 function queueService(receives: readonly Answer[], deletion: Answer = json({ Successful: [] })) {
   let next = 0
   return fakeDestination((request) => {
@@ -254,7 +254,7 @@ test('credentials that ended are looked up again, in mid-run', async () => {
   let deletions = 0
   await using service = await queueService(
     [messages('one'), refusal('ExpiredTokenException', 403), messages('two')],
-    // So that nothing is delivered twice only because its deletion met the end of the credentials.
+    // A deletion that fails because the credentials expired must not cause a second delivery.
     () => (++deletions === 2 ? refusal('ExpiredToken', 403) : json({ Successful: [] })),
   )
   await using started = await source(service, { auth: {} })
@@ -346,7 +346,7 @@ test('options that cannot work are refused', () => {
 })
 
 const seed = 20_260_104
-// A body of this queue is text: protobuf cannot be in it.
+// A body of this queue is text, so it cannot hold protobuf.
 test.each(decodingCodecs.filter((codec) => codec !== 'native'))(
   `hostile messages of codec %s are done with, and the source goes on (seed ${seed})`,
   async (codec) => {

@@ -1,5 +1,6 @@
-// Messages of a queue of a cloud provider (SQS). They are received ten at a time by tasks that work side by side, hidden from
-// others meanwhile, and deleted when their events are accepted by the pipeline, or delivered where a sink wants that.
+// Messages of a queue of a cloud provider (SQS). Concurrent tasks receive them ten at a time, and the service hides them from
+// other receivers meanwhile. The source deletes a message when the pipeline has accepted its events, or, if a sink asks for
+// acknowledgements, when they are delivered.
 
 import { availableParallelism } from 'node:os'
 import { CredentialProvider, credentialProblems, regionVariableNames } from '../aws/credentials.ts'
@@ -23,7 +24,7 @@ export const cloudQueue = defineSource({
   products: ['AWS SQS'],
   summary: 'Receives the messages of a queue of a cloud provider (SQS).',
   description:
-    'Agents that receive from one queue share its messages. Credentials come from `auth`, else from the environment, the shared files, a web identity, the container or the instance, in this order, and are looked up again before they end and when the service refuses them. They must allow `sqs:ReceiveMessage` and `sqs:DeleteMessage`; `sqs:GetQueueAttributes` is used by the health check only.',
+    'Agents that receive from one queue share its messages. The agent looks for credentials in this order: `auth`, the environment, the shared files, a web identity, the container, the instance. It looks them up again before they expire and when the service refuses them. They must allow `sqs:ReceiveMessage` and `sqs:DeleteMessage`; only the health check uses `sqs:GetQueueAttributes`.',
   aliases: ['aws_sqs'],
   outputs: ['log', 'metric'],
   emits: ({ decoding: chosen }) => decodedTypes(chosen),
@@ -35,23 +36,26 @@ export const cloudQueue = defineSource({
     }),
     region: optional(
       address(
-        'Region of the queue. If not given, it is taken from where credentials come from, and at last from the host of `queue_url`.',
+        'Region of the queue. If not given, the region of the credentials, else the region in the host of `queue_url`.',
         hostPart,
       ),
     ),
     endpoint: optional(url('Address of the service in place of the host of `queue_url`.')),
     auth: group(
-      { strategy: optional(oneOf(['aws'], 'The only way; need not be given.')), ...awsAuthMembers },
-      'Where credentials come from.',
+      { strategy: optional(oneOf(['aws'], 'The only strategy; the option can be omitted.')), ...awsAuthMembers },
+      'Source of the credentials.',
     ),
     client_concurrency: optional(
-      uint('Tasks that poll side by side; more help when many small messages arrive. As many as CPUs if not given.', {
-        minimum: 1,
-        limit: 'pollers',
-      }),
+      uint(
+        'Number of tasks that poll concurrently; more help when many small messages arrive. The number of CPUs if not given.',
+        {
+          minimum: 1,
+          limit: 'pollers',
+        },
+      ),
     ),
-    poll_secs: uint('Seconds to wait for messages in one request. Those that are there are taken at once.', {
-      zero: 'a queue without messages answers at once, and is asked again at once',
+    poll_secs: uint('Seconds that a request waits for messages. The service returns available messages at once.', {
+      zero: 'an empty queue answers at once, and the source polls again at once',
       default: 15,
       maximum: 20,
     }),
@@ -59,9 +63,12 @@ export const cloudQueue = defineSource({
       'Seconds for which a received message is hidden from others. If its delivery and deletion take longer, it is received again.',
       { default: 300, maximum: 43_200 },
     ),
-    delete_message: bool('Whether messages are deleted; `false` is for trials: they come again and again.', {
-      default: true,
-    }),
+    delete_message: bool(
+      'Whether messages are deleted. Use `false` only for trials: the queue delivers the messages again and again.',
+      {
+        default: true,
+      },
+    ),
     decoding: decoding(),
     framing: framing(),
     proxy: proxy(),
@@ -134,7 +141,7 @@ async function checkQueue(queue: Queue, url: string, signal: AbortSignal): Promi
   try {
     await queue.check(signal)
   } catch (error) {
-    // An account that may receive and delete need not be allowed to look at the queue.
+    // Credentials that may receive and delete do not need the right to read the queue's attributes.
     if (error instanceof Error && /^AccessDenied/.test(error.name)) return
     const name = error instanceof Error ? error.name : 'Error'
     const message = `The queue ${url} cannot be used: ${name}: ${errorText(error)}.`
@@ -142,7 +149,10 @@ async function checkQueue(queue: Queue, url: string, signal: AbortSignal): Promi
   }
 }
 
-/** The region that the host of a queue's address names: beside the name of the service, as `sqs.eu-west-1.` or `eu-west-1.queue.` do. */
+/**
+ * The region in the host of a queue's address, which stands beside the name of the service, as in `sqs.eu-west-1.` or
+ * `eu-west-1.queue.`.
+ */
 function regionOfQueue(address: string): string | undefined {
   const labels = new URL(address).hostname.split('.')
   for (const [index, label] of labels.entries()) {

@@ -1,4 +1,4 @@
-// Demo source: invented log lines of well-known formats, for trials without anything that logs.
+// Demo source: sample log lines of well-known formats, to try a pipeline without a real log.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { timerMs } from '../clock.ts'
@@ -13,7 +13,7 @@ import { decoding, framing } from '../schema/groups.ts'
 import { list, oneOf, optional, seconds, text, uint } from '../schema/options.ts'
 import { demoFormats, demoLine } from './demo_logs/lines.ts'
 
-/** Lines passed on at once; without an interval, this many at each turn. */
+/** Lines passed on at once; without an interval, this many in each turn. */
 const maxPerBatch = 1000
 
 const protocol = { protocol: 'none' }
@@ -24,10 +24,10 @@ export const demoLogs = defineSource({
   outputs: ['log', 'metric'],
   emits: ({ decoding: chosen }) => decodedTypes(chosen),
   options: {
-    format: oneOf([...demoFormats, 'shuffle'], 'The kind of lines; `shuffle` draws from `lines`.'),
+    format: oneOf([...demoFormats, 'shuffle'], 'Format of the lines; `shuffle` draws from `lines`.'),
     lines: optional(list(text('A line.'), 'Lines to draw from with format `shuffle`.', { minItems: 1 })),
-    interval: seconds('Seconds between two lines.', { zero: 'as fast as they are taken', default: 1 }),
-    count: optional(uint('How many lines, after which the source ends. Without end if not given.', { minimum: 1 })),
+    interval: seconds('Seconds between two lines.', { zero: 'as fast as the pipeline accepts lines', default: 1 }),
+    count: optional(uint('Number of lines after which the source ends. Unlimited if not given.', { minimum: 1 })),
     decoding: decoding(),
     framing: framing(),
   },
@@ -77,7 +77,7 @@ export const demoLogs = defineSource({
             await emit(lines)
             emitted += lines
           }
-          // Even at full speed the loop takes its turn with others.
+          // Even at full speed the loop yields to other work.
           const pause = intervalMs === 0 ? 0 : emitted * intervalMs - (performance.now() - start)
           await wait(timerMs(Math.max(0, pause)), undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
         }

@@ -1,4 +1,4 @@
-// Metrics of event store nodes, from the page of statistics that each offers over HTTP.
+// Metrics of event store nodes, from the statistics page of each node over HTTP.
 
 import { defineSource } from '../component.ts'
 import { scrape } from '../intake/scrape.ts'
@@ -20,18 +20,15 @@ export const eventstoreMetrics = defineSource({
     endpoint: url('Address of the statistics.', { default: defaultEndpoint }),
     endpoints: list(
       url('An address.'),
-      'Addresses of the statistics of several nodes, in place of `endpoint`. Each is asked on its own, and is the tag `endpoint` of its metrics: the process ids of nodes may be the same.',
+      'Addresses of the statistics of several nodes, in place of `endpoint`. The source scrapes each one separately and adds its address as the tag `endpoint`, because process ids of different nodes may be equal.',
       { default: [], examples: [['https://es-0:2113/stats', 'https://es-1:2113/stats']] },
     ),
-    default_namespace: text('Namespace of the metrics; empty: none.', { default: 'eventstoredb' }),
-    scrape_interval_secs: uint('Seconds between two readings.', { default: 15, minimum: 1 }),
-    scrape_timeout_secs: seconds(
-      'Seconds after which an address that does not answer is given up until the next time.',
-      {
-        default: 60,
-        exclusiveMinimum: 0,
-      },
-    ),
+    default_namespace: text('Namespace of the metrics. Empty: none.', { default: 'eventstoredb' }),
+    scrape_interval_secs: uint('Seconds between two scrapes.', { default: 15, minimum: 1 }),
+    scrape_timeout_secs: seconds('Seconds after which a scrape fails if the address does not answer.', {
+      default: 60,
+      exclusiveMinimum: 0,
+    }),
     proxy: proxy(),
   },
 

@@ -22,7 +22,7 @@ import type { LogEvent } from '../event/log.ts'
 import { Bytes } from '../event/value.ts'
 import { startSource, type TestSource } from '../testing/harness.ts'
 
-// Machines that build and test at once are slow; nothing here waits for a fixed time.
+// No wait here has a fixed time, because a machine that builds and tests at once is slow.
 
 let folder: string
 beforeEach(() => {
@@ -87,7 +87,7 @@ test.each([
       .map((message) => String(message)[0])
       .join('')
     const runs = names.match(/a+|b+/g) ?? []
-    // Before the second file is open, and after the first is done, there is nobody to take turns with.
+    // Two runs only take turns after the second file is opened and before the first one is done.
     const shared = runs.filter((each) => each.length === run)
     expect(shared.length).toBeGreaterThan(60 / run)
   },
@@ -168,7 +168,7 @@ test('reading continues after a restart where delivery ended', async () => {
     await source.received(5)
     expect(messages(source)).toEqual(expected(10, 15))
   }
-  // An answer after the end still counts, at once.
+  // An answer after the end still counts.
   const text = await readFile(join(dataDir, 'in', 'checkpoints.json'), 'utf8')
   expect(JSON.parse(text)).toMatchObject({ version: '1', checkpoints: [{ position: lines(0, 15).length }] })
   rmSync(dataDir, { recursive: true })
@@ -428,7 +428,7 @@ test('beside an application, links lead nowhere outside of its volume, and hold 
   await using source = await startSource('file', options, { confinedTo: volume })
   await source.received(1)
 
-  // A link that is exchanged while it is read, and a folder that becomes one.
+  // A link that is replaced during reading, and a folder that becomes a link.
   rmSync(join(volume, 'inside.log'))
   symlinkSync(join(outside, 'token.log'), join(volume, 'inside.log'))
   renameSync(join(volume, 'own'), join(volume, 'other'))

@@ -1,5 +1,5 @@
-// File source: one event for each line of the files that match, from where reading ended before.
-// Lines stay bytes until a transform or sink asks for them.
+// File source: one event for each line of the matching files, starting at the last position. Lines stay bytes until a
+// transform or sink needs their fields.
 
 import { resolve } from 'node:path'
 import { defineSource, type OptionProblem } from '../component.ts'
@@ -31,7 +31,7 @@ export const file = defineSource({
   type: 'file',
   summary: 'Reads lines from files as they grow.',
   description:
-    'A checksum of its first lines identifies a file, so renaming and compressing files loses nothing. Positions of delivered lines are kept in `data_dir`.',
+    'The agent identifies a file by a checksum of its first lines, so no lines are lost when files are renamed or compressed. It stores the positions of delivered lines in `data_dir`.',
   outputs: ['log'],
   acknowledges: true,
   runsOn: 'node',
@@ -44,24 +44,24 @@ export const file = defineSource({
         examples: [['/var/log/**/*.log']],
       },
     ),
-    exclude: list(path('A path or glob pattern.', { use: 'glob', within: 'sidecar volume' }), 'Files to leave out.', {
+    exclude: list(path('A path or glob pattern.', { use: 'glob', within: 'sidecar volume' }), 'Files to exclude.', {
       default: [],
     }),
-    read_from: oneOf(['beginning', 'end'], 'Where reading starts in files that are there at the first start.', {
+    read_from: oneOf(['beginning', 'end'], 'Where the first start begins to read files that already exist.', {
       default: 'beginning',
     }),
     ignore_older_secs: optional(
-      seconds('Files without a write for this many seconds count as read.', {
-        zero: 'lines that were written before the source found their file are not read',
+      seconds('Files not written for this many seconds count as read.', {
+        zero: 'lines written before the source found their file are not read',
         aliases: ['ignore_older'],
       }),
     ),
-    ignore_checkpoints: bool('Whether to forget how far files were read before the start.', { default: false }),
+    ignore_checkpoints: bool('Whether to ignore the stored positions at start.', { default: false }),
     fingerprint: tagged(
       'strategy',
       {
         checksum: {
-          lines: uint('Number of first lines. A file with fewer lines is not read.', {
+          lines: uint('Number of lines used for the checksum. A file with fewer lines is not read.', {
             default: 1,
             minimum: 1,
             limit: 'fingerprintLines',
@@ -79,15 +79,15 @@ export const file = defineSource({
     }),
     max_read_bytes: optional(
       bytes(
-        'Bytes read from one file before the next has its turn; a longer line is still read as a whole. If not given, the limit is 2048, and is looked at after each chunk of 64 KiB: small limits cost time for each turn.',
+        'Bytes read from one file before the next file has its turn; a longer line is still read as a whole. If not given, the limit is 2048 and is checked after each chunk of 64 KiB. Small limits cost time at each turn.',
         { minimum: 1, limit: 'readBytes' },
       ),
     ),
     glob_minimum_cooldown_ms: uint(
-      'Milliseconds between two walks of the folders. New files are found sooner if the system reports them.',
+      'Milliseconds between two scans of the folders. New files are found sooner if the system reports them.',
       { default: 1000, minimum: 1 },
     ),
-    line_delimiter: text('The end of a line.', { default: '\n' }),
+    line_delimiter: text('The line delimiter.', { default: '\n' }),
     multiline: multiline(),
     file_key: fieldPath('Field for the path of the file. Empty: none.', { default: 'file' }),
     host_key: optional(fieldPath('Field for the name of the host; the global host key if not given. Empty: none.')),
@@ -99,18 +99,17 @@ export const file = defineSource({
       ),
     ),
     rotate_wait_secs: optional(
-      seconds(
-        'Seconds after which a file that was removed or renamed is closed, although it was not read to its end.',
-        { zero: 'at once' },
-      ),
+      seconds('Seconds after which a removed or renamed file is closed, even if it was not read to its end.', {
+        zero: 'at once',
+      }),
     ),
     remove_after_secs: optional(
-      seconds('Seconds after which a file that was delivered to its end is removed. Files stay if not given.', {
+      seconds('Seconds after which a completely delivered file is removed. Files stay if not given.', {
         zero: 'at once',
         aliases: ['remove_after'],
       }),
     ),
-    read_to_end: bool('Whether to end when all files have been read to their end.', { default: false }),
+    read_to_end: bool('Whether to stop when all files have been read to their end.', { default: false }),
     data_dir: optional(path('Directory for positions; the global `data_dir` if not given.', { use: 'folder' })),
   },
 
@@ -121,7 +120,7 @@ export const file = defineSource({
         if (compileGlob(pattern) === undefined) {
           problems.push({
             path: `${name}.${index}`,
-            message: `The pattern "${pattern}" has a bracket or brace that is not closed, or too many braces: it may have 64, and stand for ${maxAlternatives} patterns.`,
+            message: `The pattern "${pattern}" has an unclosed bracket or brace, or too many braces: the limits are 64 braces and ${maxAlternatives} alternatives.`,
           })
         }
       })
@@ -132,8 +131,8 @@ export const file = defineSource({
     if (options.encoding !== undefined && decoderOf(options.encoding.charset) === undefined) {
       problems.push({
         path: 'encoding.charset',
-        message: `The character set "${options.encoding.charset}" is not known.`,
-        help: 'Names are those of the Encoding Standard, such as `utf-16le`, `shift_jis` or `windows-1252`.',
+        message: `Unknown character set "${options.encoding.charset}".`,
+        help: 'Use a name of the Encoding Standard, such as `utf-16le`, `shift_jis` or `windows-1252`.',
       })
     }
     return [...problems, ...multilineProblems(options.multiline)]
@@ -202,7 +201,7 @@ function globs(patterns: readonly string[], anywhere: boolean): Glob[] {
   for (const pattern of patterns) {
     // `**/…` among the exclusions means files anywhere.
     const glob = compileGlob(anywhere && pattern.startsWith('**/') ? pattern : resolve(pattern))
-    if (glob !== undefined) compiled.push(glob) // what is not valid was reported by `check`
+    if (glob !== undefined) compiled.push(glob) // `check` has reported invalid patterns
   }
   return compiled
 }
@@ -223,7 +222,7 @@ function decoderOf(charset: string): TextDecoder | undefined {
   }
 }
 
-/** The bytes of the delimiter: every character set but UTF-16 writes it as ASCII does. */
+/** The bytes of the delimiter. Every character set except UTF-16 encodes it like ASCII. */
 function delimiterOf(text: string, encoding: string | undefined) {
   if (encoding === 'utf-16le') return compileDelimiter(Buffer.from(text, 'utf16le'), 2)
   if (encoding === 'utf-16be') return compileDelimiter(Buffer.from(text, 'utf16le').swap16(), 2)

@@ -1,5 +1,5 @@
-// The agent's own log as events. Lines wait while the pipeline is held back, up to a limit: the log must never hold the
-// agent, and a log about a full pipeline must not fill it further.
+// The agent's own log as events. Lines wait, up to a limit, while the pipeline applies back-pressure: the log must
+// never block the agent, and log lines about a full pipeline must not fill it further.
 
 import { hostname } from 'node:os'
 import { defineSource } from '../component.ts'
@@ -15,7 +15,7 @@ import { type LogRecord, subscribe } from '../telemetry/logger.ts'
 
 const maxWaiting = 1000
 
-/** Nothing comes over a wire: the bytes received are those of the events. */
+/** Nothing is received over a network, so the bytes received are those of the events. */
 const protocol = { protocol: 'internal' }
 
 export const internalLogs = defineSource({
@@ -24,10 +24,8 @@ export const internalLogs = defineSource({
   outputs: ['log'],
   reaches: 'agent',
   options: {
-    host_key: optional(
-      fieldPath('The field with the name of the host; empty: none. If not given, `log_schema.host_key`.'),
-    ),
-    pid_key: optional(fieldPath('The field with the process id; none if not given.')),
+    host_key: optional(fieldPath('Field for the name of the host. Empty: none. If not given, `log_schema.host_key`.')),
+    pid_key: optional(fieldPath('Field for the process id. None if not given.')),
   },
 
   build(options, context) {
@@ -65,7 +63,7 @@ export const internalLogs = defineSource({
             if (lost > 0) {
               const count = lost
               lost = 0
-              context.events.discarded(count, false, 'The log was faster than the pipeline.')
+              context.events.discarded(count, false, 'The agent logs faster than the pipeline accepts its log.')
             }
             const batch = logBatch(events, new Finalizer())
             context.events.receivedBytes(batch.bytes, protocol)
@@ -90,7 +88,7 @@ function eventOf(record: LogRecord, schema: { messageKey: string; timestampKey: 
   return new LogEvent(fields)
 }
 
-/** A value of JSON as a value of events. */
+/** Converts a JSON value into an event value. */
 function valueFrom(json: unknown): Value {
   if (json === null || json === undefined) return null
   if (typeof json === 'number') return Number.isInteger(json) && !Number.isSafeInteger(json) ? float(json) : json

@@ -1,4 +1,4 @@
-// The agent's own metrics as events, so that they can go where all others go.
+// The agent's own metrics as events, so that they can be delivered like all others.
 
 import { hostname } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -11,7 +11,7 @@ import { Timestamp } from '../event/timestamp.ts'
 import { group, optional, seconds, text } from '../schema/options.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 
-/** Nothing comes over a wire: the bytes received are those of the events. */
+/** Nothing is received over a network, so the bytes received are those of the events. */
 const protocol = { protocol: 'internal' }
 
 export const internalMetrics = defineSource({
@@ -20,14 +20,12 @@ export const internalMetrics = defineSource({
   outputs: ['metric'],
   reaches: 'agent',
   options: {
-    scrape_interval_secs: seconds('Seconds between two readings.', { default: 1, exclusiveMinimum: 0 }),
-    namespace: text('Namespace of the metrics; empty: none.', { default: 'penstock' }),
+    scrape_interval_secs: seconds('Seconds between two collections.', { default: 1, exclusiveMinimum: 0 }),
+    namespace: text('Namespace of the metrics. Empty: none.', { default: 'penstock' }),
     tags: group(
       {
-        host_key: optional(
-          text('The tag with the name of the host; empty: none. If not given, `log_schema.host_key`.'),
-        ),
-        pid_key: optional(text('The tag with the process id; none if not given.')),
+        host_key: optional(text('Tag for the name of the host. Empty: none. If not given, `log_schema.host_key`.')),
+        pid_key: optional(text('Tag for the process id. None if not given.')),
       },
       'Tags that identify the agent.',
     ),
@@ -52,7 +50,7 @@ export const internalMetrics = defineSource({
             context.events.receivedBytes(batch.bytes, protocol)
             await context.output.send(batch)
           }
-          // Stopping ends the loop.
+          // The stop ends the loop.
           await wait(timerMs(options.scrape_interval_secs * 1000), undefined, { signal: stopping }).catch(() => {})
         }
       },
@@ -60,7 +58,7 @@ export const internalMetrics = defineSource({
   },
 })
 
-/** Everything there is now, as absolute values. */
+/** Returns all current metrics as absolute values. */
 export function collectMetrics(
   metrics: Metrics,
   namespace: string | undefined,

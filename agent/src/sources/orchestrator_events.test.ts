@@ -8,7 +8,7 @@ import { at } from '../testing/events.ts'
 import { problemsOf, startSource, type TestSource, type TestSourceOptions } from '../testing/harness.ts'
 import { type ApiObject, KubeApi } from '../testing/kube-api.ts'
 
-// Machines that build and test at once are slow; nothing here waits for a fixed time.
+// No wait here has a fixed time, because a machine that builds and tests at once is slow.
 
 let folder: string
 let api: KubeApi
@@ -154,7 +154,7 @@ test.each(['in a restart', 'while it runs'])(
     if (when === 'in a restart') await source.stop()
     else await api.pause()
     api.set('events', happened('ancient', {}, 3600))
-    api.set('events', happened('late', {}, 20)) // before the newest, and nevertheless not seen
+    api.set('events', happened('late', {}, 20)) // older than the newest event, but not seen yet
     api.set('events', happened('new'))
     api.compact()
     if (when === 'in a restart') source = await start(options)
@@ -310,7 +310,7 @@ test('a version that the API server will never reach is given up', async () => {
   await first.received(1)
   await first.stop()
   api.set('events', happened('two'))
-  // As of a cluster that was restored from a backup.
+  // Resembles a cluster restored from a backup.
   api.failures.push(504, 504, 504, 504, 504)
   await using second = await start()
   await second.received(1)

@@ -1,6 +1,6 @@
 // Orchestrator events source: the Events of the Kubernetes API about objects of the cluster. It continues from the last delivered
-// version. If the server no longer knows that version, it reads the list and passes on events that are not older, so some may come
-// twice.
+// version. If the server no longer knows that version, the source reads the list and passes on events that are not older, so some
+// may be duplicates.
 
 import { defineSource, type OptionProblem } from '../component.ts'
 import { componentDirectory } from '../data-dir.ts'
@@ -17,7 +17,7 @@ export const orchestratorEvents = defineSource({
   products: ['Kubernetes'],
   summary: 'Collects Kubernetes Events about the objects of a cluster.',
   description:
-    'Watches `events.k8s.io/v1`, which needs Kubernetes 1.19 or newer. Each new event, and each change of one, such as a further occurrence, becomes a log event: `message` is the note, `timestamp` the last occurrence, and the rest is below `orchestrator`: `event_name`, `event_namespace`, `event_uid`, `type`, `reason`, `action`, `count`, `first_timestamp`, `last_timestamp`, `reporting_controller`, `reporting_instance`, and `regarding` and `related` with `api_version`, `kind`, `namespace`, `name`, `uid`, `field_path`. Fields that an event does not have are absent.\n\nThe position is kept in `data_dir` and moves when events were delivered. After a restart the source goes on from there as long as the API server still knows the version; otherwise it reads the list again and passes over what it has delivered and what is older than a minute before the newest of that. Another replica that takes over begins a minute before its predecessor was last known to run. In both cases events may come twice. Events that the API server has removed meanwhile, by default after an hour, are lost.\n\nThe agent needs `list` and `watch` on `events` of the group `events.k8s.io`, for the cluster or, with `namespaces`, in each of them.',
+    'Watches `events.k8s.io/v1`, which needs Kubernetes 1.19 or newer. Each new event, and each change of one, such as a further occurrence, becomes a log event: `message` is the note, `timestamp` the last occurrence, and the rest is below `orchestrator`: `event_name`, `event_namespace`, `event_uid`, `type`, `reason`, `action`, `count`, `first_timestamp`, `last_timestamp`, `reporting_controller`, `reporting_instance`, and `regarding` and `related` with `api_version`, `kind`, `namespace`, `name`, `uid`, `field_path`. Fields that an event does not have are absent.\n\nThe source keeps its position in `data_dir` and moves it when events are delivered. After a restart it continues from there as long as the API server still knows the version. Otherwise it reads the list again, and skips delivered events and all events more than one minute older than the newest delivered one. Another replica that takes over begins one minute before its predecessor was last known to run. In both cases events may be delivered twice. The source misses events that the API server has removed meanwhile, by default after an hour.\n\nThe agent needs `list` and `watch` on `events` of the group `events.k8s.io`, for the cluster or, with `namespaces`, in each of them.',
   outputs: ['log'],
   acknowledges: true,
   singleton: true,
@@ -35,13 +35,13 @@ export const orchestratorEvents = defineSource({
     ),
     extra_label_selector: optional(text('Label selector that events must match.')),
     ignore_older_secs: optional(
-      seconds('Events whose last occurrence is so many seconds ago are passed over.', {
-        zero: 'those that occurred before the source reads them',
+      seconds('Events whose last occurrence is more than this many seconds ago are skipped.', {
+        zero: 'events that occurred before the source started',
       }),
     ),
     kube_config_file: optional(
       path(
-        'A kubeconfig. If not given, the service account of the pod is used.',
+        'Path of a kubeconfig. If not given, the service account of the pod is used.',
         { use: 'read' },
         { means: { owner: 'agent' } },
       ),
@@ -53,7 +53,7 @@ export const orchestratorEvents = defineSource({
     }),
     read_from: oneOf(
       ['beginning', 'end'],
-      'Where reading starts at the first start: with all events that the API server has, or with those that happen from then on.',
+      'Where the first start begins: with all events that the API server has, or only with new ones.',
       { default: 'end' },
     ),
   },
@@ -62,8 +62,8 @@ export const orchestratorEvents = defineSource({
     const problems: OptionProblem[] = []
     for (const [index, name] of options.namespaces.entries()) {
       if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(name)) continue
-      const message = `"${name}" is not the name of a namespace.`
-      problems.push({ path: `namespaces.${index}`, message, help: 'Names consist of a-z, 0-9 and -.' })
+      const message = `"${name}" is not a valid namespace name.`
+      problems.push({ path: `namespaces.${index}`, message, help: 'Names consist of `a-z`, `0-9` and `-`.' })
     }
     return problems
   },

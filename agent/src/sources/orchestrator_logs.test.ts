@@ -26,7 +26,7 @@ import { problemsOf, startSource, type TestSource, type TestSourceOptions } from
 import { type ApiObject, KubeApi } from '../testing/kube-api.ts'
 import { Random } from '../testing/random.ts'
 
-// Machines that build and test at once are slow; nothing here waits for a fixed time.
+// No wait here has a fixed time, because a machine that builds and tests at once is slow.
 
 let folder: string
 let api: KubeApi
@@ -55,7 +55,7 @@ function pod(name: string, more: { metadata?: object; status?: object; spec?: ob
   }
 }
 
-/** A pod with everything that is known about one. */
+/** A pod with every known field. */
 const describedPod = pod('web-1', {
   metadata: {
     labels: { app: 'web' },
@@ -292,7 +292,7 @@ test('excluded pods, namespaces and containers are left out', async () => {
   write('secret_web-3_uid-web-3', cri('three'))
   await using source = await start()
   await source.received(1)
-  // The pod that the label hides is asked for before it is left out.
+  // The source looks up the pod that the label hides before excluding it.
   await vi.waitFor(() => expect(api.requests).toContain('/api/v1/namespaces/shop/pods/web-2'), 3000)
   api.set('pods', pod('web-4'))
   write('shop_web-4_uid-web-4', cri('four'))
@@ -322,14 +322,14 @@ test('without any answer of the API, what was left out before the start is left 
   await api.pause()
   const setTimer = setTimeout
   vi.spyOn(globalThis, 'setTimeout').mockImplementation(((run: () => void, ms: number) =>
-    setTimer(run, ms === 60_000 ? 50 : ms)) as typeof setTimeout) // the time for the first answer
+    setTimer(run, ms === 60_000 ? 50 : ms)) as typeof setTimeout) // the time limit of the first answer
   try {
     write('shop_web-1_uid-web-1', cri('four'))
     write('shop_web-9_uid-web-9', cri('nine'))
     await using source = await start({}, { dataDir })
     await source.received(2)
     expect(messages(source).toSorted()).toEqual(['four', 'nine'])
-    // The API is back, and says that the pod is no longer left out.
+    // The API answers again and reports the pod as no longer excluded.
     await api.resume()
     api.set('pods', pod('web-2'))
     await source.received(3)

@@ -1,5 +1,5 @@
-// Orchestrator logs source: the logs of all pods of this node, with what the Kubernetes API knows about them.
-// Everything about a container is worked out once and shared by its events; a line costs its prefix, its text and one object.
+// Orchestrator logs source: the logs of all pods of this node, with metadata from the Kubernetes API. The fields of a
+// container are built once and shared by its events, so a line costs its prefix, its text and one object.
 
 import { defineSource, type SourceContext } from '../component.ts'
 import { PenstockError } from '../errors.ts'
@@ -26,12 +26,12 @@ import { Throttle } from './orchestrator_logs/throttle.ts'
 export const orchestratorLogs = defineSource({
   type: 'orchestrator_logs',
   products: ['Kubernetes'],
-  summary: 'Collects the logs of the pods of a node and adds what the Kubernetes API knows about them.',
+  summary: 'Collects the logs of the pods of a node and adds metadata from the Kubernetes API.',
   description:
-    'Reads the files below `/var/log/pods` and follows pods, namespaces and the node at the API. Pods and namespaces with the label `penstock.dev/exclude: "true"` are left out, and so are the containers that the annotation `penstock.dev/exclude-containers` of a pod names. Needs Kubernetes 1.19 or newer.',
+    'Reads the files below `/var/log/pods` and watches pods, namespaces and the node at the API. The source skips pods and namespaces with the label `penstock.dev/exclude: "true"`, and the containers named in a pod\'s annotation `penstock.dev/exclude-containers`. Needs Kubernetes 1.19 or newer.',
   aliases: ['kubernetes_logs'],
   aliasNotes: {
-    kubernetes_logs: 'it writes what it knows of a pod to `.orchestrator`, and nothing to `.kubernetes`',
+    kubernetes_logs: 'it writes pod metadata to `.orchestrator`, and nothing to `.kubernetes`',
   },
   outputs: ['log'],
   acknowledges: false,
@@ -84,7 +84,7 @@ export const orchestratorLogs = defineSource({
         if (status !== 200) {
           throw new PenstockError(
             'PEN_KUBERNETES',
-            `The Kubernetes API answered ${status} to the request for its version.`,
+            `The Kubernetes API answered a version request with status a version request with status ${status}.`,
           )
         }
       },
@@ -171,13 +171,13 @@ function tailOptions(options: PodLogOptions, environment: PodLogEnvironment): Ta
     removeAfterMs: undefined,
     lastLine: false,
     fileTag: options.internal_metrics.include_file_tag,
-    // Only Linux shows the file of a descriptor.
+    // Only Linux shows the path of an open file descriptor.
     confinement: process.platform === 'linux' ? new PodLogConfinement(environment.root) : undefined,
     ...environment.tailing,
   }
 }
 
-/** Below the root there is a folder for each pod, with a folder for each container. */
+/** Below the root there is a folder for each pod, which has a folder for each container. */
 function rulesOf(options: PodLogOptions, environment: PodLogEnvironment): DiscoveryRules {
   const { root } = environment
   const include = globs(options.include_paths_glob_patterns)

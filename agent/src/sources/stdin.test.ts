@@ -66,7 +66,7 @@ test('the source stops when it is asked to, with the input still open', async ()
   expect(source.events.errors).toEqual([])
 })
 
-/** Waits until this many bytes were read, and stops the source. */
+/** Reads until this many bytes were read, and stops the source. */
 async function read(source: TestSource, length: number): Promise<void> {
   await vi.waitFor(() => expect(source.events.counts.get('component_received_bytes_total')).toBe(length), 10_000)
   await source.stop()
@@ -88,7 +88,7 @@ test('an input that is one frame has the limit too', async () => {
 })
 
 const seed = 20_260_103
-// Protobuf cannot be between delimiters: its bytes look like them.
+// Protobuf does not work with delimiters, because its bytes may equal them.
 const delimited = ['newline_delimited', 'character_delimited']
 const pairs = decodingCodecs.flatMap((codec) =>
   framingMethods
@@ -111,7 +111,7 @@ test.each(pairs)(
     const last = Buffer.concat([framed(method, Buffer.alloc(0)), framed(method, goodFrame(codec, 'still here'))])
     stream.end(last)
     await read(source, length + last.length)
-    // Only what has delimiters can be found again; of others, what follows may be part of a frame without end.
+    // Reading can only resume at a delimiter; without delimiters, the rest may be part of an endless frame.
     if (delimited.includes(method)) expect(messages(source.sent).at(-1)).toBe('still here')
     expect(source.events.errors.every(({ type }) => type === 'parser_failed')).toBe(true)
   },

@@ -1,5 +1,5 @@
-// Standard input as a source: reads until the input ends, and then the agent ends, for use in shell pipelines and for trials.
-// Nothing is read while the pipeline holds it back.
+// Standard input as a source: it reads until the input ends, which also ends the agent, for shell pipelines and trials. It
+// stops reading while the pipeline applies back-pressure.
 
 import { hostname } from 'node:os'
 import { compileDecoder, decodedTypes, defaultFraming, eventBatches } from '../codecs/decoding/decoder.ts'
@@ -14,18 +14,19 @@ const protocol = { protocol: 'none' }
 
 export const stdin = defineSource({
   type: 'stdin',
-  summary: 'Reads events from standard input; the agent ends with it.',
+  summary: 'Reads events from standard input; the agent stops when the input ends.',
   outputs: ['log', 'metric'],
   emits: ({ decoding: chosen }) => decodedTypes(chosen),
   reaches: 'agent',
   options: {
-    max_length: bytes('Longest line or frame, where `framing` sets no limit of its own. Longer ones are skipped.', {
-      default: 102_400,
-      minimum: 1,
-    }),
-    host_key: optional(
-      fieldPath('The field with the name of the host; empty: none. If not given, `log_schema.host_key`.'),
+    max_length: bytes(
+      'Longest line or frame in bytes, if `framing` sets no limit of its own. Longer ones are skipped.',
+      {
+        default: 102_400,
+        minimum: 1,
+      },
     ),
+    host_key: optional(fieldPath('Field for the name of the host. Empty: none. If not given, `log_schema.host_key`.')),
     decoding: decoding(),
     framing: framing(),
   },
@@ -54,9 +55,9 @@ export const stdin = defineSource({
             await handOn(decoder.push(piece), notes, context)
           }
         } catch (error) {
-          // Destroying the input during a read is reported as an error.
+          // A stream destroyed during a read reports an error.
           if (!context.stopping.aborted) {
-            const message = 'Standard input could not be read.'
+            const message = 'Could not read standard input.'
             context.events.error({ type: 'reader_failed', stage: 'receiving', message, fields: { error } })
           }
         } finally {
@@ -79,7 +80,7 @@ async function handOn(
   for (const batch of eventBatches(decoded.events, new Finalizer())) await context.output.send(batch)
 }
 
-/** The framing as given or as the codec has it, with the limit where there is none. */
+/** The given framing, or that of the codec, with this limit if it has none. */
 function limitedFraming(given: FramingOptions, codec: DecodingOptions, maxLength: number): FramingOptions {
   const method = given?.method ?? defaultFraming(codec.codec)
   const base = given ?? {

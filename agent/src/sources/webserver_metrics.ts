@@ -11,18 +11,18 @@ export const webserverMetrics = defineSource({
   products: ['Apache httpd'],
   summary: 'Scrapes the status page of Apache httpd.',
   description:
-    'The module `mod_status` must be enabled, and the machine-readable form of its page is what is read: addresses end with `?auto`. With `ExtendedStatus On` there are more values.',
+    'The module `mod_status` must be enabled. The source reads the machine-readable form of the page, so addresses end with `?auto`. `ExtendedStatus On` adds more values.',
   aliases: ['apache_metrics'],
   outputs: ['metric'],
   singleton: true,
   runsOn: 'aggregator',
   options: {
-    endpoints: list(url('An address.'), 'Addresses of the status pages. Each is asked on its own.', {
+    endpoints: list(url('An address.'), 'Addresses of the status pages. The source scrapes each one separately.', {
       minItems: 1,
       examples: [['http://web:80/server-status?auto']],
     }),
-    namespace: text('Namespace of the metrics; empty: none.', { default: 'apache' }),
-    scrape_interval_secs: uint('Seconds between two readings.', { default: 15, minimum: 1 }),
+    namespace: text('Namespace of the metrics. Empty: none.', { default: 'apache' }),
+    scrape_interval_secs: uint('Seconds between two scrapes.', { default: 15, minimum: 1 }),
     scrape_timeout_secs: seconds('Seconds after which an address that does not answer counts as down.', {
       default: 60,
       exclusiveMinimum: 0,

@@ -186,7 +186,7 @@ function grown(array: Int32Array): Int32Array<ArrayBuffer> {
   return larger
 }
 
-/** The end of a line. */
+/** The line delimiter. */
 export interface Delimiter {
   readonly length: number
   /** Bytes of a character that lines begin with a multiple of: 2 for UTF-16, else 1. */

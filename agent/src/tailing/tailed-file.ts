@@ -52,7 +52,7 @@ export interface TailOptions {
   readonly lastLine: boolean
   readonly dataDir: string
   readonly componentId: string
-  /** Whether metrics carry the path of the file. */
+  /** Whether metrics include the path of the file. */
   readonly fileTag: boolean
 }
 

@@ -346,7 +346,7 @@ sinks: [{ name: out, type: blackhole }]`)[0]
   expect(compiled('spec.colour=red').problems).toMatchObject([
     {
       path: expect.stringContaining('extra_field_selector'),
-      message: expect.stringContaining('pods have no field "spec.colour"'),
+      message: expect.stringContaining('pods cannot be selected by field "spec.colour"'),
     },
   ])
 })

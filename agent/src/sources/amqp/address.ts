@@ -26,7 +26,7 @@ const parameters = new Map([
   ['channelMax', 'channel_max'],
 ])
 
-/** The parts of an address, or the text of what is wrong with it. */
+/** Returns the parts of an address, or a text that describes what is wrong with it. */
 export function parseAddress(text: string): AmqpAddress | string {
   const url = URL.parse(text)
   if (url === null || (url.protocol !== 'amqp:' && url.protocol !== 'amqps:')) {
@@ -62,7 +62,7 @@ export function parseAddress(text: string): AmqpAddress | string {
       channelMax: numbers.get('channel_max'),
     }
   } catch {
-    return 'has a percent sign that begins no escape; write it as `%25`'
+    return 'has a percent sign that does not start an escape; write it as `%25`'
   }
 }
 

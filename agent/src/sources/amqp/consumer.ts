@@ -1,5 +1,5 @@
-// One consumer on one channel of one connection to a broker, as long as it lives. A message is answered on the channel that
-// brought it, or not at all: what a lost connection leaves unanswered, the broker gives out again.
+// One consumer on one channel of one connection to a broker. It answers a message only on the channel that delivered it:
+// the broker redelivers everything that a lost connection leaves unanswered.
 
 import { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
@@ -12,7 +12,7 @@ import { type AmqpAddress, shownAddress } from './address.ts'
 export interface ConsumerOptions {
   readonly address: AmqpAddress
   readonly tls: TlsSettings
-  /** Where connections may not go. */
+  /** Addresses that connections may not use. */
   readonly egress: Egress | undefined
   readonly queue: string
   readonly consumerTag: string
@@ -21,13 +21,13 @@ export interface ConsumerOptions {
 
 export type AmqpDelivery = ConsumeMessage
 
-/** Frames larger than the limit that the broker agreed to are refused. */
+/** The client refuses frames larger than the limit agreed with the broker. */
 const longestFrame = 1 << 20
-/** Longest message that is read. A broker says the length of a message first, and may say anything. */
+/** Longest message accepted. A broker announces the length of a message first, and the length may be anything. */
 const maxMessageBytes = 64 << 20
-/** Messages that wait to be passed on may have more bytes than this only if there is a single one. */
+/** Limit for the bytes of messages that wait to be passed on. A single message may exceed it. */
 const maxWaitingBytes = 64 << 20
-/** How long the broker may take to confirm an end. */
+/** How long to wait for the broker to confirm a close. */
 const farewellMs = 5000
 
 /** Connects; throws a PenstockError that names the broker. */
@@ -63,7 +63,7 @@ async function connect({ address, tls, egress }: ConsumerOptions, signal: AbortS
   try {
     if (signal.aborted) abort()
     const model = await Promise.race([opening, aborted])
-    model.on('error', () => {}) // `close` follows with the reason
+    model.on('error', () => {}) // `close` follows and gives the reason
     const stream = streamOf(model)
     const wrong = stream instanceof TLSSocket ? tls.wrongName(stream, name) : undefined
     if (wrong !== undefined) {
@@ -72,7 +72,7 @@ async function connect({ address, tls, egress }: ConsumerOptions, signal: AbortS
     }
     return model
   } catch (error) {
-    // A connection that comes after all is not wanted any more.
+    // Closes a connection that opens after the wait for it has ended.
     opening.then(closeQuietly, () => {})
     const reason = signal.aborted ? 'the source stops' : errorText(error)
     throw new PenstockError('PEN_REQUEST_FAILED', `The broker ${shownAddress(address)} cannot be used: ${reason}.`, {
@@ -84,15 +84,18 @@ async function connect({ address, tls, egress }: ConsumerOptions, signal: AbortS
 }
 
 async function closeQuietly(closing: ChannelModel): Promise<void> {
-  closing.on('error', () => {}) // it is on its way out
+  closing.on('error', () => {}) // the connection is closing
   await farewell(() => closing.close())
   streamOf(closing)?.destroy()
 }
 
-/** The client collects as many bytes as the head of a message says; it has no limit of its own. */
+/**
+ * Limits the length of messages. The client itself has no limit and buffers as many bytes as a message header
+ * announces.
+ */
 function refuseLongMessages(channel: Channel, refuse: (bytes: number) => void): void {
   const accept: unknown = Reflect.get(channel, 'accept')
-  if (typeof accept !== 'function') throw new PenstockError('PEN_REQUEST_FAILED', 'The AMQP client takes no frames.')
+  if (typeof accept !== 'function') throw new PenstockError('PEN_REQUEST_FAILED', 'The AMQP client cannot read frames.')
   Reflect.set(channel, 'accept', (frame: { readonly size?: unknown }) => {
     const { size } = frame
     if (typeof size === 'number' && size > maxMessageBytes) return refuse(size)
@@ -100,13 +103,15 @@ function refuseLongMessages(channel: Channel, refuse: (bytes: number) => void): 
   })
 }
 
-/** The connection below the client. */
+/** The socket below the client. */
 function streamOf(model: ChannelModel): Socket | undefined {
   const stream: unknown = Reflect.get(model.connection, 'stream')
   return stream instanceof Socket ? stream : undefined
 }
 
-/** Waits for the broker's word to an end, which it may owe us: the connection may be gone, or nobody be there any more. */
+/**
+ * Waits for the broker to confirm a close. The confirmation may never come, because the connection may already be lost.
+ */
 async function farewell(work: () => Promise<unknown>): Promise<void> {
   const { promise: late, resolve } = Promise.withResolvers<void>()
   const timer = setTimeout(resolve, farewellMs)
@@ -139,7 +144,7 @@ export class AmqpConsumer {
   #waiting: AmqpDelivery[] = []
   #next = 0
   #waitingBytes = 0
-  /** Messages that came and were not answered: a broker keeps them to what it was asked for, or sends without end. */
+  /** Messages received but not answered. A broker should keep to the number requested, but may send without end. */
   #unanswered = 0
   readonly #prefetch: number
   #isTooMuch = false
@@ -154,7 +159,7 @@ export class AmqpConsumer {
     this.#prefetch = prefetch
     const end = (reason: string) => {
       this.#ended ??= reason
-      // The broker delivers messages again that were not passed on.
+      // The broker redelivers messages that were not passed on.
       this.#waiting = []
       this.#next = 0
       this.#waitingBytes = 0
@@ -162,14 +167,14 @@ export class AmqpConsumer {
     }
     this.#refuse = (reason) => {
       end(reason)
-      // With an error, or the client would continue waiting for the broker.
+      // Destroy the stream with an error; otherwise the client continues to wait for the broker.
       streamOf(model)?.destroy(new Error(reason))
     }
     model.on('close', (error) => end(error === undefined ? 'The connection was closed.' : errorText(error)))
     channel.on('error', (error) => end(errorText(error)))
     channel.on('close', () => end('The channel was closed.'))
     refuseLongMessages(channel, (bytes) =>
-      this.#refuse(`The broker sends a message of ${bytes} bytes; the longest that is read has ${maxMessageBytes}.`),
+      this.#refuse(`The broker sends a message of ${bytes} bytes; the limit is ${maxMessageBytes}.`),
     )
   }
 
@@ -206,24 +211,24 @@ export class AmqpConsumer {
       } else if (this.#waitingBytes > maxWaitingBytes && this.#waiting.length - this.#next > 1) {
         this.#isTooMuch = true
         this.#refuse(
-          `The messages that the broker has given out before any was handed on have more than ${maxWaitingBytes} bytes; fewer are asked for from now on. Lower \`prefetch_count\`.`,
+          `The messages that the broker sent before any was passed on exceed ${maxWaitingBytes} bytes; the source asks for fewer from now on. Lower \`prefetch_count\`.`,
         )
       }
     }
     this.#wake?.()
   }
 
-  /** How many messages the next consumer should ask for. */
+  /** How many messages the next consumer should request. */
   get prefetch(): number {
     return this.#isTooMuch ? Math.max(1, this.#prefetch >> 1) : this.#prefetch
   }
 
-  /** Why it has ended; undefined while it lives. */
+  /** Why the consumer has ended; undefined while it is open. */
   get ended(): string | undefined {
     return this.#ended
   }
 
-  /** The next message that waits, if any. */
+  /** The next waiting message, if any. */
   next(): AmqpDelivery | undefined {
     const message = this.#waiting[this.#next]
     if (message === undefined) return undefined
@@ -259,13 +264,13 @@ export class AmqpConsumer {
     this.#channel.reject(message, false)
   }
 
-  /** No more messages, please. Those that have come can still be answered. */
+  /** Stops the delivery of further messages. Messages already received can still be answered. */
   async cancel(): Promise<void> {
     if (this.#ended !== undefined) return
     await farewell(() => this.#channel.cancel(this.#tag))
   }
 
-  /** Sends the answers that are on their way and closes the connection. */
+  /** Sends the pending answers and closes the connection. */
   async close(): Promise<void> {
     await farewell(() => this.#channel.close())
     await closeQuietly(this.#model)

@@ -1,5 +1,5 @@
-// Takes messages of a queue from a consumer, hands their events on and answers for them. When the connection ends, a new consumer
-// follows after a pause; the broker gives out again what was not answered for.
+// Takes messages of a queue from a consumer, passes their events on and answers the messages. When the connection ends, a new
+// consumer starts after a pause; the broker redelivers the unanswered messages.
 
 import { pause } from '../../clock.ts'
 import type { SourceContext } from '../../component.ts'
@@ -20,7 +20,7 @@ export class MessageReceiver {
   readonly #reader: MessageReader
   readonly #context: SourceContext
   readonly #outstanding = new Outstanding()
-  /** Consumers that messages were taken from and that may still have to be answered. */
+  /** Consumers whose messages may still need an answer. */
   readonly #open = new Set<AmqpConsumer>()
 
   constructor(options: ConsumerOptions, reader: MessageReader, context: SourceContext) {
@@ -44,7 +44,7 @@ export class MessageReceiver {
         if (stopping.aborted) return
         reason = consumer.ended ?? ''
         prefetch = consumer.prefetch
-        // Answers to it are in vain: the broker gives the messages out again.
+        // Answers on this connection have no effect: the broker redelivers the messages.
         this.#open.delete(consumer)
         await consumer.close()
       } catch (error) {
@@ -53,13 +53,13 @@ export class MessageReceiver {
       }
       const pauseMs = backoff.next()
       const fields = { reason, pause_secs: pauseMs / 1000 }
-      const message = 'Nothing can be consumed; the connection is made again after a pause.'
+      const message = 'Cannot consume; reconnecting after a pause.'
       events.error({ type: 'request_failed', stage: 'receiving', message, fields })
       await pause(pauseMs, stopping)
     }
   }
 
-  /** Waits until all messages are answered for, and closes the connections. */
+  /** Waits until all messages are answered, and closes the connections. */
   async settle(): Promise<void> {
     await this.#outstanding.none()
     await Promise.all([...this.#open].map((consumer) => consumer.close()))
@@ -79,7 +79,7 @@ export class MessageReceiver {
   async #handOn(consumer: AmqpConsumer, message: AmqpDelivery): Promise<void> {
     const { content, fields, properties } = message
     const { events, acknowledgements } = this.#context
-    // A message that waits for its answer does not keep the bytes: those are in events by then.
+    // While a message waits for its answer, its bytes are not kept: the events already hold them.
     const answered = { ...message, content: noBytes }
     events.receivedBytes(content.length, protocol)
     this.#outstanding.add()
@@ -97,7 +97,7 @@ export class MessageReceiver {
 
   #answer(consumer: AmqpConsumer, message: AmqpDelivery, status: BatchStatus): void {
     const { events, stopping } = this.#context
-    // An agent that is stopping gives up what it could not deliver: the broker gives it out again.
+    // A stopping agent gives up the messages that it could not deliver, and the broker redelivers them.
     if (status === 'errored' && stopping.aborted) return
     const accepted = status === 'delivered'
     try {
@@ -108,14 +108,14 @@ export class MessageReceiver {
       events.error({
         type: accepted ? 'acknowledgment_failed' : 'command_failed',
         stage: 'receiving',
-        message: 'A message could not be answered; the broker gives it out again.',
+        message: 'Could not answer a message; the broker redelivers it.',
         fields: { reason: consumer.ended ?? errorText(error) },
       })
     }
   }
 }
 
-/** The time of a message. The protocol counts seconds; some producers write milliseconds. */
+/** The time of a message. The protocol uses seconds; some producers write milliseconds. */
 function sentAt(value: unknown): Timestamp | undefined {
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
   return new Timestamp(Math.floor(value < 1e11 ? value * 1000 : value), 0)

@@ -1,13 +1,12 @@
-// The queue service behind a small interface of ours: the vendor's client over our own connections and credentials. The client
-// is loaded by the first queue that is opened. Nothing is tried again here but what was refused for its credentials: messages come
-// back by themselves.
+// The queue service behind a small interface of our own: the vendor's client over our connections and credentials. The first queue
+// opened loads the client. It retries only requests refused for their credentials: the queue redelivers messages by itself.
 
 import type { SQSClientConfig } from '@aws-sdk/client-sqs'
 import type { CredentialProvider } from '../../aws/credentials.ts'
 import type { HttpClient } from '../../http/client.ts'
 
 export interface QueueMessage {
-  /** Names the message when it is deleted. */
+  /** Identifies the message for its deletion. */
   readonly receipt: string
   readonly body: string
   /** Milliseconds since the epoch. */
@@ -15,7 +14,7 @@ export interface QueueMessage {
 }
 
 export interface Queue {
-  /** Waits for messages, up to ten; returns none after the time of the poll. */
+  /** Waits for messages, up to ten; returns an empty list when the poll time is over. */
   receive(signal: AbortSignal): Promise<QueueMessage[]>
   /** Deletes up to ten messages; returns the codes of those that failed. */
   delete(receipts: readonly string[], signal: AbortSignal): Promise<string[]>
@@ -33,14 +32,14 @@ export interface QueueOptions {
   readonly credentials: CredentialProvider
 }
 
-/** Most messages of one request. */
+/** Maximum number of messages in one request. */
 const maxMessages = 10
-/** Longest answer: ten messages of the largest size, every character of them escaped. */
+/** Longest answer: ten messages of the maximum size with every character escaped. */
 const longestAnswer = 64 << 20
 /** How long the vendor's client caches credentials: not at all, because our own cache knows when they expire. */
 const askAgainMs = 1000
 
-/** Names of answers that say that credentials are not, or no longer, good. */
+/** Error names for missing or expired credentials. */
 const refusals = new Set([
   'ExpiredToken',
   'ExpiredTokenException',
@@ -82,7 +81,9 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
     },
   })
 
-  /** Calls once more if other credentials than the refused ones may be available: a failed deletion is never repeated. */
+  /**
+   * Retries once if new credentials may be available in place of the refused ones. A failed deletion is never repeated.
+   */
   const call = async <T>(work: () => Promise<T>): Promise<T> => {
     try {
       return await work()
@@ -103,7 +104,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
             MaxNumberOfMessages: maxMessages,
             WaitTimeSeconds: options.pollSecs,
             VisibilityTimeout: options.visibilitySecs,
-            // The older name of the list, for emulators that know no other.
+            // The older name of the list, for emulators that do not know the new one.
             AttributeNames: ['SentTimestamp' as 'All'],
             MessageSystemAttributeNames: ['SentTimestamp'],
           }),
@@ -111,7 +112,7 @@ export async function openQueue(options: QueueOptions): Promise<Queue> {
         )
         const messages: QueueMessage[] = []
         for (const { Body, ReceiptHandle, Attributes } of answer.Messages ?? []) {
-          if (Body === undefined || ReceiptHandle === undefined) continue // nothing to read, or no way to delete it
+          if (Body === undefined || ReceiptHandle === undefined) continue // the message has no body, or cannot be deleted
           const sentMs = Number(Attributes?.SentTimestamp ?? Number.NaN)
           messages.push({ receipt: ReceiptHandle, body: Body, sentMs: Number.isFinite(sentMs) ? sentMs : undefined })
         }
@@ -156,7 +157,7 @@ function handlerOver(http: HttpClient): Handler {
   }
 }
 
-// A view of the bytes: the vendor's array warns of uses that take it for text.
+// A view of the bytes, because the vendor's array warns when it is used as text.
 function bodyOf(body: unknown): Buffer {
   return body instanceof Uint8Array
     ? Buffer.from(body.buffer, body.byteOffset, body.byteLength)

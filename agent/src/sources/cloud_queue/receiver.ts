@@ -1,4 +1,5 @@
-// Receives messages of a queue, hands their events on, and deletes what was accepted by the pipeline, or delivered.
+// Receives messages of a queue, passes their events on, and deletes messages that the pipeline has accepted or
+// delivered.
 
 import { pause, timeoutSignal } from '../../clock.ts'
 import type { SourceContext } from '../../component.ts'
@@ -13,7 +14,7 @@ import type { Queue, QueueMessage } from './queue.ts'
 
 const initialBackoffMs = 1000
 const maxBackoffMs = 30_000
-/** The time limit of a request, beyond its wait for messages. */
+/** The time limit of a request, in addition to its wait for messages. */
 const requestMs = 30_000
 
 export interface ReceiverOptions {
@@ -36,7 +37,7 @@ export class QueueReceiver {
     this.#context = context
   }
 
-  /** Receives until the source stops. Several may run side by side. */
+  /** Receives until the source stops. Several calls may run concurrently. */
   async poll(): Promise<void> {
     const { stopping, globals } = this.#context
     const reader = new MessageReader(this.#options, new Notes('cloud_queue', globals.logSchema), this.#context)
@@ -55,7 +56,7 @@ export class QueueReceiver {
           code: 'failed_fetching_sqs_events',
           type: 'request_failed',
           stage: 'receiving',
-          message: 'Messages could not be received from the queue; they are asked for again after a pause.',
+          message: 'Could not receive messages from the queue; trying again after a pause.',
           fields: { error, pause_secs: pauseMs / 1000 },
         })
         await pause(pauseMs, stopping)
@@ -63,12 +64,12 @@ export class QueueReceiver {
     }
   }
 
-  /** Resolves when every message that was passed on has been answered for. */
+  /** Resolves when every message passed on has been answered. */
   settled(): Promise<void> {
     return this.#outstanding.none()
   }
 
-  /** Hands on the messages of one answer; those that were delivered are deleted together when all have been answered for. */
+  /** Passes on the messages of one response. When all have been answered, it deletes the delivered ones together. */
   async #handOn(messages: readonly QueueMessage[], reader: MessageReader): Promise<void> {
     const { events, acknowledgements } = this.#context
     const received = { protocol: 'http', endpoint: this.#options.queue_url }
@@ -110,7 +111,7 @@ export class QueueReceiver {
     events.error({
       type: 'writer_failed',
       stage: 'processing',
-      message: 'Messages could not be deleted from the queue; they will be received again.',
+      message: 'Could not delete messages from the queue; they will be received again.',
       fields: { reason: failed[0] },
       count: failed.length,
     })

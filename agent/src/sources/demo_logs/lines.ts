@@ -1,4 +1,4 @@
-// Invented lines of the formats of `demo_logs`.
+// Sample lines of the formats of `demo_logs`.
 
 import { Timestamp } from '../../event/timestamp.ts'
 import { formatTimestamp, strftime } from '../../formats/datetime.ts'

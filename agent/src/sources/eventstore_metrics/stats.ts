@@ -1,5 +1,5 @@
-// The document `/stats`: the resource usage of the node's process and its machine. Absent members are left out; a member that is no
-// number is a failure.
+// The document `/stats`: the resource usage of the node's process and its machine. Absent members are skipped; a member that is not
+// a number is an error.
 
 import type { Timestamp } from '../../event/timestamp.ts'
 import { Float, getField, isObject, type Value } from '../../event/value.ts'

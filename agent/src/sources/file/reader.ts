@@ -1,5 +1,5 @@
-// Reads the lines of files and sends them on, each as an event, or in groups where a rule joins lines. The position of a file moves
-// no further than the first line of a group that is not complete.
+// Reads the lines of files and sends each as an event, or as part of a group if a rule joins lines. The position of a file never
+// passes the first line of an incomplete group.
 
 import { hostname } from 'node:os'
 import type { OriginTags, Source, SourceContext } from '../../component.ts'
@@ -16,7 +16,7 @@ import { hasUnread, type TailedFile, type TailHooks, type TailOptions } from '..
 import { FileShape, type Layout } from './shape.ts'
 
 export interface FileState {
-  /** One object for all batches, by which their counters are found. */
+  /** One object for all batches, because counters are looked up by its identity. */
   readonly origin: OriginTags
   readonly shape: FileShape
   readonly groups: MultilineAggregator<Value[]> | undefined
@@ -37,9 +37,9 @@ export class FileSourceReader implements Source, TailHooks<FileState> {
   readonly #context: SourceContext
   readonly #tailer: Tailer<FileState>
   readonly #host = hostname()
-  /** Complete groups that are not sent yet. */
+  /** Complete groups that have not been sent yet. */
   #complete: LogEvent[] = []
-  /** Files with a group that is not complete. */
+  /** Files with an incomplete group. */
   readonly #waiting = new Set<TailedFile<FileState>>()
 
   constructor(options: FileReaderOptions, context: SourceContext) {
@@ -65,7 +65,7 @@ export class FileSourceReader implements Source, TailHooks<FileState> {
       tailed.state.groups?.expire(now, () => hasUnread(tailed))
       if (tailed.state.groups?.pendingFrom !== undefined) continue
       this.#waiting.delete(tailed)
-      // A full buffer holds the next read, not this last group.
+      // A full buffer delays the next read, but not this last group.
       void this.#sendGroups(tailed, tailed.offset)
     }
   }

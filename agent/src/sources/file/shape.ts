@@ -1,4 +1,4 @@
-// The event of one file's line.
+// Builds the event of one file's line.
 
 import { LogEvent } from '../../event/log.ts'
 import { setPath } from '../../event/path.ts'
@@ -19,7 +19,7 @@ export class FileShape implements LineShape {
   readonly overhead: number
   readonly #constants: ValueObject
   readonly #layout: Layout
-  /** The fields are those of the defaults: events are made by a literal, which is three times as fast. */
+  /** The fields have their default names: a literal then builds the event three times as fast. */
   readonly #usual: boolean
 
   constructor(constants: ValueObject, layout: Layout) {

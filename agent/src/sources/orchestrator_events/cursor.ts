@@ -1,6 +1,7 @@
-// How far the events of the cluster have been delivered: a version of the API to continue from, and, for the case that the API server
-// has forgotten that version, the time of the newest event with the uids and versions of those around it.
-// Versions are compared for equality alone. The file is replaced as a whole, and moves only past what has been answered without a gap.
+// How far the events of the cluster have been delivered. The position holds an API version to continue from. In case the API server no
+// longer knows that version, it also holds the time of the newest event and the uids and versions of the events around that time.
+// Versions are only compared for equality. The file is replaced as a whole, and moves past an event only when all events before it
+// have been answered.
 
 import { readFileSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
@@ -9,16 +10,16 @@ import { errorText } from '../../errors.ts'
 import { type BatchStatus, Finalizer } from '../../event/finalizer.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 
-/** From a change to its writing: the most that a crash doubles. */
+/** Delay from a change to its write, which limits how many events a crash duplicates. */
 const writeAfterMs = 500
-/** How often it is written that the events are followed, though none come. */
+/** How often the file records that the source is watching, even without events. */
 const aliveEveryMs = 10_000
-/** Events are written by many clocks, and some with a delay: those so much older than the newest may still be new. */
+/** Events come from many clocks, and some arrive late: an event this much older than the newest may still be new. */
 export const marginMs = 60_000
-/** Most events around the newest that are remembered; with more, a list that is read again may repeat some. */
+/** Maximum number of remembered events around the newest; beyond it, reading the list again may repeat some. */
 const maxKnown = 10_000
 
-/** The parts of an event that are remembered. */
+/** The remembered parts of an event. */
 export interface SeenEvent {
   readonly uid: string
   readonly version: string
@@ -27,7 +28,7 @@ export interface SeenEvent {
 
 interface Pending {
   readonly seen: readonly SeenEvent[]
-  /** Where a watch continues after it; undefined within a list, which has no order. */
+  /** Where a watch continues after this event; undefined within a list, which has no order. */
   version: string | undefined
   answered: boolean
 }
@@ -39,23 +40,23 @@ interface Saved {
   readonly known: readonly (readonly [string, string, number])[]
 }
 
-/** The position in the events of the cluster, or of one namespace. */
+/** The position in the events of the cluster or of one namespace. */
 export class Cursor {
   readonly #moved: () => void
-  /** Delivered. */
+  /** Version up to which all events are delivered. */
   #version: string | undefined
   #uid: string | undefined
   #ms: number
   readonly #delivered: Map<string, SeenEvent>
-  /** Handed on. */
+  /** Events passed on but not yet delivered. */
   #pending: Pending[] = []
   /** Versions in flight, by uid. */
   readonly #handedOn = new Map<string, string>()
-  /** Times of delivered events count only once all before them are delivered, too. */
+  /** The time of a delivered event counts only when all events before it are delivered too. */
   #newestMs: number
   #generation = 0
   lost = false
-  /** Called when a batch was given up and must be read again. */
+  /** Called when a batch failed and must be read again. */
   onLost: () => void = () => {}
 
   constructor(saved: Partial<Saved>, moved: () => void) {
@@ -67,12 +68,12 @@ export class Cursor {
     this.#delivered = new Map((saved.known ?? []).map(([uid, version, ms]) => [uid, { uid, version, ms }]))
   }
 
-  /** Where a watch continues: after all that was passed on. */
+  /** Where a watch continues: after all events passed on. */
   get reach(): string | undefined {
     return this.#pending.findLast(({ version }) => version !== undefined)?.version ?? this.#version
   }
 
-  /** Events of a list that last happened before are not new. */
+  /** List events whose last occurrence is before this time are not new. */
   get floorMs(): number {
     return this.#ms - marginMs
   }
@@ -86,7 +87,7 @@ export class Cursor {
     return (this.#handedOn.get(uid) ?? this.#delivered.get(uid)?.version) === version
   }
 
-  /** The finalizer for events that are passed on. */
+  /** Returns the finalizer for the events passed on. */
   handOn(seen: readonly SeenEvent[], version: string | undefined): Finalizer {
     const pending: Pending = { seen, version, answered: false }
     const generation = this.#generation
@@ -110,7 +111,7 @@ export class Cursor {
     })
   }
 
-  /** There is nothing to pass on up to a version. */
+  /** There are no events to pass on up to a version. */
   skip(version: string): void {
     const last = this.#pending.at(-1)
     if (last?.seen.length === 0) last.version = version
@@ -118,7 +119,7 @@ export class Cursor {
     this.#advance()
   }
 
-  /** Starts again after the last delivered event: events in flight are passed on again. */
+  /** Starts again after the last delivered event, so events in flight are passed on again. */
   rewind(): void {
     this.#generation++
     this.#pending = []
@@ -126,7 +127,7 @@ export class Cursor {
     this.lost = false
   }
 
-  /** Goes on from a time, or a margin before it, as no version is known. */
+  /** Continues from a time, or a margin before it, because no version is known. */
   beginAt(ms: number): void {
     this.rewind()
     this.#version = undefined
@@ -141,7 +142,7 @@ export class Cursor {
       moved++
       for (const { uid, ms } of seen) {
         this.#uid = uid
-        // A time to come would make all other events old.
+        // A time in the future would make all other events old.
         this.#newestMs = Math.max(this.#newestMs, Math.min(ms, Date.now()))
       }
       if (version === undefined) continue
@@ -170,12 +171,12 @@ export class Cursor {
 
 interface Document {
   readonly version: '1'
-  /** When the events were last followed. */
+  /** When the events were last watched. */
   readonly at: number
   readonly cursors: Readonly<Record<string, Saved>>
 }
 
-/** Positions of ended sources that wait for their last answers: a replacement source continues with them. */
+/** Positions of ended sources that still wait for answers: a replacement source continues with them. */
 const opened = new Map<string, Cursors>()
 
 export class Cursors {
@@ -209,12 +210,12 @@ export class Cursors {
     this.#at = this.#saved?.at
   }
 
-  /** When the events were last followed here. */
+  /** When this cursor last watched the events. */
   get at(): number | undefined {
     return this.#at
   }
 
-  /** The position of a stream; `isKnown` is false where there was none. */
+  /** The position of a stream; `isKnown` is false for a new one. */
   cursor(stream: string): { readonly cursor: Cursor; readonly isKnown: boolean } {
     const open = this.#cursors.get(stream)
     if (open !== undefined) return { cursor: open, isKnown: true }
@@ -224,7 +225,7 @@ export class Cursors {
     return { cursor, isKnown: saved !== undefined && (saved.version !== undefined || typeof saved.ms === 'number') }
   }
 
-  /** Waits for the answers that are to come, and writes where it is. */
+  /** Waits for the outstanding answers, and writes the position. */
   async close(): Promise<void> {
     if (this.#users === 1) {
       clearInterval(this.#alive)
@@ -245,7 +246,7 @@ export class Cursors {
     return [...this.#cursors.values()].some(({ inFlight, lost }) => inFlight > 0 && !lost)
   }
 
-  /** Something was answered for. */
+  /** Called when events have been answered. */
   settle(): void {
     if (this.#inFlight) return
     for (const resolve of this.#none.splice(0)) resolve()
@@ -267,7 +268,7 @@ export class Cursors {
         this.#events.error({
           type: 'writer_failed',
           stage: 'processing',
-          message: 'The position in the events could not be written; after a restart some may come twice.',
+          message: 'Could not write the position in the events; after a restart some events may be delivered twice.',
           fields: { file: this.#path, error: errorText(error) },
         })
       }
@@ -301,6 +302,6 @@ function read(path: string): Document | undefined {
       )
     return isWhole ? document : undefined
   } catch {
-    return undefined // the first start, or a file that was cut off
+    return undefined // the first start, or a truncated file
   }
 }

@@ -1,5 +1,5 @@
-// Follows the events of a namespace, or of all, from its cursor on, and hands new ones on. Events that could not be delivered are
-// read again after a pause; a version that the server refuses again and again gives way to a new list.
+// Watches the events of one namespace, or of all, from its cursor on, and passes new events on. It reads undelivered events again
+// after a pause. If the server refuses a version repeatedly, the follower reads the list again.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import type { SourceContext } from '../../component.ts'
@@ -10,7 +10,7 @@ import { untilAborted } from '../../timing/wait.ts'
 import { type Cursor, type Cursors, marginMs, type SeenEvent } from './cursor.ts'
 import { type KubeEvent, type Occurrence, readEvent } from './log-event.ts'
 
-/** A position older than the predecessor's claim by this much is not the predecessor's. */
+/** If the position is older than the predecessor's claim by this much, it is not the predecessor's. */
 const staleMs = 30_000
 /** After this many failures in a row, the server may be rejecting the version itself. */
 const failuresToRelist = 5
@@ -28,11 +28,11 @@ export interface FollowerOptions {
 interface Stream {
   readonly cursor: Cursor
   readonly reports: ReturnType<typeof followReports>
-  /** The next attempt begins with a list. */
+  /** Whether the next attempt begins with a list. */
   isRelisting: boolean
   failures: number
   pauseMs: number
-  /** Resolves when the pipeline takes more. */
+  /** Resolves when the pipeline accepts more events. */
   full: Promise<void> | undefined
 }
 
@@ -47,7 +47,7 @@ export class EventFollower {
     this.#context = context
   }
 
-  /** Follows a namespace until the source stops; the empty name means all. */
+  /** Watches a namespace until the source stops; the empty name means all. */
   async follow(namespace: string, cursors: Cursors): Promise<void> {
     const { events, stopping } = this.#context
     const { cursor, isKnown } = cursors.cursor(namespace)
@@ -78,19 +78,19 @@ export class EventFollower {
       const hooks = this.#hooks(stream, signal, () => again.abort())
       await follow<KubeEvent>(this.#client, followed, hooks, { fromCache: false, signal, from })
       if (stopping.aborted || !cursor.lost) continue
-      // Events that could not be delivered are read again, but not at once.
-      await wait(stream.pauseMs, undefined, { signal: stopping }).catch(() => {}) // stopping ends the loop
+      // Undelivered events are read again, after a pause.
+      await wait(stream.pauseMs, undefined, { signal: stopping }).catch(() => {}) // the stop ends the loop
       stream.pauseMs = Math.min(stream.pauseMs * 2, maxBackoffMs)
     }
   }
 
-  /** Sets the time from which events are wanted, unless the cursor has a position. */
+  /** Sets the start time, unless the cursor has a position. */
   #begin(cursor: Cursor, isKnown: boolean, at: number | undefined): void {
     const preceded = this.#context.precededUntil?.()
     if (preceded !== undefined && (!isKnown || at === undefined || preceded - at > staleMs)) {
       cursor.beginAt(Math.min(preceded, Date.now()))
     } else if (!isKnown) {
-      // Many events carry whole seconds.
+      // Many events have times in whole seconds.
       const now = Math.floor(Date.now() / 1000) * 1000
       cursor.beginAt(this.#options.read_from === 'end' ? now + marginMs : Number.NEGATIVE_INFINITY)
     }
@@ -128,7 +128,7 @@ export class EventFollower {
       failed: (error) => {
         reports.failed(error)
         stream.failures++
-        // A version of another life of the cluster is refused forever.
+        // A restored cluster refuses a version from before the backup forever.
         if (stream.failures < failuresToRelist || stream.isRelisting) return
         stream.isRelisting = true
         again()
@@ -152,7 +152,7 @@ export class EventFollower {
       this.#context.events.error({
         type: 'parser_failed',
         stage: 'processing',
-        message: 'Objects of the Kubernetes API are not events; they are skipped.',
+        message: 'The Kubernetes API returned objects that are not events; skipping them.',
         fields: { reason },
         count: bad,
       })
@@ -166,14 +166,14 @@ export class EventFollower {
     return secs === undefined || occurrence.last.ms >= Date.now() - secs * 1000
   }
 
-  /** Hands events on; a returned promise resolves when there may be more. */
+  /** Passes events on; a returned promise resolves when the pipeline accepts more. */
   #handOn(
     cursor: Cursor,
     found: readonly Occurrence[],
     reached: string | undefined,
     signal: AbortSignal,
   ): Promise<void> | undefined {
-    // Events after the end are another agent's, or are read again.
+    // Events after the stop belong to another agent, or are read again.
     if (signal.aborted) return undefined
     const finalizer = cursor.handOn(found.map(seenOf), reached)
     const batch = logBatch(

@@ -11,11 +11,11 @@ import { isTable } from '../../schema/walk.ts'
 
 export type KubeEvent = WatchedObject & Readonly<Record<string, unknown>>
 
-/** An event that has what a position needs. */
+/** An event with the fields that a position needs. */
 export interface Occurrence {
   readonly uid: string
   readonly version: string
-  /** When it last happened. */
+  /** Time of the last occurrence. */
   readonly last: Timestamp
   readonly event: LogEvent
 }
@@ -23,7 +23,7 @@ export interface Occurrence {
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 const timeOf = (value: unknown) => (typeof value === 'string' ? parseRfc3339(value) : undefined)
 
-/** The mistake in an object, or the event that it is. */
+/** Returns the parsed event, or the problem of the object. */
 export function readEvent(object: unknown, schema: Globals['logSchema']): Occurrence | string {
   if (!isTable(object) || !isTable(object['metadata'])) return 'It has no metadata.'
   const { metadata } = object
@@ -35,7 +35,7 @@ export function readEvent(object: unknown, schema: Globals['logSchema']): Occurr
   const made = timeOf(object['eventTime']) ?? timeOf(metadata['creationTimestamp'])
   const first = timeOf(object['deprecatedFirstTimestamp']) ?? made
   const last = timeOf(series['lastObservedTime']) ?? timeOf(object['deprecatedLastTimestamp']) ?? made
-  if (last === undefined) return 'It has no time that can be read.'
+  if (last === undefined) return 'It has no readable time.'
   const count = [series['count'], object['deprecatedCount']].find((value) => Number.isSafeInteger(value)) as number
   const fields: ValueObject = {
     [schema.messageKey]: textOf(object['note']) ?? '',

@@ -1,5 +1,5 @@
-// The source's requests to the Kubernetes API: it follows the pods of its node, their namespaces and the node, and looks up single pods
-// that the selectors of the watch may have left out.
+// The source's requests to the Kubernetes API: it watches the pods of its node, their namespaces and the node, and looks up single pods
+// that the selectors of the watch may have excluded.
 
 import { pause } from '../../clock.ts'
 import type { ApiServerClient } from '../../kube/client.ts'
@@ -22,23 +22,23 @@ export interface AccessOptions {
   readonly fieldSelector: string | undefined
   readonly labelSelector: string | undefined
   readonly namespaceLabelSelector: string | undefined
-  /** Only these namespaces may be requested, one by one, and no cluster-wide objects. All if omitted. */
+  /** The source may only read these namespaces, each by name, and no cluster-wide objects. All if omitted. */
   readonly within?: readonly string[] | undefined
-  /** Where the pods that are left out are remembered. */
+  /** File with the excluded pods. */
   readonly leftOutFile: string
-  /** Where it is kept what is known of pods. */
+  /** Folder with the stored pod metadata. */
   readonly keptPodsDir: string
-  /** Asked for the pods in place of the API server, as long as it answers. */
+  /** Lists the pods in place of the API server, as long as it answers. */
   readonly kubelet?: ApiServerClient | undefined
 }
 
-/** How long nothing is read while the API has not answered at all. */
+/** How long nothing is read while the API has not answered yet. */
 const initialListLimitMs = 60_000
 /** A folder may exist before the watch reports its pod. */
 const lookUpAfterMs = 500
 const lookUpLimitMs = 30_000
 
-/** The agent logs this many namespaces whose pods it keeps only in part; others are only counted. */
+/** The agent logs this many namespaces with reduced pod metadata; it only counts further ones. */
 const maxReportedNamespaces = 100
 
 type Verdict = 'wait' | 'excluded' | 'gone'
@@ -52,7 +52,7 @@ export class KubeAccess {
   readonly #changed: (folder?: string) => void
   readonly #waiting = new Set<string>()
   readonly #reportedNamespaces = new Set<string>()
-  /** Folders whose pod the watch does not know. */
+  /** Folders whose pod is unknown to the watch. */
   readonly #verdicts = new Map<string, Verdict>()
   readonly #lookUps = new Set<Promise<void>>()
   readonly #leftOut: ExcludedPods
@@ -61,7 +61,7 @@ export class KubeAccess {
   #signal: AbortSignal | undefined
   #ready = () => {}
 
-  /** @param changed called when another folder may have to be read: the one it names, or any */
+  /** @param changed called with the folder whose selection may have changed, or without one if any may have */
   constructor(
     client: ApiServerClient,
     options: AccessOptions,
@@ -80,7 +80,9 @@ export class KubeAccess {
     this.#changed = changed
   }
 
-  /** Follows until the signal aborts. `listed` resolves when all first lists are read, or when waiting makes no sense any more. */
+  /**
+   * Watches until the signal aborts. `listed` resolves when all first lists are read, or when waiting for them no longer helps.
+   */
   start(signal: AbortSignal): { readonly listed: Promise<void>; readonly ended: Promise<void> } {
     this.#signal = signal
     const listed = this.#firstLists(signal)
@@ -104,7 +106,7 @@ export class KubeAccess {
       const timer = setTimeout(() => {
         this.#logger.warn(
           {},
-          'The Kubernetes API did not answer; reading logs with what was known of their pods before the start.',
+          'The Kubernetes API did not answer; reading logs with the pod metadata stored before the start.',
         )
         resolve()
       }, initialListLimitMs)
@@ -159,7 +161,7 @@ export class KubeAccess {
     ]
   }
 
-  /** Follows one namespace by its name: a Role in it grants no list of all. */
+  /** Watches one namespace by its name, because a Role in it does not grant a list of all. */
   #followNamespace(name: string): Promise<void> {
     const metadata = this.#metadata
     const isIncluded = compileSelector(notExcluded)
@@ -181,7 +183,7 @@ export class KubeAccess {
     const { node, nodeLabels, within } = this.#options
     const metadata = this.#metadata
     if (within !== undefined) {
-      // No Role grants a look at the node: it is one without labels.
+      // No Role grants access to the node, so it has no labels.
       metadata.setLabels('nodes', { metadata: { name: node } })
       return []
     }
@@ -225,12 +227,12 @@ export class KubeAccess {
     const fromApi = () => follow<T>(this.#client, followed, all, { fromCache: this.#options.fromCache, signal })
     if (followed.name !== 'pods' || this.#kubelet === undefined) return fromApi()
     return this.#followKubelet(this.#kubelet, all as unknown as FollowHooks<PodObject>).catch((error: unknown) => {
-      this.#logger.warn({ error }, 'The kubelet does not list its pods; following them at the API server instead.')
+      this.#logger.warn({ error }, 'The kubelet does not list its pods; watching them at the API server instead.')
       return fromApi()
     })
   }
 
-  /** Counts pods that are kept only in part, and logs the first of each namespace. */
+  /** Counts pods with reduced metadata, and logs the first of each namespace. */
   #reportReduced(): void {
     for (const [namespace, count] of this.#metadata.takeReduced()) {
       this.#events.count('k8s_pod_metadata_reduced_total', count)
@@ -238,12 +240,12 @@ export class KubeAccess {
       this.#reportedNamespaces.add(namespace)
       this.#logger.warn(
         { namespace },
-        'The pods of a namespace have more labels and annotations than the agent keeps; events of further pods lack annotations, or all metadata but names.',
+        'The pods of a namespace have more labels and annotations than the agent keeps; events of further pods lack annotations, or have only names.',
       )
     }
   }
 
-  /** As the watch reports them: without pods that ask to be excluded. */
+  /** Like the watch, this reports no pods that ask to be excluded. */
   #followKubelet(kubelet: KubeletPods, hooks: FollowHooks<PodObject>): Promise<void> {
     const wanted = compileSelector(notExcluded)
     const isWanted = (pod: PodObject): boolean => {
@@ -263,7 +265,7 @@ export class KubeAccess {
     )
   }
 
-  /** Whether the logs of a pod are to be read. A no may become a yes: `changed` is called then. */
+  /** Whether the logs of a pod are read. If the answer changes from no to yes, the source calls `changed`. */
   wants(folder: string): boolean {
     const pod = this.#metadata.pod(folder)
     if (pod !== undefined) {
@@ -274,7 +276,7 @@ export class KubeAccess {
         return true
       }
       if (this.#waits('namespace', pod.namespace)) return !this.#leftOut.has(folder)
-      // A namespace that is not known is one that the selectors leave out.
+      // The selectors exclude an unknown namespace.
       this.#leftOut.add(folder)
       return false
     }
@@ -282,7 +284,7 @@ export class KubeAccess {
     if (parts === undefined || this.#options.within?.includes(parts.namespace) === false) return false
     const verdict = this.#verdicts.get(folder)
     if (verdict !== undefined) return verdict === 'gone'
-    // The API has never answered: only its answers from before the start are available.
+    // The API has never answered, so only data stored before the start is available.
     if (this.#waits('pods', parts.namespace)) {
       if (this.#leftOut.has(folder)) return false
       this.#restore(folder)
@@ -294,20 +296,20 @@ export class KubeAccess {
     return false
   }
 
-  /** Whether the first list with this namespace's objects is still missing. */
+  /** Whether the first list that covers this namespace is still missing. */
   #waits(what: 'pods' | 'namespace', namespace: string): boolean {
     if (this.#options.within === undefined) return this.#waiting.has(what === 'pods' ? 'pods' : 'namespaces')
     return this.#waiting.has(what === 'pods' ? `pods in ${namespace}` : `namespace ${namespace}`)
   }
 
-  /** Takes the stored data of a pod from before the start; false if there are none. */
+  /** Loads the data of a pod stored before the start; false if there are none. */
   #restore(folder: string): boolean {
     const kept = this.#kept.get(folder)
     if (kept !== undefined) this.#metadata.restorePod(folder, kept)
     return kept !== undefined
   }
 
-  /** A pod whose logs are read has left the watch: calls `excluded` if the pod still exists, because it was then excluded. */
+  /** The watch no longer reports a pod whose logs are read. If the pod still exists, it was excluded: calls `excluded`. */
   recheck(folder: string, excluded: () => void): void {
     const parts = parseFolder(folder)
     if (parts === undefined || this.#signal?.aborted !== false) return
@@ -319,7 +321,7 @@ export class KubeAccess {
     this.#lookUps.add(lookUp)
   }
 
-  /** Forgets findings about folders that no longer exist. */
+  /** Forgets results for folders that no longer exist. */
   forget(isPresent: (folder: string) => boolean): void {
     for (const [folder, verdict] of this.#verdicts) {
       if (verdict !== 'wait' && !isPresent(folder)) this.#verdicts.delete(folder)
@@ -328,11 +330,11 @@ export class KubeAccess {
     this.#kept.prune(isPresent)
   }
 
-  /** A pod that the watch does not know: left out by the selectors, or not there any more? */
+  /** Finds out why the watch does not know a pod: because the selectors exclude it, or because it was deleted. */
   async #lookUp(folder: string, parts: { namespace: string; name: string }, excluded?: () => void): Promise<void> {
     const signal = this.#signal as AbortSignal
     const { fieldSelector, labelSelector, namespaceLabelSelector } = this.#options
-    // Whether the user's selectors match a pod cannot be checked when it is gone. Kept pods have matched them.
+    // The user's selectors cannot be checked for a deleted pod. Stored pods have matched them.
     const isSelected = fieldSelector || labelSelector || namespaceLabelSelector
     const gone: Verdict = isSelected && this.#kept.get(folder) === undefined ? 'excluded' : 'gone'
     const started = Date.now()
@@ -350,10 +352,10 @@ export class KubeAccess {
             excluded?.()
           }
         } else if (status === 404) verdict = gone
-        // Not allowed to ask: what the watch leaves out stays out.
+        // Without the right to look up a pod, pods missing from the watch stay excluded.
         else if (status === 401 || status === 403) verdict = 'excluded'
       } catch {
-        // The watches report that the API cannot be reached.
+        // The watches report an unreachable API.
       }
       if (verdict === 'wait' && Date.now() - started > lookUpLimitMs) verdict = gone
     }
@@ -364,7 +366,7 @@ export class KubeAccess {
     this.#verdicts.set(folder, verdict)
     if (verdict === 'gone' && excluded === undefined) {
       if (!this.#restore(folder)) {
-        this.#logger.warn({ folder }, 'The pod of a log folder is not known; reading it without metadata.')
+        this.#logger.warn({ folder }, 'The pod of a log folder is unknown; reading it without metadata.')
       }
       this.#changed(folder)
     }

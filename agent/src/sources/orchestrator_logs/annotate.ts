@@ -1,5 +1,5 @@
-// The fields about pod, namespace and node: the options that place them, and the object with those of one container. That object is
-// created once for each container and shared by all its events, because values are immutable.
+// The fields about pod, namespace and node: the options that place them, and the object with the fields of one container. This
+// object is created once for each container and shared by all its events, because values are immutable.
 
 import { parsePath, setPath } from '../../event/path.ts'
 import type { Value, ValueObject } from '../../event/value.ts'
@@ -24,7 +24,7 @@ const podFieldTexts = {
 
 export type PodField = keyof typeof podFieldTexts
 
-/** How much is added to each event. */
+/** How much metadata each event gets. */
 export type MetadataPreset = 'full' | 'lean'
 
 /** The origin and the owner of a log: the fields that people search by. */
@@ -41,11 +41,11 @@ const leanFields: ReadonlySet<string> = new Set<PodField>([
 export const metadataPreset = () =>
   oneOf(
     ['full', 'lean'],
-    `Which fields are added to each event. \`lean\` leaves out \`file\` and those of the fields below that few people search by, which makes events several hundred bytes smaller. It adds ${[...leanFields].map((name) => `\`${name}\``).join(', ')}, and every field that is given a path other than its default.`,
+    `Which fields are added to each event. \`lean\` omits \`file\` and the fields that few people search by, which makes events several hundred bytes smaller. It adds ${[...leanFields].map((name) => `\`${name}\``).join(', ')}, and every field with a path other than its default.`,
     { default: 'full' },
   )
 
-/** The origin of every event that agents of an operator keep below `%vector.orchestrator`, where no program can write. */
+/** The origin fields that operator-managed agents keep below `%vector.orchestrator`, where no program can write. */
 export const capturedFields: readonly string[] = [...Object.keys(podFieldTexts), 'namespace_labels', 'node_labels']
 
 function field(name: string, text: string) {
@@ -59,7 +59,7 @@ function defaultPath(name: string): string {
 export const podAnnotationFields = () => {
   const members = {} as { [K in PodField]: ReturnType<typeof field> }
   for (const name of Object.keys(podFieldTexts) as PodField[]) members[name] = field(name, podFieldTexts[name])
-  return group(members, 'Fields of the event for what is known about the pod.', { aliases: ['annotation_fields'] })
+  return group(members, 'Fields for the metadata of the pod.', { aliases: ['annotation_fields'] })
 }
 
 export const namespaceAnnotationFields = () =>
@@ -81,7 +81,7 @@ export interface Subject {
 export interface Annotator {
   readonly namespaceLabels: boolean
   readonly nodeLabels: boolean
-  /** Writes what is known about a container into an object. */
+  /** Writes the metadata of a container into an object. */
   annotate(fields: ValueObject, subject: Subject): void
 }
 
@@ -112,7 +112,7 @@ export function compileAnnotator(
   }
 }
 
-/** All fields where they stand by default. */
+/** All fields at their default paths. */
 export function defaultAnnotator(): Annotator {
   const fields = {} as Record<PodField, string>
   for (const name of Object.keys(podFieldTexts) as PodField[]) fields[name] = defaultPath(name)
@@ -123,7 +123,7 @@ function container(subject: Subject): Container | undefined {
   return subject.pod?.containers.get(subject.container)
 }
 
-// The names come from the path where the pod is not known.
+// If the pod is unknown, the names come from the path.
 const readers: Readonly<Record<PodField, (subject: Subject) => Value | undefined>> = {
   container_id: (subject) => container(subject)?.id,
   container_image: (subject) => container(subject)?.image,

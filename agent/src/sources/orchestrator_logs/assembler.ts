@@ -1,5 +1,5 @@
-// Makes events of lines: joins the parts of lines that the container runtime has cut, groups lines, and collects the events
-// until the reader passes them on. All collected events are of one file.
+// Builds events from lines: joins the parts of lines that the container runtime has split, groups lines, and collects the
+// events until the reader passes them on. All collected events belong to one file.
 
 import { LogEvent } from '../../event/log.ts'
 import { type PathSegment, setPath } from '../../event/path.ts'
@@ -35,7 +35,7 @@ export class LineAssembler {
     this.#hasFile = options.hasFile
   }
 
-  /** The events collected so far; the collection starts again. */
+  /** Returns the collected events and starts a new collection. */
   takeEvents(): LogEvent[] {
     const events = this.collected
     this.collected = []
@@ -47,7 +47,7 @@ export class LineAssembler {
     return { stdout: new PartialLine(mergeLimit), stderr: new PartialLine(mergeLimit) }
   }
 
-  /** The groups of a file, which `file` returns once it exists. */
+  /** The groups of a file; `file` returns the file once it exists. */
   groups(file: () => PodFile): PodFile['groups'] {
     const { rule } = this.#options
     if (rule === undefined) return undefined
@@ -73,7 +73,7 @@ export class LineAssembler {
     this.collected.push(new LogEvent(fields, file.metadata))
   }
 
-  /** Takes a line or a part of one. */
+  /** Adds a line or a part of one. */
   add(
     file: PodFile,
     message: string | Bytes,
@@ -93,7 +93,7 @@ export class LineAssembler {
     } else this.#complete(file, message, stream, timestamp, start, now)
   }
 
-  /** Takes a line or a part of one as the bytes `[start, end)` of a chunk: a cut may go through a character. */
+  /** Adds a line or a part of one as the bytes `[start, end)` of a chunk, because a split may divide a character. */
   addBytes(
     file: PodFile,
     bytes: Buffer,
@@ -112,7 +112,7 @@ export class LineAssembler {
     return this.#options.merges && (part || file.partials[stream].pending)
   }
 
-  /** Passes on the joined parts of a line, which is `whole` if its last part was read. */
+  /** Passes on the joined parts of a line; `whole` is true if its last part was read. */
   finishPartial(file: PodFile, stream: StandardStream, whole: boolean, now: number): void {
     const partial = file.partials[stream]
     const timestamp = partial.timestamp as Timestamp
@@ -133,7 +133,7 @@ export class LineAssembler {
     else this.emit(file, merged.text, stream, timestamp, true)
   }
 
-  /** A whole line goes to its group, or out. */
+  /** Adds a whole line to its group, or to the collected events. */
   #complete(
     file: PodFile,
     message: string | Bytes,

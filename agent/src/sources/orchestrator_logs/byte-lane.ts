@@ -1,5 +1,5 @@
-// Hands on the lines of pods as bytes, where all who read them take them so. Lines that the kernel does not take, such as parts of lines,
-// go the way of all lines, and their events stand among the others.
+// Passes on the lines of pods as bytes if all their readers accept bytes. Lines that the kernel cannot read, such as parts of lines,
+// become events among the byte lines.
 
 import { isUtf8 } from 'node:buffer'
 import { ByteBatch } from '../../bytes/byte-batch.ts'
@@ -15,10 +15,10 @@ import type { Slab } from '../../tailing/slab.ts'
 import type { CriParser } from './cri.ts'
 import type { PodFile } from './pod-file.ts'
 
-/** The result of reading a chunk: lines, and events among them. */
+/** The result of reading a chunk: lines and the events among them. */
 export interface ReadLines {
   readonly lines: ByteLines
-  /** By event, its line, or -1 less the place of its object; undefined: all lines. */
+  /** For each event, its line, or -1 minus the index of its object. Undefined: all events are lines. */
   readonly items: Int32Array | undefined
 }
 
@@ -35,8 +35,8 @@ export class PodByteLane {
   }
 
   /**
-   * Reads the lines of a chunk; undefined if they have to become objects.
-   * @param other reads a line in the usual way, and returns how many events have been collected then
+   * Reads the lines of a chunk; undefined if they must become objects. @param other reads a line as an object, and
+   * returns the number of events collected so far
    */
   read(file: PodFile, slab: Slab, collected: number, other: (line: number) => number): ReadLines | undefined {
     const { orchestrator, groups, resumed, partials } = file
@@ -50,10 +50,10 @@ export class PodByteLane {
     const { stdout, stderr } = partials
     const isUnusual = kernel.at('isUnusual')
     const isError = kernel.at('isError')
-    // A part of a line may end within a character.
+    // A part of a line may end inside a character.
     if (slab.isMixed) lines.exclude(linesThatAreNoText(slab))
     if (!stdout.pending && !stderr.pending && !kernel.call.hasFlag(isUnusual, count)) return { lines, items: undefined }
-    // All sources share the kernel: its results are read before another source uses it.
+    // All sources share the kernel, so this copies its results before another source uses it.
     const flags = kernel.flags.slice(0, count)
     let known = collected
     let items: number[] | undefined
@@ -71,7 +71,7 @@ export class PodByteLane {
     return { lines, items: items && Int32Array.from(items) }
   }
 
-  /** The batch of the lines read, with the events that were collected meanwhile. */
+  /** The batch of the lines read and the events collected with them. */
   batch({ lines, items }: ReadLines, events: readonly LogEvent[], finalizer: Finalizer): ByteBatch {
     return ByteBatch.ofLines(lines, items, events, finalizer)
   }

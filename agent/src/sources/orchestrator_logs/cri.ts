@@ -1,13 +1,13 @@
-// Reads the prefix of a container log line: `<RFC 3339 time> <stdout|stderr> <P|F>[:tags] <message>`.
-// By hand on the bytes, and into the parser itself: this runs for every line of a node.
+// Reads the prefix of a container log line: `<RFC 3339 time> <stdout|stderr> <P|F>[:tags] <message>`. The parser works
+// on bytes and stores the result in its own fields, because it runs for every line of a node.
 
 import { Timestamp } from '../../event/timestamp.ts'
 
-/** Milliseconds to subtract from a local time that names no zone. */
+/** Milliseconds to subtract from a local time without a zone. */
 export type ZoneOffset = (localMs: number) => number
 
 export class CriParser {
-  /** The parts of the line read last, valid if `parse` was true. */
+  /** The parts of the last line, valid if `parse` returned true. */
   timestamp = new Timestamp(0, 0)
   stream: 'stdout' | 'stderr' = 'stdout'
   partial = false
@@ -48,7 +48,10 @@ export class CriParser {
   }
 }
 
-/** Reads RFC 3339 times to the nanosecond. Lines of one second are many: its digits are compared, not read again. */
+/**
+ * Reads RFC 3339 times to the nanosecond. Many lines share a second, so the parser compares its digits instead of
+ * reading them again.
+ */
 export class TimeParser {
   ms = 0
   ns = 0
@@ -64,7 +67,7 @@ export class TimeParser {
   parse(bytes: Uint8Array, start: number, end: number): number {
     if (end - start < 19) return -1
     const second = this.#second
-    // From the end: the seconds differ first.
+    // Compares from the end, because the seconds differ first.
     let index = 18
     while (index >= 0 && bytes[start + index] === second[index]) index--
     if (index >= 0 && !this.#readSecond(bytes, start)) return -1
@@ -111,7 +114,7 @@ export class TimeParser {
     const separator = bytes[start + 10]
     if (bytes[start + 4] !== 0x2d || bytes[start + 7] !== 0x2d || bytes[start + 13] !== 0x3a) return this.#bad()
     if (bytes[start + 16] !== 0x3a || (separator !== 0x54 && separator !== 0x74)) return this.#bad()
-    // This form also refuses NaN, which a character other than a digit gives.
+    // This form also rejects NaN, the result of a character that is not a digit.
     if (!(year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= 31)) return this.#bad()
     if (!(hour <= 23 && minute <= 59 && second <= 60)) return this.#bad()
     this.#secondMs = Date.UTC(year, month - 1, day, hour, minute, second)
@@ -120,7 +123,7 @@ export class TimeParser {
   }
 
   #bad(): boolean {
-    this.#second[0] = 0 // never a digit: what is remembered matches nothing
+    this.#second[0] = 0 // never a digit, so the cached second matches nothing
     return false
   }
 }
@@ -131,7 +134,9 @@ function twoDigits(bytes: Uint8Array, at: number): number {
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN
 }
 
-/** The offset of local times of a zone of the TZ database; works out one for each hour. */
+/**
+ * Returns a function for the offset of local times in a zone of the TZ database; it computes one offset for each hour.
+ */
 export function zoneOffset(timezone: string): ZoneOffset {
   if (timezone === 'UTC') return () => 0
   let hour = Number.NaN

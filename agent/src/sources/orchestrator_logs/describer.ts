@@ -1,5 +1,5 @@
-// The data that all events of a file share: the fields about its pod, namespace and node. They are created again only when their
-// metadata have changed.
+// The data shared by all events of a file: the fields about its pod, namespace and node. They are rebuilt only when their
+// metadata has changed.
 
 import { type EventMetadata, noMetadata } from '../../event/log.ts'
 import { setPath } from '../../event/path.ts'
@@ -17,14 +17,14 @@ export interface DescriberOptions {
   readonly node: string
   readonly annotator: Annotator
   /**
-   * Whether an operator manages this agent. The same facts are then also written where no program can change them, and what is
-   * known about a deleted pod holds until its files are read, because another pod has another folder.
+   * Whether an operator manages this agent. If so, the metadata is also written where no program can change it, and the
+   * metadata of a deleted pod stays valid until its files are read, because another pod has another folder.
    */
   readonly isManaged: boolean
   readonly delayDeletionMs: number
   readonly hasFile: boolean
   readonly fileTag: boolean
-  /** Whether events have the default keys, so that they can be made fast. */
+  /** Whether events have the default keys, which allows fast construction. */
   readonly defaultKeys: boolean
   readonly sourceTypeKey: string
   readonly writtenAt: LineTime
@@ -34,7 +34,7 @@ export class PodDescriber {
   readonly #metadata: PodMetadata
   readonly #options: DescriberOptions
   readonly #events: ComponentEvents
-  /** Writes the facts that no program can change. */
+  /** Writes the metadata that no program can change. */
   readonly #protector: Annotator | undefined
 
   constructor(metadata: PodMetadata, options: DescriberOptions, events: ComponentEvents) {
@@ -56,13 +56,13 @@ export class PodDescriber {
     }
   }
 
-  /** The kubelet reports a new container a little later than it starts to write. */
+  /** The kubelet reports a new container shortly after the container starts to write. */
   isContainerUnknown(file: PodFile): boolean {
     const pod = this.#metadata.pod(file.folder)
     return pod !== undefined && pod.containers.get(file.container)?.id === undefined
   }
 
-  /** Computes the common data of all events of a file, if its inputs have changed. */
+  /** Rebuilds the common data of all events of a file if its inputs have changed. */
   refresh(tailed: TailedFile<PodFile>, slab: Slab): void {
     const file = tailed.state
     const { annotator, isManaged, node } = this.#options
@@ -118,7 +118,7 @@ export class PodDescriber {
     }
   }
 
-  /** Counts the events that miss facts they should carry. */
+  /** Counts the events that lack expected metadata. */
   countMissing(file: PodFile, count: number): void {
     if (count === 0) return
     const { annotator } = this.#options
@@ -128,7 +128,7 @@ export class PodDescriber {
         type: 'reader_failed',
         stage: 'processing',
         code: 'annotation_failed',
-        message: 'Events could not be annotated, because their pod is not known.',
+        message: 'Could not annotate events, because their pod is unknown.',
         fields: { file: fact(file.path) },
         count,
         level: 'warn',
@@ -146,7 +146,9 @@ export class PodDescriber {
     return this.#metadata.namespaceLabels(namespace) ?? pod?.namespaceLabels
   }
 
-  /** Whether lines are of a time at which their pod was known: before its deletion, and for `delay_deletion_ms` after it. */
+  /**
+   * Whether the lines were written while their pod was known: before its deletion, or up to `delay_deletion_ms` after it.
+   */
   #isStillKnown(file: PodFile, slab: Slab): boolean {
     const metadata = this.#metadata
     const deleted = metadata.deletedAt(file.folder)

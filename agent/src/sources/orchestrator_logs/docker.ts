@@ -10,7 +10,7 @@ export interface DockerLine {
   readonly partial: boolean
 }
 
-/** The length at which docker cuts a line. */
+/** The length at which docker splits a line. */
 const cutLength = 16384
 
 export class DockerParser {
@@ -20,7 +20,7 @@ export class DockerParser {
     this.#time = new TimeParser(zone)
   }
 
-  /** The parts of a line; undefined if it is not of this format. */
+  /** The parts of a line; undefined if it does not have this format. */
   parse(text: string): DockerLine | undefined {
     let line: { log?: unknown; stream?: unknown; time?: unknown } | null
     try {

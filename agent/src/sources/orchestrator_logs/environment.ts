@@ -1,5 +1,5 @@
-// The environment of a source of pod logs: alone, with its own connection and memory, or in a bundle, where many sources share a hub
-// and a subscription limits what each may read.
+// The environment of a source of pod logs. A standalone source has its own connection and memory; in a bundle, many sources share a
+// hub, and a subscription limits what each may read.
 
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -21,11 +21,11 @@ import type { ThrottleLimits } from './throttle.ts'
 
 export interface PodLogEnvironment {
   readonly node: string
-  /** The folder with the folders of pods. */
+  /** The parent folder of the pod folders. */
   readonly root: string
   readonly metadata: PodMetadata
   readonly limits: ThrottleLimits
-  /** Names of members in lines. */
+  /** Interns names of members in lines. */
   readonly keys: CurrentKeys
   /** Whether an operator manages the agent. */
   readonly isManaged: boolean
@@ -35,9 +35,9 @@ export interface PodLogEnvironment {
   >
   wantsPod(folder: string): boolean
   wantsContainer(folder: string, name: string): boolean
-  /** Runs the tailer, and keeps it informed about pods, until the source stops. */
+  /** Runs the tailer and informs it about pods until the source stops. */
   run(tailer: Tailer<PodFile>): Promise<void>
-  /** The status that the API answers to the request for its version. */
+  /** The status of the API's answer to a version request. */
   probe(signal: AbortSignal): Promise<number>
 }
 
@@ -46,7 +46,7 @@ type Context = Pick<
   'id' | 'globals' | 'logger' | 'events' | 'stopping' | 'hub' | 'subscription' | 'turns'
 >
 
-/** @param nodeLabels whether events carry the labels of the node */
+/** @param nodeLabels whether events include the labels of the node */
 export async function environmentOf(
   options: PodLogOptions,
   context: Context,
@@ -59,7 +59,7 @@ export async function environmentOf(
     const target = await (kube_config_file === undefined ? inClusterTarget() : kubeConfigTarget(kube_config_file))
     return new Standalone(node, new ApiServerClient(target, `Penstock/${version}`), options, context, nodeLabels)
   }
-  // Without a subscription, a pipeline of a bundle would read the pods of all namespaces.
+  // Without this check, a pipeline of a bundle without a subscription would read the pods of all namespaces.
   if (!(hub instanceof PodLogHub) || subscription === undefined) {
     throw new PenstockError('PEN_INTERNAL', `The bundle does not say which pods the source ${context.id} may read.`)
   }
@@ -217,7 +217,7 @@ class Subscribed implements PodLogEnvironment {
 }
 
 function nodeName(option: string | undefined): string {
-  // An unset variable leaves its placeholder, which is no name of a node.
+  // An unset variable leaves its placeholder, which is not a valid node name.
   if (option !== undefined && option !== '' && !/^\$\{.*\}$/.test(option)) return option
   const name = process.env['AGENT_SELF_NODE_NAME'] || process.env['VECTOR_SELF_NODE_NAME']
   if (name) return name

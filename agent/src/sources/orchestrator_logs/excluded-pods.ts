@@ -1,5 +1,5 @@
-// Folders of pods that labels and selectors leave out, remembered beyond the process: at a start at which the API does not
-// answer, no other record says that their logs must not be read. Folders carry the uid of their pod, so none comes again.
+// Folders of excluded pods, kept across restarts: if the API does not answer at start, no other record says that their
+// logs must not be read. Folder names contain the uid of the pod, so no folder name is ever reused.
 
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
@@ -35,12 +35,12 @@ export class ExcludedPods {
     if (this.#folders.delete(folder)) this.#changed()
   }
 
-  /** Forgets folders that are no more. */
+  /** Forgets folders that no longer exist. */
   prune(isPresent: (folder: string) => boolean): void {
     for (const folder of this.#folders) if (!isPresent(folder)) this.remove(folder)
   }
 
-  /** Writes what has changed at once. */
+  /** Writes pending changes at once. */
   async close(): Promise<void> {
     if (this.#timer === undefined) return
     clearTimeout(this.#timer)
@@ -59,10 +59,7 @@ export class ExcludedPods {
       renameSync(`${this.#path}.new`, this.#path)
     } catch (error) {
       const fields = { file: this.#path, error: errorText(error) }
-      this.#logger.warn(
-        fields,
-        'Which pods are left out could not be written; it is asked for again at the next start.',
-      )
+      this.#logger.warn(fields, 'Could not write the list of excluded pods; the next start looks them up again.')
     }
   }
 }

@@ -1,5 +1,5 @@
-// Field selectors of pods as text, `metadata.namespace=shop,spec.restartPolicy!=Always`, as predicates: the grammar of the Kubernetes
-// API, and the fields that it knows of a pod.
+// Compiles field selectors of pods, such as `metadata.namespace=shop,spec.restartPolicy!=Always`, into predicates. It follows the
+// grammar of the Kubernetes API and supports its fields for pods.
 
 import { PenstockError } from '../../errors.ts'
 import type { PodObject } from './pod-metadata.ts'
@@ -19,7 +19,7 @@ const values = {
 
 type FieldName = keyof typeof values
 
-/** Values by the name of the field; one that a pod does not have is an empty text. */
+/** Values by field name; a missing field is an empty text. */
 export type PodFields = Readonly<Record<FieldName, string>>
 
 export function podFields(pod: PodObject): PodFields {
@@ -29,7 +29,7 @@ export function podFields(pod: PodObject): PodFields {
 
 export type FieldTest = (fields: PodFields) => boolean
 
-/** Throws PEN_CONFIG_INVALID for what is no field selector of pods. An empty text selects everything. */
+/** Throws PEN_CONFIG_INVALID for an invalid field selector of pods. An empty text selects everything. */
 export function compileFieldSelector(text: string): FieldTest {
   const terms = text
     .split(',')
@@ -37,9 +37,12 @@ export function compileFieldSelector(text: string): FieldTest {
     .filter((term) => term !== '')
   const tests = terms.map((term): FieldTest => {
     const [, field = '', operator, value = ''] = /^([^=!]+?)\s*(==|=|!=)\s*([^=!]*)$/.exec(term) ?? []
-    if (operator === undefined) throw invalid(text, `"${term}" is not of the form field=value or field!=value`)
+    if (operator === undefined) throw invalid(text, `"${term}" does not have the form field=value or field!=value`)
     if (!Object.hasOwn(values, field)) {
-      throw invalid(text, `pods have no field "${field}" to select by; there are ${Object.keys(values).join(', ')}`)
+      throw invalid(
+        text,
+        `pods cannot be selected by field "${field}"; the known fields are ${Object.keys(values).join(', ')}`,
+      )
     }
     const name = field as FieldName
     return operator === '!=' ? (fields) => fields[name] !== value : (fields) => fields[name] === value
@@ -48,5 +51,5 @@ export function compileFieldSelector(text: string): FieldTest {
 }
 
 function invalid(text: string, why: string): PenstockError {
-  return new PenstockError('PEN_CONFIG_INVALID', `"${text}" is not a field selector of pods: ${why}.`)
+  return new PenstockError('PEN_CONFIG_INVALID', `"${text}" is not a valid field selector of pods: ${why}.`)
 }

@@ -1,6 +1,6 @@
-// Shared by all log sources of one node under many pipelines: one connection to the API with its watches, one memory of
-// the pods' metadata, one watch of the log folders, and what was read of a file just now. Each source reads with a cursor of its own,
-// and what it may read is decided here, not by its options.
+// The state that all log sources of one node share across pipelines: one API connection with its watches, one copy of the pods'
+// metadata, one watch of the log folders, and the chunks just read from a file. Each source has its own position. The hub, not the
+// options of a source, decides which pods it may read.
 
 import { existsSync, statfsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -26,17 +26,17 @@ export interface HubOptions {
   readonly target: KubeTarget
   /** The kubelet of the node, if pods are requested from it. */
   readonly kubelet?: KubeTarget | undefined
-  /** Only these namespaces may be requested, one by one, and no cluster-wide objects. All if omitted. */
+  /** The hub may only read these namespaces, each by name, and no cluster-wide objects. All if omitted. */
   readonly namespaces?: readonly string[] | undefined
   readonly logsDir: string
   readonly dataDir: string
   readonly logger: Logger
   readonly events: ComponentEvents
-  /** Most rotated files of a container that a pipeline may still have to read. */
+  /** Maximum number of unread rotated files of a container for one pipeline. */
   readonly maxRotatedFiles?: number | undefined
-  /** Part of the disk with the logs that is free, from 0 to 1. */
+  /** Free fraction of the disk with the logs, from 0 to 1. */
   readonly freeSpace?: (() => number) | undefined
-  /** How long the API is not asked after the first source has started. */
+  /** Delay between the start of the first source and the first API request. */
   readonly startDelayMs?: number | undefined
 }
 
@@ -53,7 +53,7 @@ interface Reader {
 export interface Selection {
   pod(folder: string): boolean
   container(folder: string, name: string): boolean
-  /** When it is no longer selected, only an open file is closed. */
+  /** True if the pod is no longer selected, so an open file must be closed. */
   excludes(folder: string): boolean
 }
 
@@ -62,19 +62,19 @@ export class PodLogHub {
   readonly root: string
   readonly cursorsDir: string
   readonly maxRotatedFiles: number | undefined
-  /** Removed files that are still open keep their room: under pressure they must be let go. */
+  /** Removed files that are still open keep their disk space, so they must be closed under pressure. */
   isDiskFull = false
   readonly client: ApiServerClient
-  /** Deleted pods stay known for the longest time that any source asks for. */
+  /** Deleted pods stay known for the longest time that any source requests. */
   readonly metadata = new PodMetadata()
   readonly access: KubeAccess
   readonly pool = new SlabPool(slabBytes, 32)
-  /** Pipelines that stand at the same position of a file read it once. */
+  /** Pipelines at the same position of a file read it once. */
   readonly reads = new SharedReads(this.pool)
   readonly #kubelet: ApiServerClient | undefined
   readonly #discovery: SharedDiscovery
   readonly #readers = new Set<Reader>()
-  /** By the namespaces that may be read; a table ends with the sources that have it. */
+  /** Tables by the allowed namespaces; a table is freed with the last source that uses it. */
   readonly #keys = new Map<string, WeakRef<CurrentKeys>>()
   readonly #limiters = new Map<string, { readonly key: string; readonly limiter: Limiter }>()
   readonly #ending = new AbortController()
@@ -117,7 +117,7 @@ export class PodLogHub {
     )
   }
 
-  /** Follows pods, namespaces and the node from the first source on; resolves when they are known. */
+  /** The first call starts watching pods, namespaces and the node; resolves when they are known. */
   listed(): Promise<void> {
     if (this.#started === undefined) {
       const access = this.#start()
@@ -141,7 +141,10 @@ export class PodLogHub {
     return this.#discovery.open(rules, hooks)
   }
 
-  /** Notifies a reader of folders whose pod has changed; of all if the folder is undefined. Returns a function that ends it. */
+  /**
+   * Calls a reader back with each folder whose pod has changed, or with undefined if any may have. Returns a function that ends
+   * this.
+   */
   follow(subscription: Subscription, changed: (folder: string | undefined) => void): () => void {
     const { namespaces } = subscription
     const reader = { namespaces: namespaces === undefined ? undefined : new Set(namespaces), changed }
@@ -168,13 +171,16 @@ export class PodLogHub {
       },
       excludes(folder) {
         const pod = metadata.pod(folder)
-        // Labels that are not known exclude nothing.
+        // Unknown labels exclude nothing.
         return pod?.labels !== undefined && !matches(pod, pod.namespace)
       },
     }
   }
 
-  /** The names of members, one table for all sources that may read the same namespaces: others cannot take its room. */
+  /**
+   * Interned names of members. All sources with the same namespaces share one table, so that other sources cannot fill
+   * it.
+   */
   keys({ namespaces }: Subscription): CurrentKeys {
     for (const [scope, table] of this.#keys) if (table.deref() === undefined) this.#keys.delete(scope)
     const scope = namespaces === undefined ? '' : [...namespaces].sort().join(' ')
@@ -185,7 +191,7 @@ export class PodLogHub {
     return keys
   }
 
-  /** The limit of a name, one for all sources that ask for it; a changed one starts again. */
+  /** The shared limiter of a name; a changed limit starts a new one. */
   limiter(name: string, options: RateLimitOptions): Limiter {
     const key = JSON.stringify([options.lines, options.bytes, options.onLimit])
     const known = this.#limiters.get(name)
@@ -229,6 +235,6 @@ function freePart(path: string): number {
     const { bavail, blocks } = statfsSync(path)
     return blocks === 0 ? 1 : bavail / blocks
   } catch {
-    return 1 // no logs yet, or a file system without this figure
+    return 1 // no logs yet, or a file system that does not report its free space
   }
 }

@@ -1,5 +1,5 @@
-// The pods of a node from its kubelet: one answer with all of them, requested from time to time, and at once when a pod
-// is missing. The API server is not involved, and no watch is open.
+// The pods of a node from its kubelet: one response with all of them, requested periodically, and soon after a pod is
+// found missing. This needs neither the API server nor an open watch.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { PenstockError } from '../../errors.ts'
@@ -8,10 +8,10 @@ import type { FollowHooks } from '../../kube/watch.ts'
 import { folderOf, type PodObject } from './pod-metadata.ts'
 
 const pollMs = 10_000
-/** Between two questions, however many are missed. */
+/** Minimum time between two requests, however many pods are missing. */
 const minPauseMs = 250
 const answerLimitMs = 10_000
-/** After this many failures in a row, another server is asked. */
+/** After this many failures in a row, the API server is used instead. */
 const maxFailures = 3
 const retryMs = 1000
 
@@ -24,12 +24,12 @@ export class KubeletPods {
     this.#client = client
   }
 
-  /** A pod is missing: the list is requested soon. */
+  /** Requests the list soon, because a pod is missing. */
   poke(): void {
     this.#poke()
   }
 
-  /** Follows until the signal aborts; rejects when the kubelet does not answer, or refuses. */
+  /** Polls until the signal aborts; rejects when the kubelet does not answer, or refuses. */
   async follow(hooks: FollowHooks<PodObject>, signal: AbortSignal): Promise<void> {
     let failures = 0
     while (!signal.aborted) {
@@ -51,15 +51,19 @@ export class KubeletPods {
     const limit = AbortSignal.any([signal, AbortSignal.timeout(answerLimitMs)])
     const { status, body } = await this.#client.json('/pods', limit)
     if (status !== 200) {
-      throw new PenstockError('PEN_KUBERNETES', `The kubelet answered ${status} to the request for its pods.`, {
-        cause: status,
-      })
+      throw new PenstockError(
+        'PEN_KUBERNETES',
+        `The kubelet answered a request for its pods with status a request for its pods with status ${status}.`,
+        {
+          cause: status,
+        },
+      )
     }
     const { items } = (body ?? {}) as { items?: readonly PodObject[] | null }
     return items ?? []
   }
 
-  /** Reports the differences from the last answer, so that unchanged pods cost nothing. */
+  /** Reports only differences from the last response, so that unchanged pods cost nothing. */
   #take(pods: readonly PodObject[], hooks: FollowHooks<PodObject>): void {
     const before = this.#stamps
     const stamps = new Map(pods.map((pod) => [folderOf(pod), JSON.stringify([pod.metadata, pod.spec, pod.status])]))
@@ -83,12 +87,12 @@ export class KubeletPods {
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
     const poked = new AbortController()
     this.#poke = () => poked.abort()
-    await wait(minPauseMs, undefined, { signal }).catch(() => {}) // the loop sees the end
+    await wait(minPauseMs, undefined, { signal }).catch(() => {}) // the loop condition checks the signal
     await wait(ms - minPauseMs, undefined, { signal: AbortSignal.any([signal, poked.signal]) }).catch(() => {})
   }
 }
 
-/** Whether asking again is in vain. */
+/** Whether a retry would fail too. */
 function isRefusal(error: unknown): boolean {
   return error instanceof PenstockError && [401, 403, 404].includes(Number(error.cause))
 }

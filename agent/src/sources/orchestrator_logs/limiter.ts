@@ -1,5 +1,5 @@
-// How fast lines may be read: this many lines and bytes a second, with room for one second's worth at once. Lines over the
-// limit are dropped and counted, or wait in their file.
+// Limits how fast lines are read: lines and bytes a second, with a burst of one second's worth. Lines over the limit are
+// dropped and counted, or wait in their file.
 
 import type { RateLimitOptions } from '../../component.ts'
 import { TokenBucket } from '../../timing/token-bucket.ts'
@@ -15,12 +15,12 @@ export class Limiter {
     this.#bytes = options.bytes === undefined ? undefined : new TokenBucket(options.bytes)
   }
 
-  /** Whether a limit is 0: no line ever fits. */
+  /** Whether a limit is 0, which no line satisfies. */
   get isClosed(): boolean {
     return this.#lines?.perSecond === 0 || this.#bytes?.perSecond === 0
   }
 
-  /** Takes one line if it fits. */
+  /** Charges one line if the limit allows it; false if not. */
   takes(bytes: number, now: number): boolean {
     if (this.#lines !== undefined && !this.#lines.has(1, now)) return false
     if (this.#bytes !== undefined && !this.#bytes.has(bytes, now)) return false
@@ -29,7 +29,7 @@ export class Limiter {
     return true
   }
 
-  /** Charges the lines and bytes that were read, even beyond the limit; returns the milliseconds until the debt is paid. */
+  /** Charges lines and bytes already read, even beyond the limit; returns the milliseconds until the debt is paid. */
   owe(lines: number, bytes: number, now: number): number {
     this.#lines?.fill(now)
     this.#bytes?.fill(now)

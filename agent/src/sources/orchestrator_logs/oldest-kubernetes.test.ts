@@ -1,5 +1,5 @@
-// The oldest Kubernetes that the agent supports, by the schema of that version: every request that the sources of Kubernetes send, every
-// field of an object that they read, and the manifest of the agent alone.
+// Checks the agent against the schema of the oldest supported Kubernetes: every request that the Kubernetes sources send, every object
+// field that they read, and the manifest of the standalone agent.
 
 import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,7 +28,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** An object with every field of the oldest version, and these. */
+/** An object with every field of the oldest version, overridden by these. */
 function complete(kind: string, metadata: ApiObject['metadata'], more: object = {}): ApiObject {
   const object = oldest.complete(kind)
   return { ...object, ...more, metadata: { ...(object['metadata'] as object), ...metadata } }
@@ -56,7 +56,7 @@ const refusedRequests = () =>
 
 test('every field about a pod can be filled from objects of the oldest version', async () => {
   const pod = completePod()
-  // A container of the schema has one name, so its status does; the schema does not say that they are equal.
+  // A container and its status must have the same name; the schema does not express that.
   const status = pod['status' as keyof typeof pod] as unknown as Record<string, unknown>
   const [state] = status['containerStatuses'] as Record<string, unknown>[]
   const named = { ...status, containerStatuses: [{ ...state, name: 'Pod.spec.containers.name' }] }
@@ -143,7 +143,7 @@ const manifest = <T>(kind: string): T => {
 
 test('the manifest of the agent alone is one of the oldest version', () => {
   expect(manifests.flatMap((one) => oldest.problemsOf(one.kind, one))).toEqual([])
-  // The check sees what does not belong there.
+  // The check must find an unknown field.
   const daemonSet = structuredClone(manifest<DaemonSet>('DaemonSet'))
   const [container] = daemonSet.spec.template.spec.containers
   Object.assign(container, { restartPolicy: 'Always', securityContext: { appArmorProfile: {} }, args: 'text' })
@@ -186,7 +186,7 @@ test('its account may send every request of its source, and nothing else', async
     apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${group}/${resource}`))),
   )
   expect([...used].filter((right) => !granted.includes(right))).toEqual([])
-  // A right to list is a right to read each: `get` alone is not needed for all of them.
+  // The right to list implies reading each object, so not every resource needs `get`.
   expect(granted.filter((right) => !right.startsWith('get ') && !used.has(right))).toEqual([])
 })
 

@@ -1,4 +1,4 @@
-// The options of the source, and what their types cannot check.
+// The options of the source, and the checks that their types cannot express.
 
 import type { OptionProblem } from '../../component.ts'
 import { parsePath } from '../../event/path.ts'
@@ -22,7 +22,7 @@ import { multiline, multilineProblems } from '../../tailing/multiline.ts'
 import { metadataPreset, namespaceAnnotationFields, nodeAnnotationFields, podAnnotationFields } from './annotate.ts'
 
 export const podLogOptions = {
-  auto_partial_merge: bool('Whether lines that the container runtime has cut are joined.', { default: true }),
+  auto_partial_merge: bool('Whether to join lines that the container runtime has split.', { default: true }),
   data_dir: optional(
     path(
       'Directory for positions; must be writable. The global `data_dir` if not given.',
@@ -31,28 +31,24 @@ export const podLogOptions = {
     ),
   ),
   delay_deletion_ms: uint(
-    'Milliseconds for which what is known about a deleted pod is kept. Agents of an operator keep it until the files are read; lines that were written later than that after the deletion go without it.',
-    { zero: 'it is forgotten at once', default: 60000, limit: 'keptMilliseconds' },
+    'Milliseconds that the metadata of a deleted pod is kept. Agents of an operator keep it until the files are read; lines written later than this after the deletion lack the metadata.',
+    { zero: 'the metadata is removed at once', default: 60000, limit: 'keptMilliseconds' },
   ),
   include_paths_glob_patterns: list(path('A glob pattern.', { use: 'glob', within: 'pod logs' }), 'Files to read.', {
     default: ['**/*'],
   }),
-  exclude_paths_glob_patterns: list(
-    path('A glob pattern.', { use: 'glob', within: 'pod logs' }),
-    'Files to leave out.',
-    {
-      default: ['**/*.gz', '**/*.tmp'],
-    },
-  ),
+  exclude_paths_glob_patterns: list(path('A glob pattern.', { use: 'glob', within: 'pod logs' }), 'Files to exclude.', {
+    default: ['**/*.gz', '**/*.tmp'],
+  }),
   extra_field_selector: optional(
-    text('Field selector that pods must match besides being on the node.', {
+    text('Field selector for pods, in addition to the node.', {
       means: { owner: 'cluster' },
       examples: ['metadata.namespace=shop'],
     }),
   ),
-  extra_label_selector: optional(text('Label selector that pods must match.', { examples: ['app=web'] })),
+  extra_label_selector: optional(text('Label selector for pods.', { examples: ['app=web'] })),
   extra_namespace_label_selector: optional(
-    text('Label selector that the namespaces of pods must match.', {
+    text('Label selector for the namespaces of pods.', {
       means: { owner: 'cluster' },
       examples: ['team=shop'],
     }),
@@ -63,30 +59,30 @@ export const podLogOptions = {
     limit: 'fingerprintLines',
   }),
   glob_minimum_cooldown_ms: uint(
-    'Milliseconds between two walks of all folders; agents of an operator share them, at most one in 30 s. New files are seen sooner where the system reports them.',
+    'Milliseconds between two scans of all folders. Agents of an operator share the scans, at most one in 30 s. New files are found sooner if the system reports them.',
     { default: 60000, minimum: 1, means: { tenantMinimum: 1000 } },
   ),
   ignore_older_secs: optional(
-    uint('Files without a write for this many seconds count as read.', {
-      zero: 'lines that were written before the source found their file are not read',
+    uint('Files not written for this many seconds count as read.', {
+      zero: 'lines written before the source found their file are not read',
       aliases: ['ignore_older'],
     }),
   ),
-  ingestion_timestamp_field: optional(fieldPath('Field for the time at which the line was read. Empty: none.')),
-  insert_namespace_fields: bool('Whether namespaces are followed and their labels added.', { default: true }),
+  ingestion_timestamp_field: optional(fieldPath('Field for the time at which the agent read the line. Empty: none.')),
+  insert_namespace_fields: bool('Whether to watch namespaces and add their labels.', { default: true }),
   internal_metrics: group(
-    { include_file_tag: bool('Whether metrics carry the path of the file.', { default: false }) },
+    { include_file_tag: bool('Whether metrics include the path of the file.', { default: false }) },
     'Labels of the metrics of this source.',
   ),
   kube_config_file: optional(
     path(
-      'A kubeconfig. If not given, the service account of the pod is used.',
+      'Path of a kubeconfig. If not given, the service account of the pod is used.',
       { use: 'read' },
       { means: { owner: 'operator', fixed: true } },
     ),
   ),
   logs_dir: path(
-    'Directory with the folders of pods. A link in it is read if it leads to a file below it, or to a log of Docker (`<id>/<id>-json.log`).',
+    'Directory with the pod folders. A symbolic link in it is read only if its target is a file below the directory or a Docker log (`<id>/<id>-json.log`).',
     { use: 'folder' },
     { default: '/var/log/pods', means: { owner: 'operator', fixed: true } },
   ),
@@ -96,7 +92,7 @@ export const podLogOptions = {
     limit: 'lineBytes',
   }),
   max_merged_line_bytes: optional(
-    bytes('Longest line after its parts were joined.', { minimum: 1, limit: 'mergedLineBytes' }),
+    bytes('Longest line in bytes after its parts are joined.', { minimum: 1, limit: 'mergedLineBytes' }),
   ),
   max_merged_line_action: oneOf(
     ['drop', 'truncate'],
@@ -105,7 +101,7 @@ export const podLogOptions = {
   ),
   max_read_bytes: optional(
     bytes(
-      'Bytes read from one file before the next has its turn; a longer line is still read as a whole. If not given, the limit is 2048, and is looked at after each chunk of 64 KiB: small limits cost time for each turn.',
+      'Bytes read from one file before the next file has its turn; a longer line is still read as a whole. If not given, the limit is 2048 and is checked after each chunk of 64 KiB. Small limits cost time at each turn.',
       { minimum: 1, limit: 'readBytes' },
     ),
   ),
@@ -113,15 +109,15 @@ export const podLogOptions = {
   multiline: multiline(),
   namespace_annotation_fields: namespaceAnnotationFields(),
   node_annotation_fields: nodeAnnotationFields(),
-  oldest_first: bool('Whether older files of a container are read to their end before newer ones.', {
+  oldest_first: bool('Whether to read older files of a container to their end before newer ones.', {
     default: true,
   }),
   pod_annotation_fields: podAnnotationFields(),
-  read_from: oneOf(['beginning', 'end'], 'Where reading starts in files that are there at the first start.', {
+  read_from: oneOf(['beginning', 'end'], 'Where the first start begins to read files that already exist.', {
     default: 'beginning',
   }),
   rotate_wait_secs: optional(
-    seconds('Seconds after which a file that was removed is closed although it was not read to its end.', {
+    seconds('Seconds after which a removed file is closed, even if it was not read to its end.', {
       zero: 'at once',
     }),
   ),
@@ -133,19 +129,19 @@ export const podLogOptions = {
   ),
   timezone: optional(
     text(
-      'Time zone of times that name none: a name of the TZ database, or `local`; the global `timezone` if not given.',
+      'Time zone of times without a zone: a name of the TZ database, or `local`. The global `timezone` if not given.',
       { examples: ['Europe/Berlin'] },
     ),
   ),
   use_apiserver_cache: bool(
-    'Whether lists are read from the cache of the API server: less load, perhaps a little old.',
+    'Whether the API server answers lists from its cache, which lowers its load but may return slightly old data.',
     { default: false, means: { fixed: true } },
   ),
 }
 
 export type PodLogOptions = Parsed<typeof podLogOptions>
 
-/** Problems of options that are each valid. */
+/** Checks options that are valid alone but not together. */
 export function checkPodLogOptions(options: PodLogOptions): OptionProblem[] {
   const problems: OptionProblem[] = []
   for (const name of ['include_paths_glob_patterns', 'exclude_paths_glob_patterns'] as const) {
@@ -153,7 +149,7 @@ export function checkPodLogOptions(options: PodLogOptions): OptionProblem[] {
       if (compileGlob(pattern) !== undefined) return
       problems.push({
         path: `${name}.${index}`,
-        message: `The pattern "${pattern}" has a bracket or brace that is not closed, or too many braces: it may have 64, and stand for ${maxAlternatives} patterns.`,
+        message: `The pattern "${pattern}" has an unclosed bracket or brace, or too many braces: the limits are 64 braces and ${maxAlternatives} alternatives.`,
       })
     })
   }
@@ -175,7 +171,7 @@ export function checkPodLogOptions(options: PodLogOptions): OptionProblem[] {
   if (options.timezone !== undefined && findZone(options.timezone) === undefined) {
     problems.push({
       path: 'timezone',
-      message: `The time zone "${options.timezone}" is not known.`,
+      message: `Unknown time zone "${options.timezone}".`,
       help: 'Use a name of the TZ database, such as `Europe/Berlin`, or `local`.',
     })
   }

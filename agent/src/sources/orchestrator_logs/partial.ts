@@ -1,5 +1,5 @@
-// Joins the parts of a line that the container runtime has cut. Parts are kept as bytes, because a cut may go through a
-// character. A pending part knows the position from which its file must be read again.
+// Joins the parts of a line that the container runtime has split. Parts stay bytes, because a split may divide a
+// character. An incomplete line knows the position from which its file must be read again.
 
 import type { Timestamp } from '../../event/timestamp.ts'
 import { type Bytes, stringFromBytes } from '../../event/value.ts'
@@ -54,7 +54,7 @@ export class PartialLine {
     else this.#parts.length = 0
   }
 
-  /** Goes on with the parts of another file, the one before in a rotation. */
+  /** Continues the parts from the previous file of a rotation. */
   continueFrom(before: PartialLine): void {
     this.#parts = before.#parts
     this.#bytes = before.#bytes
@@ -66,7 +66,9 @@ export class PartialLine {
     before.take()
   }
 
-  /** Whether the next part has not come for too long, unless it may be there: it waits for this reader then. */
+  /**
+   * Whether the next part is overdue. A reader that is behind still expects it, because it may already be in the file.
+   */
   expired(now: number, isBehind: () => boolean): boolean {
     if (this.timestamp === undefined || now - this.#since < expiryMs) return false
     if (!isBehind()) return true
@@ -74,7 +76,7 @@ export class PartialLine {
     return false
   }
 
-  /** The joined text; starts a new line. */
+  /** Returns the joined text and starts a new line. */
   take(): Merged {
     const over = this.#over
     const parts = this.#parts

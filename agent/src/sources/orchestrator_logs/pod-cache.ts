@@ -1,5 +1,5 @@
-// Stored data about pods: a pod may be gone from the API when the agent starts again, while its lines are still to be read. One file
-// for each pod, written when something in it has changed, and removed with the pod's folder.
+// Stored pod metadata: after a restart, a pod may no longer exist in the API although its lines are still unread. Each pod has a
+// file, which is written when its content changes, and removed with the pod's folder.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ export class PodCache {
   readonly #logger: Logger
   /** Digests of the files on disk, by folder. */
   readonly #written = new Map<string, string>()
-  /** The records on disk, of pods that may be gone. */
+  /** The records on disk, of pods that may no longer exist. */
   readonly #known = new Map<string, Pod>()
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
@@ -38,18 +38,18 @@ export class PodCache {
     this.#logger = logger
     for (const text of texts(directory)) {
       const entry = parse(text)
-      if (entry === undefined) continue // cut off by the end of the machine: the pod is asked for again
+      if (entry === undefined) continue // truncated by a power loss: the source looks the pod up again
       this.#written.set(entry.folder, digest(text))
       this.#known.set(entry.folder, entry.pod)
     }
   }
 
-  /** The last known metadata of a pod that is gone. */
+  /** The last known metadata of a deleted pod. */
   get(folder: string): Pod | undefined {
     return this.#known.get(folder)
   }
 
-  /** Writes, soon, what is known by then. */
+  /** Schedules a write of the current metadata. */
   changed(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
@@ -57,13 +57,13 @@ export class PodCache {
     }, delayMs)
   }
 
-  /** Forgets pods whose folders are no more. */
+  /** Forgets pods whose folders no longer exist. */
   prune(isPresent: (folder: string) => boolean): void {
     for (const folder of [...this.#written.keys()]) {
       if (this.#metadata.pod(folder) !== undefined || isPresent(folder)) continue
       this.#written.delete(folder)
       this.#known.delete(folder)
-      void rm(this.#path(folder), { force: true }).catch(() => {}) // it is read once more at the next start, and forgotten
+      void rm(this.#path(folder), { force: true }).catch(() => {}) // if this fails, the next start reads the file once more and forgets it
     }
   }
 
@@ -78,7 +78,7 @@ export class PodCache {
   }
 
   #path(folder: string): string {
-    // A hash, because a folder's name may already have the maximum length of a file name, without room for `.json`.
+    // Uses a hash, because a folder name may already have the maximum length, with no room for `.json`.
     return join(this.#directory, `${createHash('sha256').update(folder).digest('hex').slice(0, 32)}.json`)
   }
 
@@ -86,7 +86,7 @@ export class PodCache {
     try {
       await mkdir(this.#directory, { recursive: true, mode: 0o700 })
       for (const [folder, pod] of this.#metadata.pods()) {
-        if (pod.labels === undefined) continue // its name is that of the folder
+        if (pod.labels === undefined) continue // the name of the record equals that of the folder
         const text = textOf(folder, pod, this.#metadata.namespaceLabels(pod.namespace) ?? pod.namespaceLabels)
         const mark = digest(text)
         if (this.#written.get(folder) === mark) continue
@@ -101,10 +101,7 @@ export class PodCache {
       if (this.#failed) return
       this.#failed = true
       const fields = { directory: this.#directory, error: errorText(error) }
-      this.#logger.warn(
-        fields,
-        'Metadata of pods could not be written; after a restart, lines of deleted pods lack it.',
-      )
+      this.#logger.warn(fields, 'Could not write the metadata of pods; after a restart, lines of deleted pods lack it.')
     }
   }
 }
@@ -152,7 +149,7 @@ function* texts(directory: string): Iterable<string> {
     try {
       yield readFileSync(join(directory, name), 'utf8')
     } catch {
-      // As if it was not there.
+      // A damaged file counts as missing.
     }
   }
 }

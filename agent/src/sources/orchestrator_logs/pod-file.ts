@@ -1,4 +1,4 @@
-// The source's state for one log file of a container, and the positions that follow from held lines.
+// The source's state for one log file of a container, and the positions derived from held lines.
 
 import type { LineOrigin } from '../../bytes/byte-lines.ts'
 import type { OriginTags } from '../../component.ts'
@@ -17,8 +17,8 @@ export type Group = MultilineAggregator<{ readonly timestamp: Timestamp; readonl
 export const streams: readonly StandardStream[] = ['stdout', 'stderr']
 
 /**
- * Lines that a resumed source reads again because its predecessor held them back: for each stream, those from a position on.
- * All other lines before `until` have been passed on.
+ * Lines that a resumed source reads again because its predecessor held them back: for each stream, all lines from one
+ * position on. All other lines before `until` have been passed on.
  */
 export interface Resumed {
   readonly until: number
@@ -32,41 +32,41 @@ export interface PodFile {
   readonly uid: string
   readonly container: string
   origin: OriginTags
-  /** Fields that all events of the file have, made from the objects below. */
+  /** Fields shared by all events of the file, built from the objects below. */
   constants: ValueObject
-  /** In a bundle, the pod's metadata also stands where no program can change it. */
+  /** In a bundle, a second copy of the pod's metadata that no program can change. */
   metadata: EventMetadata
-  /** The same for lines that stay bytes, once it is needed; `impossible` if they cannot. */
+  /** The same for byte lines, built when first needed; `impossible` if the lines cannot stay bytes. */
   lines: LineOrigin | 'impossible' | undefined
-  /** The source of fast events; undefined if the fields are not the default ones. */
+  /** The field values for fast event construction; undefined if the fields are not the default ones. */
   orchestrator: ValueObject | undefined
   pod: Pod | undefined
   namespaceLabels: ValueObject | undefined
   nodeLabels: ValueObject | undefined
   path: string
-  /** Lines written later than this are not of the pod that is known here, because it was deleted before. */
+  /** Lines written after this time do not belong to the known pod, which was deleted before. */
   knownUntilMs: number
-  /** Revision of the metadata that the objects above come from. */
+  /** Revision of the metadata that the objects above were built from. */
   revision: number
-  /** Tags of `log_bytes_written_total`: one object, because the counter is found by identity. */
+  /** Tags of `log_bytes_written_total`: always the same object, because the counter is looked up by identity. */
   readonly writtenTags: { readonly namespace: string }
   /** The path that the runtime writes to; a rotated file has another path, which continues from this one. */
   readonly writtenPath: string
-  /** Lines were read. */
+  /** Whether lines have been read. */
   begun: boolean
   resumed: Resumed | undefined
   readonly limiter: Limiter | undefined
-  /** Lines left out because of a limit. */
+  /** Number of lines dropped by a limit. */
   dropped: number
-  /** The container is over its limit: no line is read before this time. */
+  /** The container is over its limit: the reader reads no line before this time. */
   heldUntil: number
-  /** Finalizers of parts of lines that began in the file before, until the lines are passed on. */
+  /** Finalizers of line parts from the previous file, until the lines are passed on. */
   carried: Finalizer[]
   readonly partials: Readonly<Record<StandardStream, PartialLine>>
   readonly groups: Readonly<Record<StandardStream, Group>> | undefined
 }
 
-/** Position of the first line of a stream that is held back. */
+/** Position of the first held line of a stream. */
 export function heldFrom(file: PodFile, stream: StandardStream): number | undefined {
   const partial = file.partials[stream]
   const group = file.groups?.[stream].pendingFrom

@@ -1,5 +1,5 @@
-// Data about pods, namespaces and the node. Pods are found by the name of their log folder. Objects here are replaced, never changed,
-// so the identity of an object shows whether data derived from it is out of date.
+// Metadata of pods, namespaces and the node. The name of the log folder identifies a pod. Objects here are replaced and never
+// changed, so a new identity shows that data derived from an object is stale.
 
 import type { ValueObject } from '../../event/value.ts'
 import type { WatchedObject } from '../../kube/watch.ts'
@@ -49,24 +49,24 @@ export interface Pod {
   readonly ip: string | undefined
   readonly ips: string[] | undefined
   readonly owner: string | undefined
-  /** Undefined of a pod whose namespace has no room for more than its name. */
+  /** Undefined if the share of the namespace only allows the pod's name. */
   readonly labels: ValueObject | undefined
   readonly annotations: ValueObject
   readonly containers: ReadonlyMap<string, Container>
   readonly excludedContainers: ReadonlySet<string>
-  /** The fields for field selectors; undefined for a pod that an older version has written. */
+  /** The fields for field selectors; undefined if an older version stored the pod. */
   readonly fields?: PodFields | undefined
-  /** Labels of the namespace of a pod from before the start; the namespace may be gone too. */
+  /** Namespace labels stored with a pod before the start, because the namespace may no longer exist either. */
   readonly namespaceLabels?: ValueObject | undefined
 }
 
-/** Name of the folder of a pod's logs: that of a static pod carries the hash of its manifest. */
+/** Name of a pod's log folder. For a static pod it contains the hash of the manifest. */
 export function folderOf(object: WatchedObject): string {
   const { namespace = '', name, uid = '', annotations } = object.metadata
   return `${namespace}_${name}_${annotations?.['kubernetes.io/config.mirror'] ?? uid}`
 }
 
-/** The parts of a folder's name; undefined if it is not that of a pod. No part can hold an underscore. */
+/** The parts of a folder's name; undefined if it does not belong to a pod. No part can contain an underscore. */
 export function parseFolder(folder: string): { namespace: string; name: string; uid: string } | undefined {
   const parts = folder.split('_')
   const [namespace, name, uid] = parts
@@ -105,15 +105,15 @@ function podFrom(object: PodObject): Pod {
   }
 }
 
-/** Characters of the labels and annotations of objects that are kept although they were removed. */
+/** Limit for the characters of labels and annotations of removed objects that are still kept. */
 export const maxRemovedLength = 16 << 20
 
-/** Objects by key, whose removal takes effect later, so late lines still find them. */
+/** Objects by key. A removal takes effect later, so that late lines still find their object. */
 class Kept<T> {
   /** Grows with every change. */
   revision = 0
   readonly #objects = new Map<string, T>()
-  /** When temporarily kept objects were removed, the oldest first, and how long each is. */
+  /** Removal times of the objects still kept, oldest first, and how long each is kept. */
   readonly #removals = new Map<string, { readonly at: number; readonly length: number }>()
   #removedLength = 0
   readonly #lengthOf: (object: T) => number
@@ -157,15 +157,15 @@ class Kept<T> {
     return this.#removals.get(key)?.at
   }
 
-  /** @param isOurs whether an object is one of those that are replaced; all if not given */
+  /** @param isOurs whether the call may replace an object; all if not given */
   replace(objects: ReadonlyMap<string, T>, now: number, isOurs: (object: T) => boolean = () => true): void {
     for (const [key, object] of this.#objects) if (!objects.has(key) && isOurs(object)) this.remove(key, now)
     for (const [key, object] of objects) this.set(key, object)
   }
 
   /**
-   * Forgets objects that were removed long enough ago, and returns them. Users create and remove pods at any rate: if there are too
-   * many, those removed first are forgotten early.
+   * Forgets objects removed long enough ago, and returns their keys. Users can create and remove pods at any rate, so if there are
+   * too many, the oldest removals are forgotten early.
    */
   expire(now: number): string[] {
     const expired: string[] = []
@@ -190,7 +190,7 @@ export class PodMetadata {
     this.#shares = new PodShares(limits)
   }
 
-  /** Differs from before if anything that is known has changed. */
+  /** Changes whenever any metadata changes. */
   get revision(): number {
     return this.#pods.revision + this.#namespaces.revision + this.#nodes.revision
   }
@@ -199,7 +199,7 @@ export class PodMetadata {
     return this.#pods.get(folder)
   }
 
-  /** When a pod was deleted that is still known; undefined if it was not, or is known no more. */
+  /** When a known pod was deleted; undefined if it was not deleted, or is unknown. */
   deletedAt(folder: string): number | undefined {
     return this.#pods.removedAt(folder)
   }
@@ -208,24 +208,24 @@ export class PodMetadata {
     return this.#pods.delayMs
   }
 
-  /** Keeps deleted objects for this long, if it is longer than before. */
+  /** Keeps deleted objects for this long, if that is longer than before. */
   keepFor(delayMs: number): void {
     for (const kept of [this.#pods, this.#namespaces, this.#nodes]) kept.delayMs = Math.max(kept.delayMs, delayMs)
   }
 
-  /** All that are known, by folder. */
+  /** All known pods, by folder. */
   pods(): Iterable<[string, Pod]> {
     return this.#pods.entries()
   }
 
-  /** Adds the last known metadata of a pod that is gone. */
+  /** Adds the last known metadata of a deleted pod. */
   restorePod(folder: string, pod: Pod): void {
     if (this.#pods.get(folder) !== undefined) return
     this.#pods.set(folder, pod)
     this.#pods.remove(folder, Date.now())
   }
 
-  /** Labels of a namespace; undefined if it is not known. */
+  /** Labels of a namespace; undefined if the namespace is unknown. */
   namespaceLabels(name: string): ValueObject | undefined {
     return this.#namespaces.get(name)
   }
@@ -245,7 +245,7 @@ export class PodMetadata {
     this.#pods.remove(folder, Date.now())
   }
 
-  /** @param namespace of which these are all pods; undefined: they are all that there are */
+  /** @param namespace whose pods these are; undefined: these are all pods */
   replacePods(objects: readonly PodObject[], namespace?: string): void {
     const isOurs = (pod: Pod) => namespace === undefined || pod.namespace === namespace
     const found = new Map<string, PodObject>()
@@ -257,13 +257,13 @@ export class PodMetadata {
     const take = (folder: string, object: PodObject) => {
       pods.set(folder, this.#shares.bounded(folder, podFrom(object)))
     }
-    // Known pods keep their metadata, even if there is less room now.
+    // Known pods keep their metadata, even if the share is smaller now.
     for (const [folder, object] of found) if (this.#shares.has(folder)) take(folder, object)
     for (const [folder, object] of found) if (!pods.has(folder)) take(folder, object)
     this.#pods.replace(pods, Date.now(), isOurs)
   }
 
-  /** Number of pods kept only in part since the last call, by namespace. */
+  /** Number of pods with reduced metadata since the last call, by namespace. */
   takeReduced(): ReadonlyMap<string, number> {
     return this.#shares.takeReduced()
   }
@@ -286,7 +286,7 @@ export class PodMetadata {
     return kind === 'namespaces' ? this.#namespaces : this.#nodes
   }
 
-  /** Forgets what was removed long enough ago; returns the folders of its pods. */
+  /** Forgets objects removed long enough ago; returns the folders of the removed pods. */
   expire(now: number): string[] {
     this.#namespaces.expire(now)
     this.#nodes.expire(now)
@@ -298,7 +298,7 @@ function labelsOf(object: WatchedObject): ValueObject {
   return (object.metadata.labels ?? {}) as ValueObject
 }
 
-/** Characters of the labels of a removed namespace or node, with its object. */
+/** Characters of the labels of a removed namespace or node, and of its object. */
 function lengthOfLabels(labels: ValueObject): number {
   return 2000 + lengthOf(labels)
 }

@@ -1,18 +1,18 @@
-// How much is kept of the pods of each namespace. Those who create pods decide how many there are and how long their labels and
-// annotations are, also of pods that never run. So each namespace has a share: beyond half of it pods are kept without
-// annotations, and beyond all of it by their names alone. Lines are read in any case.
+// Limits the metadata kept for the pods of each namespace. Users who create pods decide the number of pods and the length of
+// their labels and annotations, even for pods that never run. So each namespace has a share: beyond half of it, pods are kept
+// without annotations, and beyond all of it, by name only. Lines are always read.
 
 import type { ValueObject } from '../../event/value.ts'
 import type { Pod } from './pod-metadata.ts'
 
 export interface ShareLimits {
-  /** Characters of all pods that are there. */
+  /** Limit for the characters of all existing pods. */
   readonly maxLength: number
-  /** The part of these characters that belongs to one namespace. */
+  /** Limit for the characters of the pods of one namespace. */
   readonly maxNamespaceLength: number
 }
 
-/** A node that runs a few hundred pods of several thousand characters each stays far below. */
+/** A node with a few hundred pods of several thousand characters each stays far below this limit. */
 const defaultLimits: ShareLimits = { maxLength: 64 << 20, maxNamespaceLength: 16 << 20 }
 
 /** Limit for the labels of a pod without annotations. */
@@ -22,11 +22,11 @@ const maxExcludedLength = 1000
 
 export class PodShares {
   readonly #limits: ShareLimits
-  /** The memory of each pod whose full data are kept, by folder. */
+  /** The size of each pod stored with full metadata, by folder. */
   readonly #taken = new Map<string, { readonly namespace: string; readonly length: number }>()
   readonly #namespaces = new Map<string, number>()
   #length = 0
-  /** Number of pods kept only in part since the last call, by namespace. */
+  /** Number of pods with reduced metadata since the last call, by namespace. */
   #reduced = new Map<string, number>()
 
   constructor(limits: ShareLimits = defaultLimits) {
@@ -37,7 +37,7 @@ export class PodShares {
     return this.#taken.has(folder)
   }
 
-  /** The pod with as much of it as its namespace has room for. */
+  /** Returns the pod, reduced to the share of its namespace. */
   bounded(folder: string, pod: Pod): Pod {
     this.release(folder)
     const { maxNamespaceLength } = this.#limits
@@ -49,7 +49,7 @@ export class PodShares {
     return nameOf(pod)
   }
 
-  /** A pod is gone, or what is kept of it changes. */
+  /** Releases the size of a pod that was removed or replaced. */
   release(folder: string): void {
     const taken = this.#taken.get(folder)
     if (taken === undefined) return
@@ -60,7 +60,7 @@ export class PodShares {
     else this.#namespaces.delete(taken.namespace)
   }
 
-  /** How many pods lack something, by namespace, since this was called last. */
+  /** Number of pods with reduced metadata since the last call, by namespace. */
   takeReduced(): ReadonlyMap<string, number> {
     const reduced = this.#reduced
     if (reduced.size > 0) this.#reduced = new Map()
@@ -71,7 +71,7 @@ export class PodShares {
     const { namespace } = pod
     const length = lengthOfPod(pod)
     const used = (this.#namespaces.get(namespace) ?? 0) + length
-    // Where all is taken, each namespace still gets an equal part.
+    // When the total is used up, each namespace still gets an equal part.
     const isRoom = this.#length + length <= this.#limits.maxLength || used <= this.#equalPart(namespace)
     if (used > maxNamespaceLength || !isRoom) return false
     this.#taken.set(folder, { namespace, length })
@@ -107,10 +107,10 @@ function nameOf({ name, namespace, uid, node, excludedContainers }: Pod): Pod {
   }
 }
 
-/** Characters that an object of the API takes beside its texts. */
+/** Overhead in characters of an API object, beside its texts. */
 const objectLength = 2000
 
-/** Characters of texts, and about as much for what holds them. */
+/** Characters of texts, plus about as much for the objects that hold them. */
 export function lengthOf(texts: ValueObject): number {
   let length = 0
   for (const name in texts) length += 50 + name.length + String(texts[name]).length

@@ -1,5 +1,5 @@
-// Reads the lines of pod log files: the hooks that the tailer calls, in the order of a file's life. A position moves only to
-// where nothing is held back.
+// Reads the lines of pod log files: the hooks that the tailer calls, in the order of a file's life. A position never passes
+// a held line.
 
 import { timerMs } from '../../clock.ts'
 import { reconfigured, type SourceContext } from '../../component.ts'
@@ -34,7 +34,7 @@ export interface PodLogReaderOptions {
 }
 
 interface Parts {
-  /** Left out: all lines become objects. */
+  /** Undefined: all lines become objects. */
   readonly lane?: PodByteLane | undefined
   readonly cri: CriParser
   readonly docker: DockerParser
@@ -44,10 +44,9 @@ interface Parts {
 }
 
 const lossTexts = {
-  rotated_files:
-    'More rotated files of a container wait than may be kept; the oldest is given up before it was read to its end.',
-  disk_pressure: 'The disk is nearly full; a removed log file is given up before it was read to its end.',
-  rotate_wait: 'The time to read a removed file is over; it is given up before it was read to its end.',
+  rotated_files: 'A container has too many unread rotated files; the oldest is closed before it was read to its end.',
+  disk_pressure: 'The disk is nearly full; a removed log file is closed before it was read to its end.',
+  rotate_wait: 'The time limit for a removed file is over; it is closed before it was read to its end.',
 } as const
 
 export class PodLogReader implements TailHooks<PodFile> {
@@ -59,11 +58,11 @@ export class PodLogReader implements TailHooks<PodFile> {
   readonly #describer: PodDescriber
   readonly #throttle: Throttle
   readonly #lane: PodByteLane | undefined
-  /** Lines of the current chunk that are not in the format of the container runtime. */
+  /** Lines of the current chunk in a format other than that of the container runtime. */
   #bad = 0
-  /** Files that hold something back. */
+  /** Files with held lines. */
   readonly #holding = new Set<TailedFile<PodFile>>()
-  /** The first line of the source decides. */
+  /** The first line of the source determines the format. */
   #format: 'cri' | 'docker' | undefined
 
   constructor(options: PodLogReaderOptions, parts: Parts, context: SourceContext) {
@@ -110,7 +109,7 @@ export class PodLogReader implements TailHooks<PodFile> {
       groups: this.#assembler.groups(() => file),
     }
     tailed.progress.note = undefined
-    // From zero on, or a scraper would take the first loss for where the counter begins, and see no increase.
+    // Counters start at zero; otherwise a scraper would take the first loss as the start value and miss the increase.
     for (const reason of lossReasons) this.#context.events.count('log_bytes_lost_total', 0, { namespace, reason })
     if (this.#throttle.isClosed(file.limiter)) {
       file.heldUntil = Number.POSITIVE_INFINITY
@@ -169,7 +168,7 @@ export class PodLogReader implements TailHooks<PodFile> {
     try {
       wait = this.#handOn(tailed, slab.end, read)
     } finally {
-      // The slab is filled with lines of another pod next.
+      // The slab is about to be reused for lines of another pod.
       read?.lines.keep()
     }
     if (heldMs === 0) return wait
@@ -187,9 +186,9 @@ export class PodLogReader implements TailHooks<PodFile> {
   }
 
   /**
-   * Agents of an operator and changed sources return: they read incomplete lines and groups again from their first part. The position
-   * is before that part, in a rotated file too, as soon as no reader has taken it. Other agents pass on the parts that they hold,
-   * because nothing reads them again.
+   * Agents of an operator and changed sources come back: they read incomplete lines and groups again from their first part. The
+   * position is before that part, even in a rotated file, as soon as no reader uses the file. Other agents pass on the parts they
+   * hold, because no successor reads them again.
    */
   stopped(tailed: TailedFile<PodFile>): Promise<void> | undefined {
     if (!this.#options.hasSuccessor && this.#context.stopping.reason !== reconfigured) return this.closed(tailed)
@@ -205,7 +204,7 @@ export class PodLogReader implements TailHooks<PodFile> {
     return undefined
   }
 
-  /** Hands on the parts and groups that have waited long enough for their next line. */
+  /** Passes on the parts and groups that have waited long enough for their next line. */
   releaseExpired(): void {
     const now = Date.now()
     for (const tailed of this.#holding) {
@@ -216,12 +215,12 @@ export class PodLogReader implements TailHooks<PodFile> {
         file.groups?.[stream].expire(now, isBehind)
       }
       if (safePosition(file, tailed.offset) === tailed.offset) this.#holding.delete(tailed)
-      // A full buffer holds the next read, not what has waited long enough.
+      // A full buffer delays the next read, but not the expired parts.
       if (this.#assembler.collected.length > 0) void this.#handOn(tailed, tailed.offset)
     }
   }
 
-  /** Reads a chunk as lines that stay bytes; undefined if somebody needs objects, or the chunk or the file is not of that kind. */
+  /** Reads a chunk as byte lines; undefined if a reader needs objects, or the chunk or the file does not allow byte lines. */
   #readLines(file: PodFile, slab: Slab): ReadLines | undefined {
     if (this.#lane === undefined || this.#format !== 'cri' || this.#context.output.takesBytes !== true) return undefined
     const { collected } = this.#assembler
@@ -231,7 +230,7 @@ export class PodLogReader implements TailHooks<PodFile> {
     })
   }
 
-  /** The last line of a chunk represents all: `lagSeconds` reports lines that wait longer. */
+  /** The last line of a chunk represents all lines; `lagSeconds` reports lines that wait longer. */
   #observeLag(slab: Slab, read: ReadLines | undefined): void {
     const { collected } = this.#assembler
     let last: Value | undefined
@@ -294,7 +293,7 @@ export class PodLogReader implements TailHooks<PodFile> {
     events.error({
       type: 'parser_failed',
       stage: 'processing',
-      message: 'Lines are not in the format of the container runtime and were discarded.',
+      message: 'Discarded lines that are not in the format of the container runtime.',
       fields: { file: fact(file.path), ...(format === undefined ? {} : { format: fact(format) }) },
       count,
       level: 'warn',
@@ -302,7 +301,7 @@ export class PodLogReader implements TailHooks<PodFile> {
     events.discarded(count, false, 'The line is not in the format of the container runtime.')
   }
 
-  /** @param read lines among which the collected events stand */
+  /** @param read byte lines that the collected events are placed among */
   #handOn(tailed: TailedFile<PodFile>, position: number, read?: ReadLines): Promise<void> | undefined {
     const file = tailed.state
     const safe = safePosition(file, position)
@@ -334,7 +333,7 @@ export class PodLogReader implements TailHooks<PodFile> {
     })
   }
 
-  /** The runtime may cut a line where it changes files: its first parts are then the last of the file that was renamed. */
+  /** The runtime may split a line at a rotation: its first parts are then the last ones of the renamed file. */
   #continueLine(tailed: TailedFile<PodFile>): void {
     const file = tailed.state
     for (const before of this.#holding) {
@@ -351,7 +350,7 @@ export class PodLogReader implements TailHooks<PodFile> {
   }
 }
 
-/** Finds out when the first unread line was written. */
+/** Returns a function that reads the time of the first unread line. */
 export function compileLineTime(cri: CriParser, docker: DockerParser): LineTime {
   return (bytes, start, end) => {
     if (bytes[start] !== 0x7b) return cri.parse(bytes, start, end) ? cri.timestamp.ms : undefined

@@ -1,21 +1,22 @@
-// Which pods and containers a subscription reads: one judgement for the hub, which reads them, and for those who ask why it does not.
+// Decides which pods and containers a subscription reads. The hub uses it to read them, and diagnostics use it to explain why a pod
+// is not read.
 
 import { compileSelector, type LabelTest } from '../../kube/labels.ts'
 import { compileFieldSelector, type PodFields } from './field-selector.ts'
 
-/** Pods and namespaces that are read at all. */
+/** Selects the pods and namespaces that may be read at all. */
 export const notExcluded = 'penstock.dev/exclude!=true,vector.dev/exclude!=true'
-/** Pods without this label are not read where a subscription asks for consent. */
+/** If a subscription requires consent, pods without this label are not read. */
 export const consentLabel = 'penstock.dev/collect'
 
-/** Containers that a pod itself keeps from being read. */
+/** Containers that a pod's annotation excludes. */
 export function excludedContainers(annotations: Readonly<Record<string, string>>): ReadonlySet<string> {
   const text = annotations['penstock.dev/exclude-containers'] ?? annotations['vector.dev/exclude-containers'] ?? ''
   const names = text.split(',').map((name) => name.trim())
   return new Set(names.filter((name) => name !== ''))
 }
 
-/** By what a subscription chooses. */
+/** The options by which a subscription selects pods. */
 export interface SelectionOptions {
   readonly namespaces?: readonly string[] | undefined
   readonly namespaceSelector?: string | undefined
@@ -28,16 +29,16 @@ export interface SelectionOptions {
 
 /** The facts about a pod that selectors use. */
 export interface SelectedPod {
-  /** Undefined: nothing is known of them. */
+  /** Undefined: the labels are unknown. */
   readonly labels: Readonly<Record<string, unknown>> | undefined
-  /** Undefined: nothing is known of them. */
+  /** Undefined: the fields are unknown. */
   readonly fields?: PodFields | undefined
 }
 
 export interface PodSelection {
-  /** Labels are those of the namespace; undefined: nothing is known of it. */
+  /** Tests the labels of a namespace; undefined labels are unknown. */
   namespace(name: string, labels: Readonly<Record<string, unknown>> | undefined): boolean
-  /** Undefined: nothing is known of the pod. */
+  /** Undefined: the pod is unknown. */
   pod(pod: SelectedPod | undefined): boolean
   container(name: string, excluded: ReadonlySet<string> | undefined): boolean
 }

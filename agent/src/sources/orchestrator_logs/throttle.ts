@@ -1,5 +1,5 @@
-// The limits of a source: one for each container, one for its pipeline, and those that all readers of a key share. They apply
-// to a chunk of lines before any work is spent on it.
+// The limits of a source: one for each container, one for its pipeline, and those shared by all readers of a key. They apply
+// to a chunk of lines before any other work.
 
 import type { RateLimitOptions } from '../../component.ts'
 import type { Slab } from '../../tailing/slab.ts'
@@ -28,13 +28,13 @@ export class Throttle {
     this.#isLimited = limits.perContainer !== undefined || limits.pipeline !== undefined || limits.shared.length > 0
   }
 
-  /** The limiter of one more file. */
+  /** The limiter of another file. */
   ofFile(): Limiter | undefined {
     const { perContainer } = this.#limits
     return perContainer === undefined ? undefined : new Limiter(perContainer)
   }
 
-  /** Whether a file with this limiter is not read at all: a limit that lets lines wait is 0. */
+  /** Whether a file with this limiter is never read, because a limit that makes lines wait is 0. */
   isClosed(ofFile: Limiter | undefined): boolean {
     const { pipeline, shared } = this.#limits
     return [ofFile, pipeline, ...shared].some((each) => each?.onLimit === 'lag' && each.isClosed)
@@ -52,7 +52,7 @@ export class Throttle {
       if (dropped === 0) continue
       tailed.state.dropped += dropped
       this.#events.count('rate_limited_lines_total', dropped, each === limiter ? ofContainer : ofPipeline)
-      this.#events.discarded(dropped, true, 'The limit of lines or bytes a second is reached.')
+      this.#events.discarded(dropped, true, 'The limit of lines or bytes per second is reached.')
     }
     let bytes = 0
     for (let line = 0; line < slab.count; line++) bytes += (slab.ends[line] as number) - (slab.starts[line] as number)

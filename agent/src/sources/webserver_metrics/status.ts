@@ -1,4 +1,4 @@
-// The page `/server-status?auto` of mod_status: lines of `Name: value`. Known ones become metrics.
+// The page `/server-status?auto` of mod_status: lines of `Name: value`. Known names become metrics.
 
 import type { Timestamp } from '../../event/timestamp.ts'
 import { type Reading, Readings, type ScrapeOutcome } from '../../intake/scrape.ts'
@@ -7,7 +7,7 @@ interface Known {
   readonly type: 'counter' | 'gauge'
   readonly name: string
   readonly state?: string
-  /** The factor of a value. */
+  /** Factor applied to a value. */
   readonly scale?: number
 }
 
@@ -22,7 +22,7 @@ const known = new Map<string, Known>([
   ['ServerUptimeSeconds', { type: 'counter', name: 'uptime_seconds_total' }],
   ['Total Accesses', { type: 'counter', name: 'access_total' }],
   ['Total kBytes', { type: 'counter', name: 'sent_bytes_total', scale: 1024 }],
-  // The page gives milliseconds.
+  // The page reports milliseconds.
   ['Total Duration', { type: 'counter', name: 'duration_seconds_total', scale: 0.001 }],
   ['CPUUser', cpu('user')],
   ['CPUSystem', cpu('system')],
