@@ -5,17 +5,28 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Logger } from '../telemetry/logger.ts'
 
+/**
+ * When the components run, the start has touched most pages of the program, and the heap begins to grow under the first lines. Pages
+ * that go back between the two do not add to the peak of memory.
+ */
+const startedMs = 1000
+
 /** By then the objects of the cluster are listed and the first lines of all files are read, which leaves garbage too. */
 const settledMs = 10_000
 
-/** Gives memory back once the start is over. The result ends the wait. */
-export function giveBackWhenSettled(logger: Logger): () => void {
-  const timer = setTimeout(() => {
-    collectAll()
-    giveBackPages(logger)
-  }, settledMs)
-  timer.unref()
-  return () => clearTimeout(timer)
+/** Gives memory back once the components run, and again when the start is over. The result ends the wait. */
+export function giveBackAfterStart(logger: Logger): () => void {
+  const timers = [
+    setTimeout(() => giveBackPages(logger), startedMs),
+    setTimeout(() => {
+      collectAll()
+      giveBackPages(logger)
+    }, settledMs),
+  ]
+  for (const timer of timers) timer.unref()
+  return () => {
+    for (const timer of timers) clearTimeout(timer)
+  }
 }
 
 /** An agent with little to do would keep the garbage of its start for hours, because nothing makes it collect. */

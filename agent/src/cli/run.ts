@@ -21,7 +21,7 @@ import { Topology } from '../topology/run.ts'
 import { watchFiles } from '../topology/watch.ts'
 import { Watchdog } from '../topology/watchdog.ts'
 import { version } from '../version.ts'
-import { giveBackWhenSettled } from './memory.ts'
+import { giveBackAfterStart } from './memory.ts'
 import { flagTable, type RunFlags, runFlagGroups } from './run-flags.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
@@ -124,7 +124,7 @@ class Agent {
     const expiry = this.#expireMetrics(globals.expireMetricsSecs)
     this.#metrics.counter('started_total').add(1)
     this.#logger.info({ version, pid: process.pid }, 'Penstock has started.')
-    const keepMemory = giveBackWhenSettled(this.#logger)
+    const keepMemory = giveBackAfterStart(this.#logger)
 
     const ended = topology.ended.then((ending): Stop => ({ ...ending, at: 'end' }))
     const emptied =
