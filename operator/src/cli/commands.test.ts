@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { version } from '@penstock/agent/program'
 import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { actingAsText } from '../serving/observe/acting-as.ts'
 import { main, commands as table } from './commands.ts'
 
 // The modules that access a cluster are large, and load once.
@@ -164,6 +165,32 @@ test.each([
   const warning = `This command has version ${version} and the operator ${other}: more than one minor version apart is not supported.`
   expect(err.includes(warning)).toBe(warns)
 })
+
+// An operator that does not know whom a caller acts as answers with the rights of the caller.
+for (const command of ['top a --once', 'tap a --for 1s']) {
+  test.each([
+    { answer: 'no word of it', header: undefined, is: 'refused' },
+    { answer: 'another user', header: actingAsText({ username: 'bob', groups: ['us'] }), is: 'refused' },
+    { answer: 'fewer groups', header: actingAsText({ username: 'alice', groups: [] }), is: 'refused' },
+    { answer: 'that user', header: actingAsText({ username: 'alice', groups: ['us'] }), is: 'taken' },
+  ])(`the answer to ${command} --as alice --as-group us with $answer is $is`, async ({ header, is }) => {
+    const server = createHttpServer((_, response) => {
+      const acted = header === undefined ? {} : { 'x-penstock-acting-as': header }
+      response.writeHead(200, { 'x-penstock-version': '0.0.7', ...acted })
+      response.end(`${JSON.stringify({ kind: 'notification', message: 'Nobody has answered.' })}\n`)
+    }).listen(0, '127.0.0.1')
+    await new Promise((done) => server.once('listening', done))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { code, out, err } = await penstock(`${command} --operator-url ${url} --token t --as alice --as-group us`)
+    server.closeAllConnections()
+    server.close()
+    const refusal = 'The operator (0.0.7) cannot act as another user, and answers with your own rights'
+    expect({ code, refused: err.includes(refusal), told: err.includes('Nobody has answered.') }).toEqual(
+      is === 'refused' ? { code: 69, refused: true, told: false } : { code: 0, refused: false, told: true },
+    )
+    expect(out).toBe('')
+  })
+}
 
 const pem = Buffer.from('PEM').toString('base64')
 test.each([

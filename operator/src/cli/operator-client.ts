@@ -112,6 +112,15 @@ export class OperatorConnection implements Disposable {
     const answer = await this.#get(path, signal)
     warnOfSkew(answer.headers[versionHeader])
     if (answer.statusCode !== 200) throw await this.#refused(answer)
+    const acting = this.#actingAs[actingAsHeader]
+    if (acting !== undefined && answer.headers[actingAsHeader] !== acting) {
+      answer.destroy()
+      const older = answer.headers[versionHeader] ?? 'of an earlier version'
+      throw new PenstockError(
+        'PEN_UNAVAILABLE',
+        `The operator (${older}) cannot act as another user, and answers with your own rights: give neither --as nor a kubeconfig with \`as\`, or upgrade the operator.`,
+      )
+    }
     answer.on('error', () => {}) // a connection that breaks ends the lines
     const lines = createInterface({ input: answer, crlfDelay: Number.POSITIVE_INFINITY })
     lines.on('error', () => {})

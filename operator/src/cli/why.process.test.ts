@@ -48,12 +48,21 @@ interface Cluster {
   readonly complete?: boolean
   /** Of a pod that is not there any more. */
   readonly events?: readonly object[]
+  readonly flags?: readonly string[]
 }
 
-async function why({ programmed, forbidden: unreadable, positions, events, agents, complete = true }: Cluster) {
+async function why({
+  programmed,
+  forbidden: unreadable,
+  positions,
+  events,
+  agents,
+  complete = true,
+  flags = [],
+}: Cluster) {
   const asked: string[] = []
   const run = await runAtDouble(
-    ({ url }) => ['why', 'web-1', '--operator-url', url, '--token', 'secret'],
+    ({ url }) => ['why', 'web-1', '--operator-url', url, '--token', 'secret', ...flags],
     ({ pathname, searchParams }) => {
       const resource = pathname.split('/').at(-1) ?? ''
       const found = (body: object) => ({ status: 200, body })
@@ -118,6 +127,13 @@ test.each([
   expect(said.includes('Its logs are read.'), said).toBe(read)
   expect(said.includes('no agent that runs it reports from the node of the pod'), said).toBe(!read)
   expect(said).toContain('where reading stands is not known')
+})
+
+test('positions that an operator shows with the rights of the caller are not those of another user', async () => {
+  const { code, said } = await why({ programmed: 'True', forbidden: [], positions: open, flags: ['--as', 'alice'] })
+  expect(code, said).toBe(0)
+  expect(said).toContain('cannot act as another user')
+  expect(said).not.toContain('bytes read')
 })
 
 const eventOf = (uid: string, host: string | undefined, lastTimestamp: string) => ({

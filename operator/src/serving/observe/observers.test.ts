@@ -108,7 +108,7 @@ async function started({ rolesOnly = false, impersonates = [], reviews }: Rights
       const answer = await fetch(`http://127.0.0.1:${by === 'leader' ? port : replica}${path}`, { headers })
       const said = answer.status === 200 ? '' : ((await answer.json()) as { error: string }).error
       if (answer.status === 200) await answer.body?.cancel()
-      return { status: answer.status, said }
+      return { status: answer.status, said, as: answer.headers.get('x-penstock-acting-as') }
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
@@ -379,6 +379,9 @@ test.each<{ headers: Record<string, string>; status: number; asker?: User }>([
   const last = server.askers.at(-1)
   expect(last).toEqual(server.askers[server.askers.length / 2 - 1])
   if (asker !== undefined) expect(last).toEqual(asker)
+  // A command knows by it whose rights an answer has.
+  const acted = headers['x-penstock-acting-as'] ?? null
+  expect(answers[0]?.as).toBe(status === 200 ? acted : null)
 })
 
 test('one token acts as several users at a time, and a right that is withdrawn ends at once', async () => {

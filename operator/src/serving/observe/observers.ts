@@ -118,7 +118,8 @@ export class Observers {
     const node = nameIn(query, 'node', dnsSubdomain)
     const component = nameIn(query, 'component', dnsLabel)
     const limit = numberIn(query, 'limit', 1, maxEvents) ?? 100
-    const user = await this.#authorise(request, { kind, namespace, name, subresource: 'tap', verb: 'create' })
+    const wish = { kind, namespace, name, subresource: 'tap', verb: 'create' }
+    const user = await this.#authorise(request, response, wish)
     const artifact = this.#artifact(kind, namespace, name)
     const shown = componentOf(artifact, component)
     const runners = this.#runners(artifact.id).live
@@ -153,7 +154,7 @@ export class Observers {
     const node = nameIn(query, 'node', dnsSubdomain)
     if (uid !== undefined && node === undefined) throw new Refusal(400, '`node` of the pod is needed.')
     const pod = uid === undefined || node === undefined ? undefined : { uid, node }
-    await this.#authorise(request, { kind, namespace, name, verb: 'get' })
+    await this.#authorise(request, response, { kind, namespace, name, verb: 'get' })
     if (name !== undefined) this.#artifact(kind, namespace, name)
     const chosen = (): readonly Artifact[] => {
       const found: Artifact[] = []
@@ -222,6 +223,7 @@ export class Observers {
 
   async #authorise(
     request: IncomingMessage,
+    response: ServerResponse,
     { kind, namespace, name, subresource, verb }: Wish & { readonly kind: ResourceKind },
   ): Promise<User> {
     const own = request.headers[tokenHeader]
@@ -242,6 +244,7 @@ export class Observers {
       throw new Refusal(400, 'This command says in another form whom it acts as.')
     this.#charge(user, as, namespace)
     const acting = as === undefined ? undefined : await this.#actingAs(user, as)
+    if (asked !== undefined) response.setHeader(actingAsHeader, asked)
     const resource = kind.plural
     const attributes = {
       ...{ group, resource, verb, namespace, name },

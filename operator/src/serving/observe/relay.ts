@@ -14,12 +14,17 @@ export interface Leader {
 export const forwardedHeader = 'x-penstock-forwarded'
 /** A user's token, where the API server is between and takes `Authorization` for itself. */
 export const tokenHeader = 'x-penstock-token'
-/** The user that the caller acts as; `acting-as.ts` knows the value. */
+/**
+ * The user that the caller acts as; `acting-as.ts` knows the value. An answer with the rights of that user repeats it: a release that
+ * does not know the header ignores it, and answers with the caller's own rights.
+ */
 export const actingAsHeader = 'x-penstock-acting-as'
 export const longestActingAs = 8192
 /** The operator's version, for commands that may be too far from it. */
 export const versionHeader = 'x-penstock-version'
 const passedOn = ['authorization', tokenHeader, actingAsHeader, 'content-type'] as const
+/** What only the leader knows of its answer; another replica may be of another release. */
+const passedBack = [actingAsHeader] as const
 
 /**
  * Returns the status of the answer once its head is there; rejects when the leader cannot be reached.
@@ -41,6 +46,10 @@ export function relay(
     const options = { host, port, method: request.method, path: request.url, headers, timeout: idleMs }
     const take = (answered: IncomingMessage) => {
       const status = answered.statusCode ?? 502
+      for (const name of passedBack) {
+        const value = answered.headers[name]
+        if (value !== undefined) response.setHeader(name, value)
+      }
       response.writeHead(status, { 'content-type': answered.headers['content-type'] ?? 'application/json' })
       response.flushHeaders()
       answered.on('error', () => response.destroy()) // the leader is gone: the sender sees a broken answer and asks again
