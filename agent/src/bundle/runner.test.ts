@@ -12,20 +12,12 @@ import { registry } from '../registry.ts'
 import { float, text } from '../schema/options.ts'
 import type { TestBundle } from '../testing/bundle.ts'
 import { BundleRig } from '../testing/bundle-rig.ts'
+import { CountedFiles } from '../testing/counted-files.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { KubeApi } from '../testing/kube-api.ts'
 
-/** The parts of files that were read at once, while the reader waits for it. */
-const reads = vi.hoisted(() => ({ bytes: 0 }))
-vi.mock('node:fs', async (original) => {
-  const real = await original<typeof import('node:fs')>()
-  const readSync = (...args: Parameters<typeof real.readSync>) => {
-    const length = real.readSync(...args)
-    reads.bytes += length
-    return length
-  }
-  return { ...real, readSync }
-})
+/** What the tailers read, while the reader of logs waits for it. */
+const files = new CountedFiles()
 
 /** The events that sinks got, by id of the pipeline, and those that are held back. */
 const got = new Map<string, string[]>()
@@ -149,7 +141,7 @@ function merged(...bundles: readonly TestBundle[]): TestBundle {
 type HubOptions = Parameters<typeof BundleRig.start>[0]['hub']
 const Rig = {
   start: (api: KubeApi, bundle: TestBundle, drainMs?: number, hub?: HubOptions) =>
-    BundleRig.start({ folder, components, api, bundle, drainMs, hub }),
+    BundleRig.start({ folder, components, api, bundle, drainMs, hub: { files, ...hub } }),
 }
 
 test('a pipeline whose program costs much has no more of the thread than its neighbours, and they continue', async () => {
@@ -481,9 +473,10 @@ test('how far reading is behind is found by looking at what waits once, however 
   const lag = () => rig.metrics.sum('log_lag_seconds', { component_id: 'shop/p/app' })
   await eventually(() => {
     expect(lag()).toBeGreaterThan(0)
-    const before = reads.bytes
+    const before = files.bytes
+    expect(before).toBeGreaterThan(0)
     for (let look = 0; look < 10; look++) expect(lag()).toBeGreaterThan(0)
-    expect(reads.bytes - before).toBe(0)
+    expect(files.bytes - before).toBe(0)
   })
   hanging.clear()
   for (const batch of held) batch.finalizer.release(1, 'delivered')

@@ -4,7 +4,8 @@
 // inotify reports every write, and Node cannot mask writes out. In a folder with many writes the reports cost more than the lines:
 // discovery calls it busy and stops watching it for a while, and the tailer polls its files.
 
-import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
+import { type FSWatcher, readdirSync, watch } from 'node:fs'
+import { type TailFiles, tailFiles } from './files.ts'
 import { isWorthPolling } from './polling.ts'
 
 export interface DiscoveryRules {
@@ -78,6 +79,7 @@ const churnMs = 10_000
 export class Discovery implements Finder {
   readonly #rules: DiscoveryRules
   readonly #hooks: DiscoveryHooks
+  readonly #files: TailFiles
   readonly #folders = new Map<string, Folder>()
   readonly #dirty = new Set<string>()
   readonly #unwatchable = new Set<string>()
@@ -87,9 +89,10 @@ export class Discovery implements Finder {
   #timer: NodeJS.Timeout | undefined
   #closed = false
 
-  constructor(rules: DiscoveryRules, hooks: DiscoveryHooks) {
+  constructor(rules: DiscoveryRules, hooks: DiscoveryHooks, files: TailFiles = tailFiles) {
     this.#rules = rules
     this.#hooks = hooks
+    this.#files = files
   }
 
   /** Walks everything. */
@@ -116,7 +119,7 @@ export class Discovery implements Finder {
   /** Walks a folder if it has changed. Ends its busy time, so that inotify reports the next steps of a rotation at once. */
   look(directory: string): void {
     const folder = this.#folders.get(directory)
-    if (folder === undefined || timeOf(directory) === folder.time) return
+    if (folder === undefined || this.#timeOf(directory) === folder.time) return
     folder.changedAt = Date.now()
     if (folder.busyUntil === 0) this.#walk(directory)
     else this.#calmDown(directory, folder)
@@ -208,7 +211,7 @@ export class Discovery implements Finder {
     }
     if (root) {
       try {
-        statSync(directory)
+        this.#files.statSync(directory)
       } catch {
         return // looked for again at the next beat
       }
@@ -251,7 +254,7 @@ export class Discovery implements Finder {
     if (folder === undefined) return
     // The time first: a change after it is seen at the next look. Clocks of file systems tick every few milliseconds: what
     // has changed just now may change again at the same time, and is walked again.
-    const time = timeOf(directory)
+    const time = this.#timeOf(directory)
     folder.time = Date.now() - time < clockTickMs ? Number.NaN : time
     let entries: import('node:fs').Dirent[]
     try {
@@ -273,7 +276,7 @@ export class Discovery implements Finder {
       const link = entry.isSymbolicLink()
       if (link) {
         try {
-          isDirectory = statSync(path).isDirectory()
+          isDirectory = this.#files.statSync(path).isDirectory()
         } catch {
           continue // leads nowhere, for now
         }
@@ -296,6 +299,11 @@ export class Discovery implements Finder {
     this.#hooks.listed(directory, files, folder.watcher !== undefined || folder.busyUntil !== 0)
   }
 
+  /** Modification time of a folder, 0 if it is gone. */
+  #timeOf(directory: string): number {
+    return this.#files.statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  }
+
   #leave(directory: string): void {
     const folder = this.#folders.get(directory)
     if (folder === undefined) return
@@ -310,11 +318,6 @@ export class Discovery implements Finder {
     this.#hooks.listed(directory, [], false)
     this.#hooks.left?.(directory)
   }
-}
-
-/** Modification time of a folder, 0 if it is gone. */
-function timeOf(directory: string): number {
-  return statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
 
 function join(directory: string, name: string): string {

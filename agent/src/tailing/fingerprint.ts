@@ -1,8 +1,9 @@
 // The identity of a file after it was renamed, copied or compressed: a checksum of its first lines, or its inode. A fingerprint is
 // text, so it can be a key; `checkpoint.ts` writes it in the form of the file format.
 
-import { fstatSync, readSync } from 'node:fs'
+import { fstatSync } from 'node:fs'
 import { constants, gunzipSync } from 'node:zlib'
+import { type TailFiles, tailFiles } from './files.ts'
 
 export type FingerprintOptions =
   | { readonly strategy: 'checksum'; readonly lines: number; readonly maxLineBytes: number }
@@ -58,10 +59,12 @@ export interface FileIdentity {
 /** Works out fingerprints; holds the buffer for it. */
 export class Fingerprinter {
   readonly #options: FingerprintOptions
+  readonly #files: TailFiles
   readonly #buffer: Buffer
 
-  constructor(options: FingerprintOptions) {
+  constructor(options: FingerprintOptions, files: TailFiles = tailFiles) {
     this.#options = options
+    this.#files = files
     this.#buffer = Buffer.allocUnsafe(options.strategy === 'checksum' ? Math.max(options.maxLineBytes, 2) : 2)
   }
 
@@ -71,9 +74,9 @@ export class Fingerprinter {
    */
   identify(descriptor: number, complete = false): FileIdentity | undefined {
     // Most first lines are short: a small read does for nearly all files.
-    let length = readFrom(descriptor, this.#buffer, 0, Math.min(firstRead, this.#buffer.length))
+    let length = this.#read(descriptor, 0, Math.min(firstRead, this.#buffer.length))
     if (length === firstRead && !this.#hasEnough(length)) {
-      length = readFrom(descriptor, this.#buffer, length, this.#buffer.length)
+      length = this.#read(descriptor, length, this.#buffer.length)
     }
     const gzip = length >= 2 && this.#buffer[0] === 0x1f && this.#buffer[1] === 0x8b
     if (this.#options.strategy === 'device_and_inode') {
@@ -101,6 +104,17 @@ export class Fingerprinter {
     return { fingerprint: `checksum:${crc64(head.subarray(0, end))}`, gzip }
   }
 
+  /** Reads the bytes `[from, end)` of a file to the same place of the buffer; returns how far it got. */
+  #read(descriptor: number, from: number, end: number): number {
+    let length = from
+    while (length < end) {
+      const read = this.#files.readSync(descriptor, this.#buffer, length, end - length, length)
+      if (read === 0) break
+      length += read
+    }
+    return length
+  }
+
   #hasEnough(length: number): boolean {
     if (this.#options.strategy === 'device_and_inode') return true
     if (this.#buffer[0] === 0x1f) return false // perhaps compressed
@@ -112,17 +126,6 @@ export class Fingerprinter {
     }
     return true
   }
-}
-
-/** Reads the bytes `[length, end)` of a file to the same place of the buffer; returns how far it got. */
-function readFrom(descriptor: number, buffer: Buffer, from: number, end: number): number {
-  let length = from
-  while (length < end) {
-    const read = readSync(descriptor, buffer, length, end - length, length)
-    if (read === 0) break
-    length += read
-  }
-  return length
 }
 
 /**

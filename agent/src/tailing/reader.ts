@@ -1,9 +1,9 @@
 // Reads the files of a tailer, chunk by chunk, in the order of each file. An incomplete line is not kept: it is read again when the
 // file has grown. One loop reads; nothing happens per line or per file without data, but for one read at a slow beat.
 
-import { readSync } from 'node:fs'
 import { Timestamp } from '../event/timestamp.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
+import { type TailFiles, tailFiles } from './files.ts'
 import { GzipQueue } from './gzip-queue.ts'
 import { Poller } from './poller.ts'
 import { maxPollMs } from './polling.ts'
@@ -31,6 +31,7 @@ interface Context<State> {
 
 export class FileReader<State> {
   readonly #options: TailOptions
+  readonly #files: TailFiles
   readonly #hooks: TailHooks<State>
   readonly #pool: SlabPool
   readonly #registry: FileRegistry<State>
@@ -54,6 +55,7 @@ export class FileReader<State> {
 
   constructor(options: TailOptions, hooks: TailHooks<State>, context: Context<State>) {
     this.#options = options
+    this.#files = options.files ?? tailFiles
     this.#hooks = hooks
     this.#pool = context.pool
     this.#registry = context.registry
@@ -248,7 +250,7 @@ export class FileReader<State> {
       const capacity = Math.min(slab.buffer.length, reach)
       let length: number
       try {
-        length = readSync(file.descriptor, slab.buffer, 0, capacity, file.offset)
+        length = this.#files.readSync(file.descriptor, slab.buffer, 0, capacity, file.offset)
       } catch (error) {
         this.#pool.give(slab)
         this.#ready.delete(file)
@@ -384,7 +386,7 @@ export class FileReader<State> {
     const slab = this.#pool.take()
     let length = 0
     try {
-      length = readSync(file.descriptor, slab.buffer, 0, slab.buffer.length, file.offset)
+      length = this.#files.readSync(file.descriptor, slab.buffer, 0, slab.buffer.length, file.offset)
     } catch {
       // A file that cannot be read was reported at the first attempt.
     }

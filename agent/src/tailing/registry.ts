@@ -1,11 +1,12 @@
 // The files that a tailer knows. It identifies a file by its fingerprint and reads it through its descriptor, so a rename or a removal
 // loses nothing. It classifies each found file: new, known under another name, a copy of a known one, or too short. It reads no lines.
 
-import { closeSync, constants, fstatSync, openSync, type Stats, statSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Checkpoints } from './checkpoint.ts'
 import type { FoundFile } from './discovery.ts'
+import { type TailFiles, tailFiles } from './files.ts'
 import { type Fingerprint, Fingerprinter } from './fingerprint.ts'
 import { FileProgress, type ProgressState } from './progress.ts'
 import type { TailReports } from './reports.ts'
@@ -34,6 +35,7 @@ interface Context {
 
 export class FileRegistry<State> {
   readonly #options: TailOptions
+  readonly #files: TailFiles
   readonly #hooks: RegistryHooks<State>
   readonly #events: ComponentEvents
   readonly #logger: Logger
@@ -57,6 +59,7 @@ export class FileRegistry<State> {
 
   constructor(options: TailOptions, hooks: RegistryHooks<State>, context: Context) {
     this.#options = options
+    this.#files = options.files ?? tailFiles
     this.#hooks = hooks
     this.#events = context.events
     this.#logger = context.logger
@@ -64,7 +67,7 @@ export class FileRegistry<State> {
     this.#checkpoints = context.checkpoints
     this.#progressState = context.progressState
     this.#reads = context.reads
-    this.#fingerprinter = new Fingerprinter(options.fingerprint)
+    this.#fingerprinter = new Fingerprinter(options.fingerprint, this.#files)
   }
 
   /** The open files. */
@@ -119,7 +122,7 @@ export class FileRegistry<State> {
       paths.add(path)
       let stats: Stats
       try {
-        stats = statSync(path)
+        stats = this.#files.statSync(path)
       } catch {
         continue // removed since the folder was read
       }
@@ -147,7 +150,7 @@ export class FileRegistry<State> {
       if (!paths.has(double.path) && directoryOf(double.path) === directory) this.#doubles.delete(inode)
     }
     // The oldest first, so a restart follows the order in which files were written.
-    if (unknown.length > 1) unknown.sort((left, right) => createdTime(left.path) - createdTime(right.path))
+    if (unknown.length > 1) unknown.sort((left, right) => this.#created(left.path) - this.#created(right.path))
     for (const { path, unwatched } of unknown) this.#open(path, unwatched)
     this.#events.gauge('open_files', this.#byInode.size)
   }
@@ -207,9 +210,19 @@ export class FileRegistry<State> {
 
   #pathLeadsTo(path: string, inode: string): boolean {
     try {
-      return inodeOf(statSync(path)) === inode
+      return inodeOf(this.#files.statSync(path)) === inode
     } catch {
       return false
+    }
+  }
+
+  /** Time of creation, 0 if the file is gone. */
+  #created(path: string): number {
+    try {
+      const stats = this.#files.statSync(path)
+      return stats.birthtimeMs || stats.ctimeMs
+    } catch {
+      return 0
     }
   }
 
@@ -239,7 +252,7 @@ export class FileRegistry<State> {
     const waiting = this.#waiting.get(path)
     if (waiting === undefined) return
     try {
-      if (statSync(path).size === waiting.size) return
+      if (this.#files.statSync(path).size === waiting.size) return
     } catch {
       return // gone: its folder will say so
     }
@@ -366,13 +379,4 @@ export class FileRegistry<State> {
 
 function newer(stats: Stats, file: { readonly descriptor: number }): boolean {
   return stats.mtimeMs > fstatSync(file.descriptor).mtimeMs
-}
-
-function createdTime(path: string): number {
-  try {
-    const stats = statSync(path)
-    return stats.birthtimeMs || stats.ctimeMs
-  } catch {
-    return 0
-  }
 }

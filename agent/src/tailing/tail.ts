@@ -118,7 +118,7 @@ export class Tailer<State> {
       busy: (directory, busy) => this.#reader.setBusy(directory, busy),
       failed: (what, path, error) => reports.failedToFind(what, path, error),
     }
-    this.#discovery = options.find?.(options.rules, found) ?? new Discovery(options.rules, found)
+    this.#discovery = options.find?.(options.rules, found) ?? new Discovery(options.rules, found, options.files)
   }
 
   /** Asks the rules again which folders are to be looked into: one and what is below it, or all. */

@@ -4,6 +4,7 @@ import { fstatSync, type Stats } from 'node:fs'
 import type { Turns } from '../component.ts'
 import type { Confined } from './confinement.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from './discovery.ts'
+import type { TailFiles } from './files.ts'
 import type { FingerprintOptions } from './fingerprint.ts'
 import { maxPollMs } from './polling.ts'
 import type { FileProgress } from './progress.ts'
@@ -14,6 +15,8 @@ import type { Delimiter, Slab, SlabPool } from './slab.ts'
 export const defaultReadBytes = 2048
 
 export interface TailOptions {
+  /** Those of the disk if not given. */
+  readonly files?: TailFiles | undefined
   /** The folder that reading must not leave. */
   readonly confinement?: Confined | undefined
   readonly rules: DiscoveryRules

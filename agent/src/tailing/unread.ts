@@ -1,6 +1,6 @@
 // How far reading is behind: looks at the lines from where reading will continue, because only they say when they were written.
 
-import { readSync } from 'node:fs'
+import { tailFiles } from './files.ts'
 import type { SlabPool } from './slab.ts'
 import type { LineTime, TailedFile, TailOptions } from './tailed-file.ts'
 
@@ -12,7 +12,7 @@ export function unreadSince<State>(
   file: TailedFile<State>,
   timeOf: LineTime,
   pool: SlabPool,
-  { delimiter, maxLineBytes }: TailOptions,
+  { delimiter, maxLineBytes, files = tailFiles }: TailOptions,
 ): number | undefined {
   if (file.closed || file.gzip || file.discarding) return undefined
   if (file.unread?.offset === file.offset) return file.unread.since
@@ -20,7 +20,7 @@ export function unreadSince<State>(
   try {
     // Nearly always the first line says it: a whole chunk is read only where that is longer.
     for (const most of [Math.min(glanceBytes, slab.buffer.length), slab.buffer.length]) {
-      const length = readSync(file.descriptor, slab.buffer, 0, most, file.offset)
+      const length = files.readSync(file.descriptor, slab.buffer, 0, most, file.offset)
       slab.split(0, length, delimiter, maxLineBytes)
       for (let line = 0; line < slab.count; line++) {
         const since = timeOf(slab.buffer, slab.starts[line] as number, slab.ends[line] as number)

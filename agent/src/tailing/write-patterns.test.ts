@@ -21,34 +21,21 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { LogEvent } from '../event/log.ts'
 import { loggingEvents } from '../telemetry/component-events.ts'
 import { silentLogger } from '../telemetry/logger.ts'
+import { CountedFiles } from '../testing/counted-files.ts'
 import { startSource, type TestSource } from '../testing/harness.ts'
 import { SharedDiscovery } from './shared-discovery.ts'
 import { compileDelimiter } from './slab.ts'
 import { Tailer } from './tail.ts'
+import type { TailOptions } from './tailed-file.ts'
 
-/** Calls of the file system while a test looks. */
-const calls = vi.hoisted(() => ({ reads: 0, stats: new Map<string, number>() }))
-vi.mock('node:fs', async (original) => {
-  const real = await original<typeof import('node:fs')>()
-  return {
-    ...real,
-    readSync: (...args: Parameters<typeof real.readSync>) => {
-      calls.reads++
-      return real.readSync(...args)
-    },
-    statSync: (path: string, options: object) => {
-      calls.stats.set(path, (calls.stats.get(path) ?? 0) + 1)
-      return real.statSync(path, options)
-    },
-  }
-})
+/** Calls of the file system by `countedTailer`. */
+const calls = new CountedFiles()
 
 let folder: string
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'penstock-patterns-'))
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'] })
-  calls.reads = 0
-  calls.stats.clear()
+  calls.reset()
 })
 afterEach(() => {
   vi.useRealTimers()
@@ -156,6 +143,20 @@ async function fileSource(include: string): Promise<Reader> {
 /** Several tailers, as the pipelines of a bundle have them: a cursor for each, one watch for all. */
 async function sharedTailers(root: string, count: number): Promise<Reader> {
   const discovery = new SharedDiscovery(root)
+  const reader = tailers(root, count, { find: (rules, hooks) => discovery.open(rules, hooks), sweepMs: 60_000 })
+  return {
+    received: reader.received,
+    async [Symbol.asyncDispose]() {
+      await reader[Symbol.asyncDispose]()
+      discovery.close()
+    },
+  }
+}
+
+/** A tailer as the file source has it, whose calls of the file system are counted. */
+const countedTailer = (root: string) => tailers(root, 1, { files: calls, sweepMs: 1000 })
+
+function tailers(root: string, count: number, own: Pick<TailOptions, 'find' | 'files' | 'sweepMs'>): Reader {
   const stopping = new AbortController()
   const received = Array.from({ length: count }, () => [] as unknown[])
   const dataDir = join(folder, 'data')
@@ -164,7 +165,7 @@ async function sharedTailers(root: string, count: number): Promise<Reader> {
     const tailer = new Tailer<undefined>(
       {
         rules: { roots: [root], enter: () => true, accept: () => true },
-        find: (rules, hooks) => discovery.open(rules, hooks),
+        ...own,
         fingerprint: { strategy: 'checksum', lines: 1, maxLineBytes: 32_768 },
         delimiter: compileDelimiter(Buffer.from('\n')),
         maxLineBytes: 32_768,
@@ -174,7 +175,6 @@ async function sharedTailers(root: string, count: number): Promise<Reader> {
         ignoreOlderMs: undefined,
         ignoreCheckpoints: false,
         rotateWaitMs: undefined,
-        sweepMs: 60_000,
         stopAtEnd: false,
         removeAfterMs: undefined,
         lastLine: false,
@@ -203,7 +203,6 @@ async function sharedTailers(root: string, count: number): Promise<Reader> {
       vi.useRealTimers()
       stopping.abort()
       await Promise.all(running)
-      discovery.close()
     },
   }
 }
@@ -343,7 +342,7 @@ describe('reads', () => {
   const start = async () => {
     const log = new Log(join(folder, 'logs/app.log'))
     log.write(1)
-    const reader = await fileSource(join(folder, 'logs/*.log'))
+    const reader = countedTailer(join(folder, 'logs'))
     await advanceUntil(() => isComplete(reader, log))
     return { log, reader }
   }
@@ -354,8 +353,7 @@ describe('reads', () => {
   ])('are about four a second, and no line waits longer than one of them: $pattern', async ({ write }) => {
     const { log, reader } = await start()
     await using _ = reader
-    calls.reads = 0
-    calls.stats.clear()
+    calls.reset()
     const seconds = 30
     const writtenAt: number[] = []
     let delivered = 0
@@ -370,6 +368,7 @@ describe('reads', () => {
       for (let line = 0; line < lines; line++) writtenAt.push(now)
     })
     // This includes the times when discovery watches again, to see whether the folder is still busy.
+    expect(calls.reads / seconds).toBeGreaterThan(3)
     expect(calls.reads / seconds).toBeLessThan(6)
     // Forty a second for ten seconds after a file has come, then four, and that of the beat.
     expect(calls.stats.get(dirname(log.path)) ?? 0).toBeLessThan(10 * 40 + seconds * 6)
@@ -382,10 +381,11 @@ describe('reads', () => {
     const { log, reader } = await start()
     await using _ = reader
     await advance(2000, () => log.write(20, 'x'.repeat(1000)))
-    calls.reads = 0
+    calls.reset()
     const before = log.written.length
     await advance(5000, () => log.write(20, 'x'.repeat(1000)))
     const bytes = (log.written.length - before) * 1000
+    expect(calls.bytes).toBeGreaterThanOrEqual(bytes)
     expect(bytes / calls.reads).toBeGreaterThan(20_000)
     log.close()
   })
@@ -395,7 +395,7 @@ describe('reads', () => {
     await using _ = reader
     await advance(3000, () => log.write(1))
     await advance(90_000)
-    calls.reads = 0
+    calls.reset()
     await advance(60_000)
     expect(calls.reads).toBeLessThan(20)
     log.write(1)

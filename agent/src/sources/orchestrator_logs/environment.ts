@@ -31,7 +31,7 @@ export interface PodLogEnvironment {
   readonly isManaged: boolean
   readonly tailing: Pick<
     TailOptions,
-    'dataDir' | 'componentId' | 'find' | 'pool' | 'reads' | 'turns' | 'maxRotatedFiles' | 'isDiskFull'
+    'dataDir' | 'componentId' | 'find' | 'files' | 'pool' | 'reads' | 'turns' | 'maxRotatedFiles' | 'isDiskFull'
   >
   wantsPod(folder: string): boolean
   wantsContainer(folder: string, name: string): boolean
@@ -183,6 +183,7 @@ class Subscribed implements PodLogEnvironment {
       find: (rules, hooks) => hub.find(rules, hooks),
       pool: hub.pool,
       reads: hub.reads,
+      files: hub.files,
       turns: context.turns,
       maxRotatedFiles: hub.maxRotatedFiles,
       isDiskFull: () => hub.isDiskFull,

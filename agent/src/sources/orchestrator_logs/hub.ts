@@ -10,6 +10,7 @@ import type { RateLimitOptions, Subscription } from '../../component.ts'
 import { ApiServerClient } from '../../kube/client.ts'
 import type { KubeTarget } from '../../kube/config.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from '../../tailing/discovery.ts'
+import type { TailFiles } from '../../tailing/files.ts'
 import { SharedDiscovery } from '../../tailing/shared-discovery.ts'
 import { SharedReads } from '../../tailing/shared-reads.ts'
 import { SlabPool } from '../../tailing/slab.ts'
@@ -38,6 +39,8 @@ export interface HubOptions {
   readonly freeSpace?: (() => number) | undefined
   /** Delay between the start of the first source and the first API request. */
   readonly startDelayMs?: number | undefined
+  /** File operations of the tailers; those of the disk by default. */
+  readonly files?: TailFiles | undefined
 }
 
 const slabBytes = 64 * 1024
@@ -62,6 +65,7 @@ export class PodLogHub {
   readonly root: string
   readonly cursorsDir: string
   readonly maxRotatedFiles: number | undefined
+  readonly files: TailFiles | undefined
   /** Removed files that are still open keep their disk space, so they must be closed under pressure. */
   isDiskFull = false
   readonly client: ApiServerClient
@@ -89,6 +93,7 @@ export class PodLogHub {
     this.root = resolve(options.logsDir)
     this.cursorsDir = join(options.dataDir, 'cursors')
     this.maxRotatedFiles = options.maxRotatedFiles
+    this.files = options.files
     this.#freeSpace = options.freeSpace ?? (() => freePart(this.root))
     this.#startDelayMs = options.startDelayMs ?? 0
     this.#events = options.events

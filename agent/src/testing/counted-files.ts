@@ -1,0 +1,30 @@
+// The file operations of tailers on the real file system, counted.
+
+import type { statSync } from 'node:fs'
+import { type TailFiles, tailFiles } from '../tailing/files.ts'
+
+export class CountedFiles implements TailFiles {
+  reads = 0
+  bytes = 0
+  /** Looks, by their paths. */
+  readonly stats = new Map<string, number>()
+
+  readonly readSync: TailFiles['readSync'] = (...args) => {
+    const length = tailFiles.readSync(...args)
+    this.reads++
+    this.bytes += length
+    return length
+  }
+
+  readonly statSync = ((path: string, options?: object) => {
+    this.stats.set(path, (this.stats.get(path) ?? 0) + 1)
+    return tailFiles.statSync(path, options)
+  }) as typeof statSync
+
+  /** Counts from nothing. */
+  reset(): void {
+    this.reads = 0
+    this.bytes = 0
+    this.stats.clear()
+  }
+}
