@@ -384,7 +384,7 @@ function ownKeys(profile: Profile): Credentials | undefined {
 
 function answerOf(answer: HttpResponse, who: string): string {
   if (answer.status === 200) return answer.body.toString('utf8')
-  const message = `${who} answered with status ${answer.status}.`
+  const message = `${who} responded with status ${answer.status}.`
   throw new PenstockError('PEN_AUTH', message, { fact: message, status: answer.status })
 }
 

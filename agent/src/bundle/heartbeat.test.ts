@@ -206,7 +206,7 @@ async function withSink() {
       metrics.counter('component_errors_total', { ...identity, error_type: 'request_failed', stage: 'sending' }).add(1)
       metrics.counter('component_discarded_events_total', { ...identity, intentional: 'false' }).add(3)
       if (isLogged)
-        say('Request failed and is not tried again; its events are discarded.', {
+        say('Request failed and is not retried; its events are discarded.', {
           ...{ error_type: 'request_failed', events: 3, ...fields },
         })
       say('Events dropped.', { count: 3, intentional: false, reason: 'Service call failed.' })
@@ -232,7 +232,7 @@ test('the last error of a sink is the cause in every report, and never that even
   agent.refused({ status: 401 })
   const cause = {
     reason: 'Unauthorized',
-    message: 'Request failed and is not tried again; its events are discarded. Status 401.',
+    message: 'Request failed and is not retried; its events are discarded. Status 401.',
   }
   expect((await agent.next())?.error).toMatchObject(cause)
   // The refusal comes too often to be logged each time.
@@ -265,7 +265,7 @@ test('an event that a destination rejects is reported with the kind of its error
   expect((await agent.next())?.error).toMatchObject({
     reason: 'EventsRejected',
     message:
-      'Request failed and is not tried again; its events are discarded. Status 400 of an event (mapper_parsing_exception).',
+      'Request failed and is not retried; its events are discarded. Status 400 of an event (mapper_parsing_exception).',
   })
 })
 

@@ -228,7 +228,7 @@ export class Heartbeat {
     try {
       const answer = await this.#client.post('/v1/heartbeat', this.#body(counts), signal)
       if (answer.status < 200 || answer.status >= 300) {
-        throw new PenstockError('PEN_REQUEST_FAILED', `The operator answered with status ${answer.status}.`)
+        throw new PenstockError('PEN_REQUEST_FAILED', `The operator responded with status ${answer.status}.`)
       }
       this.#settle(counts)
       this.#reported = counts

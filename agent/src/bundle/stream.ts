@@ -162,7 +162,7 @@ export class BundleStream {
     signal.throwIfAborted()
     if (status === 204) return false
     if (status !== 200) {
-      throw new PenstockError('PEN_REQUEST_FAILED', `The operator answered with status ${status}.`)
+      throw new PenstockError('PEN_REQUEST_FAILED', `The operator responded with status ${status}.`)
     }
     const next = await received(file, known)
     signal.throwIfAborted()

@@ -151,7 +151,7 @@ function refuseUseless(table: Flags, values: Readonly<Record<string, unknown>>, 
     const shown = fromLine.has(name) || env === undefined ? `--${name}` : env
     if (needs !== undefined && !isGiven(needs)) throw misuse(`${shown} needs --${needs}; without it, it has no effect.`)
     if (replacedBy !== undefined && isGiven(replacedBy))
-      throw misuse(`${shown} has no effect with --${replacedBy}. Leave one of them out.`)
+      throw misuse(`${shown} has no effect with --${replacedBy}. Omit one of them.`)
   }
 }
 

@@ -286,7 +286,7 @@ export class Delivery {
       type: failure.type,
       stage: 'sending',
       ...(failure.code === undefined ? {} : { code: failure.code }),
-      message: 'Request failed and is not tried again; its events are discarded.',
+      message: 'Request failed and is not retried; its events are discarded.',
       fields: { ...failure.fields, events },
     })
     this.#events.discarded(events, false, givenUp)
@@ -297,16 +297,16 @@ export class Delivery {
       type: failure.type,
       stage: 'sending',
       ...(failure.code === undefined ? {} : { code: failure.code }),
-      message: 'An event is larger than the destination takes; it is discarded.',
+      message: 'An event is larger than the destination accepts; it is discarded.',
       fields: { ...failure.fields, body_bytes: request.bodyBytes },
     })
-    this.#events.discarded(1, false, 'The event is larger than the destination takes.')
+    this.#events.discarded(1, false, 'The event is larger than the destination accepts.')
     this.#keep(request, { ...failure, code: failure.code ?? 'too_large' })
     request.end('rejected')
   }
 
   #discardAbandoned(request: Request): void {
-    this.#events.discarded(request.count, false, 'The time for a graceful stop was over.')
+    this.#events.discarded(request.count, false, 'The time limit for a graceful stop is over.')
     request.end('errored')
   }
 

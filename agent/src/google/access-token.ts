@@ -162,7 +162,7 @@ export class AccessTokens {
         'PEN_AUTH',
         `No access token from ${this.#source}: it answered with ${response.status}.`,
         {
-          fact: `The token service answered with status ${response.status}.`,
+          fact: `The token service responded with status ${response.status}.`,
           status: response.status,
         },
       )

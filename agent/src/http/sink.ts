@@ -87,7 +87,7 @@ export interface HttpSinkSpec {
   readonly sign?: Sign | undefined
   /** Whether the body is compressed by the sink itself: `compression` is then not applied. */
   readonly codec?: Codec
-  /** How endpoints that fail are left alone, if there are several. */
+  /** How the sink avoids failed endpoints, if there are several. */
   readonly distribution?: { readonly retry_initial_backoff_secs: number; readonly retry_max_duration_secs: number }
   /** Checks the destination by requests to it; throws a PenstockError if it is not usable. */
   readonly healthcheck?: ((get: Ask) => Promise<void>) | undefined
@@ -474,8 +474,8 @@ export const maxListBytes = 8 << 20
 export function unhealthy(address: string, status: number): PenstockError {
   const url = URL.parse(address)
   const place = url === null ? 'The destination' : `${url.origin}${url.pathname}`
-  const fact = `The destination answered with status ${status}.`
-  return new PenstockError('PEN_HEALTHCHECK', `${place} answered with status ${status}.`, { fact, status })
+  const fact = `The destination responded with status ${status}.`
+  return new PenstockError('PEN_HEALTHCHECK', `${place} responded with status ${status}.`, { fact, status })
 }
 
 function lowerCased(headers: Readonly<Record<string, string>>): Record<string, string> {

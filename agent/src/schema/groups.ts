@@ -117,18 +117,18 @@ export interface BatchDefaults {
   wholeSeconds?: boolean
 }
 
-const batchAge = 'Age in seconds at which a batch is sent even if it is not full.'
+const batchAge = 'Age in seconds at which the sink sends a batch that is not full.'
 
 /** `batch` of a sink, with this sink's defaults. An option without a default is unlimited. */
 export const batch = (defaults: BatchDefaults) =>
   group(
     {
       max_bytes: withDefault(
-        bytes('Most bytes in a batch, before encoding and compression.', { minimum: 1, limit: 'batchBytes' }),
+        bytes('Maximum bytes in a batch, before encoding and compression.', { minimum: 1, limit: 'batchBytes' }),
         defaults.max_bytes,
       ),
       max_events: withDefault(
-        uint('Most events in a batch.', { minimum: 1, limit: 'batchEvents' }),
+        uint('Maximum events in a batch.', { minimum: 1, limit: 'batchEvents' }),
         defaults.max_events,
       ),
       timeout_secs:
@@ -136,7 +136,7 @@ export const batch = (defaults: BatchDefaults) =>
           ? uint(batchAge, { default: defaults.timeout_secs, minimum: 1 })
           : seconds(batchAge, { default: defaults.timeout_secs, exclusiveMinimum: 0 }),
     },
-    'When events are sent together.',
+    'When the sink sends a batch.',
   )
 
 function withDefault(option: Option<number>, value: number | undefined): Option<number | undefined> {

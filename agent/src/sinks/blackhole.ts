@@ -1,5 +1,5 @@
-// Blackhole sink: takes events and forgets them, for tests of speed and for trying a configuration.
-// It looks at the counts of a batch only, so events that still are bytes stay bytes.
+// Blackhole sink: discards all events, for benchmarks and for trying a configuration. It reads only the counts of a
+// batch, so byte lines stay bytes.
 
 import { setTimeout as wait } from 'node:timers/promises'
 import { ByteBatch } from '../bytes/byte-batch.ts'
@@ -13,11 +13,11 @@ export const blackhole = defineSink({
   summary: 'Discards all events.',
   accepts: ['log', 'metric'],
   options: {
-    print_interval_secs: seconds('Seconds between two reports in the log of how many events came.', {
+    print_interval_secs: seconds('Seconds between two log messages with the number of events.', {
       zero: 'no reports',
       default: 0,
     }),
-    rate: optional(uint('Most events taken in a second. Unlimited if not given.', { minimum: 1 })),
+    rate: optional(uint('Maximum number of events per second. Unlimited if not given.', { minimum: 1 })),
   },
 
   objectsBecause: () => undefined,
@@ -30,7 +30,7 @@ export const blackhole = defineSink({
     }
     const intervalMs = options.print_interval_secs * 1000
     const reporting = intervalMs === 0 ? undefined : setInterval(report, timerMs(intervalMs)).unref()
-    /** When the events taken so far would have come at the rate, in milliseconds of `performance.now`. */
+    /** Time at which the events taken so far are due at this rate, in milliseconds of `performance.now`. */
     let dueMs = 0
 
     return {
@@ -45,7 +45,7 @@ export const blackhole = defineSink({
         if (options.rate === undefined) return undefined
         const now = performance.now()
         dueMs = Math.max(dueMs, now) + (count / options.rate) * 1000
-        // An abandoned wait is over, and no error.
+        // Aborting the wait ends it without an error.
         return wait(timerMs(dueMs - now), undefined, { signal: context.abandoning }).catch(() => {})
       },
       async close() {

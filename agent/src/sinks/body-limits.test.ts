@@ -1,6 +1,6 @@
-// Bodies of requests end by their bytes, whatever makes them large: option texts that each event carries, or metrics that become many
-// series. The test covers every text option of every sink with an address, whether it encodes events one by one or when the request is
-// full.
+// The byte limit ends a request, whatever makes its body large: option texts that each event carries, or metrics that become many
+// series. The test covers every text option of every sink with an address, whether the sink encodes events one by one or when the
+// request is full.
 
 import { expect, test } from 'vitest'
 import type { SinkDeclaration } from '../component.ts'
@@ -17,7 +17,7 @@ import { problemsOf, startSink } from '../testing/harness.ts'
 import { optionLeaves } from '../testing/option-places.ts'
 
 const mebibyte = 1 << 20
-/** Of a request with so small a `max_bytes`; what is written between two looks may come on top. */
+/** Limit for a request with such a small `max_bytes`; the bytes written between two checks may be added to it. */
 const limit = 4 * mebibyte
 const batch = { max_bytes: mebibyte / 2, max_events: 1000, timeout_secs: 300 }
 const count = 1000
@@ -56,7 +56,7 @@ test.each(sinks.map((component) => ({ component, type: component.type })))(
       ) as object
       if (!parseOptions(optionsOf(component).members, options).ok) continue
       if (problemsOf('sink', component.type, options).some(({ severity }) => severity !== 'warning')) continue
-      await using sink = await startSink(component.type, options).catch(() => undefined) // refused for this text
+      await using sink = await startSink(component.type, options).catch(() => undefined) // rejected because of this text
       if (sink === undefined) continue
       await sink.deliver(events(component))
       const size = largest(destination)

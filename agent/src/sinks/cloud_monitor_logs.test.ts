@@ -7,7 +7,7 @@ import { problemsOf, startSink } from '../testing/harness.ts'
 const sharedKey = 'MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='
 const required = { customer_id: 'workspace', shared_key: sharedKey, log_type: 'My_Type' }
 
-/** The signature that the destination works out for a request. */
+/** The signature that the destination computes for a request. */
 function signatureOf(request: RecordedRequest): string {
   const text = `POST\n${request.raw.length}\napplication/json\nx-ms-date:${request.headers['x-ms-date']}\n/api/logs`
   return `SharedKey workspace:${createHmac('sha256', Buffer.from(sharedKey, 'base64')).update(text).digest('base64')}`

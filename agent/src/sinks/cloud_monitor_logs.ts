@@ -16,7 +16,7 @@ import { batch, request, tls, transformer } from '../schema/groups.ts'
 import { address, fieldPath, hostPart, optional, secret, text } from '../schema/options.ts'
 import { timeField } from '../time-field.ts'
 
-/** Largest body that the destination takes. */
+/** Largest body that the destination accepts. */
 const maxBytes = 31_457_280
 
 const resource = '/api/logs'
@@ -27,7 +27,7 @@ export const cloudMonitorLogs = defineSink({
   products: ['Azure Monitor'],
   summary: 'Delivers log events to the data collector of a cloud monitor.',
   description:
-    'The timestamp is sent in milliseconds as the field `time_generated_key`; an event without one gets the present.',
+    'The sink sends the timestamp in milliseconds as the field `time_generated_key`. An event without a timestamp gets the current time.',
   aliases: ['azure_monitor_logs'],
   accepts: ['log'],
   options: {
@@ -37,12 +37,14 @@ export const cloudMonitorLogs = defineSink({
       examples: ['MyTableName'],
     }),
     host: address(
-      'Host of the destination; that of the workspace is `<customer_id>.<host>`. An address with scheme, such as that of an emulator, is used as it is.',
+      'Host of the destination; a workspace has the host `<customer_id>.<host>`. An address with a scheme, such as that of an emulator, is used unchanged.',
       hostPart,
       { default: 'ods.opinsights.azure.com', examples: ['ods.opinsights.azure.us', 'ods.opinsights.azure.cn'] },
     ),
-    azure_resource_id: optional(text('Identifier of the resource that the events come from.')),
-    time_generated_key: optional(fieldPath('Field with the time of the record. Left out: `log_schema.timestamp_key`.')),
+    azure_resource_id: optional(text('Identifier of the resource that produced the events.')),
+    time_generated_key: optional(
+      fieldPath('Field for the time of the record. If not given, `log_schema.timestamp_key`.'),
+    ),
     encoding: transformer(),
     batch: batch({ max_bytes: 10_000_000, timeout_secs: 1 }),
     request: request(),
@@ -72,7 +74,7 @@ export const cloudMonitorLogs = defineSink({
       })
     }
     if (URL.parse(baseAddress(options)) === null) {
-      problems.push({ path: 'host', message: 'does not make an address together with `customer_id`' })
+      problems.push({ path: 'host', message: 'does not form a valid address together with `customer_id`' })
     }
     return problems
   },
@@ -107,7 +109,7 @@ export const cloudMonitorLogs = defineSink({
         for (let index = from; index < to; index++) {
           const { fields } = events[index] as LogEvent
           const record: ValueObject = { ...(transform === undefined ? fields : transform.apply(fields)) }
-          // A value that is no time is unchanged: the service then uses the time of arrival.
+          // A value that is not a time stays unchanged: the service then uses the time of arrival.
           const own = generatedTime.of(fields)
           if (own !== undefined || (getValue(fields, generated) ?? null) === null) {
             setPath(record, generated, isoMilliseconds(own ?? eventTime.of(fields) ?? Timestamp.now()))
@@ -146,7 +148,7 @@ function isoMilliseconds(instant: Timestamp): string {
   return Number.isNaN(date.getTime()) ? instant.toString() : date.toISOString()
 }
 
-/** Signs each attempt again, for the signature holds for its time and its length. */
+/** Signs each attempt separately, because a signature is valid only for its time and length. */
 function signer(customerId: string, sharedKey: string): Sign {
   const key = Buffer.from(sharedKey, 'base64')
   return async ({ headers, body }) => {

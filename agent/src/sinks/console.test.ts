@@ -79,7 +79,9 @@ test('events are errored when nobody reads', async () => {
   await using sink = await startSink('console', { encoding: { codec: 'json' } })
   expect(await sink.deliver([log({ message: 'one' })])).toBe('errored')
   expect(sink.events.errors).toMatchObject([{ type: 'io_failed', stage: 'sending' }])
-  expect(sink.events.discards).toEqual([{ events: 1, intentional: false, reason: 'The console takes no more events.' }])
+  expect(sink.events.discards).toEqual([
+    { events: 1, intentional: false, reason: 'The console accepts no more events.' },
+  ])
   expect(sink.events.counts.get('component_sent_events_total')).toBeUndefined()
 })
 
@@ -88,5 +90,5 @@ test('events that cannot be encoded are rejected', async () => {
   await using sink = await startSink('console', { encoding: { codec: 'gelf' } })
   expect(await sink.deliver([log({ message: 'no host' })])).toBe('rejected')
   expect(written).toEqual([])
-  expect(sink.events.discards).toEqual([{ events: 1, intentional: false, reason: 'Events could not be encoded.' }])
+  expect(sink.events.discards).toEqual([{ events: 1, intentional: false, reason: 'Could not encode events.' }])
 })

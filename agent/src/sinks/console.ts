@@ -1,5 +1,5 @@
-// Console sink: prints events to standard output or standard error, for local runs and for looking at a pipeline.
-// A batch is one write; the next one waits until it has been taken.
+// Console sink: prints events to standard output or standard error, for local runs and debugging. A batch is one write;
+// the next batch waits until that write has finished.
 
 import { ByteBatch } from '../bytes/byte-batch.ts'
 import { compileStreamEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
@@ -23,7 +23,7 @@ export const consoleSink = defineSink({
   accepts: ['log', 'metric'],
   reaches: 'agent',
   options: {
-    target: oneOf(['stdout', 'stderr'], 'Where events are printed.', { default: 'stdout' }),
+    target: oneOf(['stdout', 'stderr'], 'Stream to print to.', { default: 'stdout' }),
     encoding: encoding(screenCodecs),
     framing: outgoingFraming(),
   },
@@ -36,7 +36,7 @@ export const consoleSink = defineSink({
     const { messageKey } = context.globals.logSchema
     const screen = {
       color: takesColors(target),
-      // People change the size of their terminal.
+      // Users may resize their terminal.
       get columns() {
         return columnsOf(target)
       },
@@ -49,7 +49,7 @@ export const consoleSink = defineSink({
       unencoded.bytes += event.size
     }
     const lines = LineStream.of(encoder, failed)
-    // The callback of each write reports a reader that went away; without a listener, the event would end the process.
+    // The callback of each write reports a closed reader; without a listener, the error event would end the process.
     const unheard = () => {}
     target.on('error', unheard)
     let writing: Promise<void> | undefined
@@ -84,7 +84,7 @@ export const consoleSink = defineSink({
               context.events.sentBytes(body.length, protocol)
               batch.finalizer.release(1, 'delivered')
             } else {
-              const message = 'The console takes no more events.'
+              const message = 'The console accepts no more events.'
               context.events.error({ type: 'io_failed', stage: 'sending', message, fields: { error } })
               context.events.discarded(count, false, message)
               batch.finalizer.release(1, 'errored')

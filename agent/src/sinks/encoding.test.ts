@@ -1,4 +1,4 @@
-// The problems that every sink reports for an unusable `encoding`.
+// Every sink reports the same problems for an unusable `encoding`.
 
 import { expect, test } from 'vitest'
 import { optionsOf } from '../config/component-options.ts'

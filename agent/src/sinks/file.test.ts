@@ -138,7 +138,7 @@ test.runIf(process.platform === 'linux')(
     await vi.waitFor(() => expect(sink.events.errors).toMatchObject([{ type: 'io_failed', stage: 'sending' }]))
     await sink[Symbol.asyncDispose]()
     expect(await status).toBe('errored')
-    expect(sink.events.discards).toEqual([{ events: 1, intentional: false, reason: 'The file could not be written.' }])
+    expect(sink.events.discards).toEqual([{ events: 1, intentional: false, reason: 'Could not write the file.' }])
     expect(sink.events.counts.get('component_sent_events_total')).toBeUndefined()
   },
 )
@@ -172,6 +172,6 @@ test('of files without number only some are open at a time, and each gets all of
   }
   await sink.sink.close()
   const contents = await Promise.all(apps.map(read))
-  // A file that was closed and opened again was not emptied again.
+  // A file that was closed and reopened was not truncated a second time.
   expect(contents.filter((content) => content !== '1\n2\n')).toEqual([])
 })

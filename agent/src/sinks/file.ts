@@ -1,6 +1,6 @@
-// File sink: appends events to files whose names may depend on the event.
-// A batch is one write for each of its files, and the next batch waits for it. A write that a full disk stops is tried again
-// until it succeeds, from the byte where it stopped, so a file never holds half a line followed by another one.
+// File sink: appends events to files whose names may depend on the event. A batch is one write for each of its files, and
+// the next batch waits for these writes. The sink retries a write that a full disk interrupted, starting at the first
+// unwritten byte, so a file never holds half a line followed by another one.
 
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
@@ -21,16 +21,16 @@ import { type FilePart, FileParts } from './file/parts.ts'
 const protocol = { protocol: 'file' }
 const initialRetryMs = 1000
 const maxRetryMs = 30_000
-/** Files that are open at a time: their names come from data. */
+/** Maximum number of open files, because file names come from data. */
 const maxOpenFiles = 500
-/** Files that the sink remembers to have emptied, by 22 characters each. */
+/** Maximum number of truncated files that the sink remembers, at 22 characters each. */
 const maxEmptied = 100_000
-/** Errors of names, not of disks. */
+/** Errors caused by file names, not by disks. */
 const impossible = new Set(['EISDIR', 'ENAMETOOLONG', 'ENOTDIR', 'EEXIST', 'ELOOP', 'EINVAL', 'ERR_INVALID_ARG_VALUE'])
 
 const fileOptions = {
   path: template(
-    'The file, which may depend on the event and its time. A field cannot lead out of the folder. New files have mode 0600: only the user of the agent can read them.',
+    'Path of the file, which may depend on the event and its time. A field cannot lead out of the folder. New files have mode 0600, so only the user of the agent can read them.',
     {
       use: { file: { use: 'write' } },
       examples: ['/var/log/penstock/{{ host }}-%Y-%m-%d.log'],
@@ -39,12 +39,12 @@ const fileOptions = {
   encoding: encoding(),
   framing: outgoingFraming(),
   compression: compression(['none', 'gzip', 'zstd'], 'none'),
-  idle_timeout_secs: seconds('Seconds without an event after which a file is closed.', {
+  idle_timeout_secs: seconds('Seconds without an event after which the sink closes a file.', {
     default: 30,
     exclusiveMinimum: 0,
   }),
   truncate: bool(
-    'Whether a file that is there already is emptied when the agent first writes to it; after 100,000 files no further one is.',
+    'Whether to truncate an existing file on the first write after a start. After 100,000 files, the sink truncates no further ones.',
     {
       default: false,
     },
@@ -55,7 +55,7 @@ export const fileSink = defineSink({
   type: 'file',
   summary: 'Appends events to files.',
   description:
-    'Folders are made as needed. A compressed file is a sequence of compressed blocks, one for each batch, which `zcat` and `zstdcat` read as one. At most 500 files are open at a time; of more, the one written longest ago is closed and opened again when it is needed.',
+    'The sink creates missing folders. A compressed file is a sequence of compressed blocks, one for each batch, which `zcat` and `zstdcat` read as one. At most 500 files are open at a time; beyond that, the sink closes the least recently written file and reopens it when needed.',
   accepts: ['log', 'metric'],
   options: fileOptions,
   check: (options) => [...encodingProblems(options.encoding), ...framingProblems(options.framing)],
@@ -63,7 +63,7 @@ export const fileSink = defineSink({
   build: (options, context) => new FileSink(options, context),
 })
 
-/** Events may be confidential: only the user of the agent reads a new file. A file that is there keeps its mode. */
+/** Events may be confidential, so only the user of the agent can read a new file. Existing files keep their mode. */
 const newFileMode = 0o600
 
 type FileOptions = Parsed<typeof fileOptions>
@@ -75,12 +75,12 @@ class FileSink implements Sink {
   readonly takesBytes: boolean
   readonly #compression: Compression
   readonly #truncate: boolean
-  /** The one that was used longest ago first. */
+  /** Least recently used first. */
   readonly #files = new Map<string, OpenFile>()
   readonly #emptied = new Set<string>()
   #emptiesNoMore = false
   readonly #sweep: NodeJS.Timeout
-  /** Batches in the middle of being written. */
+  /** Number of batches being written. */
   #active = 0
   #writing: Promise<void> | undefined
 
@@ -117,7 +117,7 @@ class FileSink implements Sink {
         this.#context.events.sent(part.count, part.bytes)
         this.#context.events.sentBytes(payload.length, protocol)
       } else {
-        this.#context.events.discarded(part.count, false, 'The file could not be written.')
+        this.#context.events.discarded(part.count, false, 'Could not write the file.')
       }
       finalizer.release(1, status)
       this.#parts.free(part)
@@ -125,7 +125,7 @@ class FileSink implements Sink {
     this.#active--
   }
 
-  /** Writes all bytes, however often it takes, unless there can be no such file or the agent must end. */
+  /** Writes all bytes, with as many writes as needed, unless the file cannot exist or the agent must stop. */
   async #writePart(path: string, payload: Uint8Array): Promise<'delivered' | 'errored' | 'rejected'> {
     const { abandoning, events } = this.#context
     let from = 0
@@ -141,18 +141,18 @@ class FileSink implements Sink {
         target.lastUsedMs = performance.now()
         return 'delivered'
       } catch (error) {
-        // Retrying does not fix a name made from an event; the user can fix a name in the configuration.
+        // A retry does not fix a name built from an event; the user can fix a name in the configuration.
         const hopeless = !this.#path.isStatic && impossible.has((error as NodeJS.ErrnoException).code ?? '')
         events.error({
           type: 'io_failed',
           stage: 'sending',
-          message: hopeless ? 'There can be no such file.' : 'The file could not be written; trying again.',
+          message: hopeless ? 'The file name is impossible.' : 'Could not write the file; trying again.',
           fields: { path, error },
         })
         await this.#close(path)
         if (hopeless) return 'rejected'
         if (abandoning.aborted) return 'errored'
-        await wait(retryMs, undefined, { signal: abandoning }).catch(() => {}) // the last try follows
+        await wait(retryMs, undefined, { signal: abandoning }).catch(() => {}) // one last attempt follows
         retryMs = Math.min(retryMs * 2, maxRetryMs)
       }
     }
@@ -176,17 +176,17 @@ class FileSink implements Sink {
     return target
   }
 
-  /** The name by which to remember a file that is to be emptied now; undefined if it must not be. */
+  /** The key under which to remember a file that must be truncated now; undefined if it must not be. */
   #emptiedName(path: string): string | undefined {
     const name = createHash('sha256').update(path).digest('base64').slice(0, 22)
     if (this.#emptied.has(name)) return undefined
     if (this.#emptied.size < maxEmptied) return name
-    // A file that is forgotten would be emptied again, with the events that this sink wrote.
+    // A forgotten file would be truncated again, which would lose the events that this sink wrote.
     if (!this.#emptiesNoMore) {
       this.#emptiesNoMore = true
       this.#context.logger.warn(
         { files: maxEmptied },
-        'Too many files to remember; further ones are continued, not emptied.',
+        'Too many files to remember; further existing files are appended to, not truncated.',
       )
     }
     return undefined
@@ -203,7 +203,7 @@ class FileSink implements Sink {
       this.#context.events.error({
         type: 'io_failed',
         stage: 'sending',
-        message: 'A file could not be closed.',
+        message: 'Could not close a file.',
         fields: { path, error },
       })
     }
@@ -230,7 +230,10 @@ interface OpenFile {
   lastUsedMs: number
 }
 
-/** Makes a folder and those above it, one by one: asked for all at once, Node tries forever where one can never exist. */
+/**
+ * Creates a folder and its parents one by one, because Node retries a recursive creation forever if one of them can never
+ * exist.
+ */
 async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder)
@@ -246,6 +249,6 @@ async function makeFolder(folder: string): Promise<void> {
 }
 
 function unlessThere(error: unknown): void {
-  // If the path is no folder, opening the file reports it.
+  // If the path is not a folder, opening the file reports it.
   if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
 }

@@ -115,7 +115,7 @@ test('a full sink asks its source to wait, and takes more when a slot is free', 
   })
   await destination.received(1)
   expect(outcomes).toBe(0)
-  await held // each is given up after a second, so the second one went out when the first one ended
+  await held // each times out after a second, so the second one started when the first one ended
   expect(destination.requests.map((request) => request.text())).toEqual(['in flight\n', 'waits\n'])
 })
 

@@ -1,5 +1,5 @@
-// HTTP sink: sends events to any address in the body of a request. The rendered address is the partition: events with
-// different addresses never share a request.
+// HTTP sink: sends events to any address in the body of a request. The rendered address is the partition key: events
+// with different addresses never share a request.
 
 import { compileEncoder, compileStreamEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { framingProblems } from '../codecs/framing/encode.ts'
@@ -71,7 +71,7 @@ export const http = defineSink({
     const { codec } = options.encoding
     const uri = compileTemplate(options.uri, context.globals.logSchema.timestampKey)
     const { messageKey } = context.globals.logSchema
-    // Without framing, JSON is one array; everything else is a stream of frames.
+    // Without framing, JSON is one array; all other codecs give a stream of frames.
     const array = codec === 'json' && options.framing === undefined
     const encoder = array
       ? compileEncoder(options.encoding, messageKey)

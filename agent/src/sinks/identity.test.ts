@@ -1,6 +1,6 @@
-// A component of a tenant never uses the identity of the agent: not its environment, not its files, not the services of its node that
-// give credentials out. The table has every sink and source of the registry, with options that leave credentials out where that is
-// possible; a new component is added to it.
+// A tenant's component never uses the identity of the agent: neither its environment, nor its files, nor the credential services of
+// its node. The table has every sink and source of the registry, without credentials in the options where that is possible. Each new
+// component needs a row.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ import { startSink, startSource } from '../testing/harness.ts'
 type Place = (address: string) => Record<string, unknown>
 interface Row {
   readonly options: readonly Place[]
-  /** For components that have such an identity: what the error asks for. */
+  /** The credentials that the error message requests, for components with such an identity. */
   readonly asksFor?: RegExp
 }
 
@@ -98,7 +98,10 @@ const sources: Readonly<Record<string, Row>> = {
   eventstore_metrics: { options: [(endpoint) => ({ endpoint })] },
   webserver_metrics: { options: [(address) => ({ endpoints: [address] })] },
 }
-/** They read the cluster by the account of the agent, within bounds that the operator sets, or connect to nothing. */
+/**
+ * These components read the cluster with the agent's service account, within bounds that the operator sets, or connect
+ * to nothing.
+ */
 const others = [
   'orchestrator_logs',
   'orchestrator_events',
@@ -108,7 +111,7 @@ const others = [
   'internal_metrics',
   'memory',
 ]
-/** Variables that give an identity, or lead to one. The library of `cloud_queue` also looks for its own settings, which give none. */
+/** Variables that hold or lead to an identity. The library of `cloud_queue` also reads its own settings, which do not. */
 const ofIdentity =
   /^(?:(?:AWS|CLOUD)_(?:ACCESS_KEY|SECRET|SESSION_TOKEN|ROLE|WEB_IDENTITY|CONTAINER|EC2|ENDPOINT_URL|APPLICATION)|GOOGLE_|GCE_|DD_)/
 
@@ -116,7 +119,7 @@ const planted = 'PLANTEDIDENTITY'
 let folder = ''
 const credentialsFile = () => join(folder, '.aws', 'credentials')
 const kept = process.env
-/** Names of variables that were read since the test began. */
+/** Names of variables read since the test began. */
 const read = new Set<string>()
 let identityService: Destination
 let broker: Awaited<ReturnType<typeof fakeBroker>>
@@ -160,7 +163,7 @@ afterEach(async () => {
 const proxy = { enabled: true, http: undefined, https: undefined, no_proxy: undefined }
 const ofTenant = { ...proxy, egress: { deny: [] } }
 
-/** Runs a component with an event; returns everything that it said was wrong. */
+/** Runs a component with an event; returns all problems that it reported. */
 async function run(kind: 'sink' | 'source', type: string, options: object, own: typeof ofTenant): Promise<string> {
   const said: string[] = []
   const note = (error: unknown) => void said.push(errorText(error))

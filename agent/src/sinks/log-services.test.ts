@@ -1,12 +1,12 @@
-// Failures between the sinks of log services and their destinations: the shared table, for each of them.
+// The shared fault table of network failures, for each sink of a log service.
 
 import type { RecordedRequest } from '../testing/destination.ts'
 import { testFaults } from '../testing/sink-faults.ts'
 
-/** The messages in the text of a body, whatever its form. */
+/** The messages in a body, whatever its format. */
 const messages = (request: RecordedRequest): string[] => request.text().match(/m\d+(?=\\?")/g) ?? []
 
-/** Batches above the limit, so that it is the sink that divides them. */
+/** The batches exceed the limit, so the sink itself must divide them. */
 const largeBatches = { batch: { max_bytes: 100_000_000 } }
 
 testFaults([
@@ -43,7 +43,7 @@ testFaults([
     type: 'monitor_a_logs',
     options: (url) => ({ default_api_key: 'k', endpoint: url }),
     messages,
-    // A key that is refused may have been rotated.
+    // A refused key may have been rotated.
     refusals: [400],
     limit: { bytes: 5_000_000 },
   },

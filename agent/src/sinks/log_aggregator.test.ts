@@ -3,7 +3,7 @@ import { type Destination, fakeDestination } from '../testing/destination.ts'
 import { log } from '../testing/events.ts'
 import { problemsOf, startSink } from '../testing/harness.ts'
 
-const at = (seconds: number) => `${1_767_225_600 + seconds}000000000` // nanoseconds, as the wire wants them
+const at = (seconds: number) => `${1_767_225_600 + seconds}000000000` // nanoseconds, as the protocol requires
 const minimal = { labels: { app: '{{ app }}' }, encoding: { codec: 'text' } }
 
 const bodies = (destination: Destination) => destination.requests.map((request) => request.json())
@@ -134,7 +134,7 @@ test.each(['accept', 'drop', 'rewrite_timestamp'])(
       out_of_order_action: action,
       endpoint: destination.url,
     })
-    // 2,000 lines, one each millisecond, each up to five milliseconds away from its place.
+    // 2,000 lines, one per millisecond, each up to five milliseconds out of order.
     const stamps = Array.from({ length: 2000 }, (_, index) => 1_767_225_600_000 + index + ((index * 7919) % 6))
 
     await sink.deliver(
@@ -204,7 +204,7 @@ test('labels are rendered, expanded from objects, or left out', async () => {
 })
 
 test.each([
-  // Upper and lower case are different labels.
+  // Labels are case-sensitive.
   { labels: { 'p_*': '{{ l }}' }, fields: { aB: '1', ab: '2' }, stream: { p_aB: '1', p_ab: '2' }, lost: 0 },
   {
     labels: { 'p_*': '{{ l }}' },
@@ -214,7 +214,7 @@ test.each([
   },
   { labels: { '*': '{{ l }}', a_b: 'own' }, fields: { 'a.b': '1' }, stream: { a_b: 'own' }, lost: 1 },
   { labels: { '*': '{{ l }}', '{{ n }}': 'named' }, fields: { 'a.b': '1' }, stream: { a_b: 'named' }, lost: 1 },
-  // The name that is written out is meant to win.
+  // The literal name must win.
   {
     labels: { '*': '{{ l }}', a_b: 'own' },
     fields: { a_b: '1', 'c.d': '2' },
@@ -443,7 +443,7 @@ describe('a label that is written out', () => {
     for (const stream of streams) {
       const text = String(message(stream)[0]?.[1])
       const pairs = [...text.slice(1, -1).matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"(?:, |$)/g)]
-      // Nothing is between the pairs.
+      // There is nothing between the pairs.
       expect(`{${pairs.map(([whole]) => whole).join('')}}`).toBe(text)
       expect(pairs.filter(([, name]) => name === 'namespace').map(([, , value]) => value)).toEqual(['shop'])
       expect(pairs.filter(([, name]) => name === 'pod').map(([, , value]) => value)).toEqual(['real'])
@@ -473,7 +473,7 @@ describe('a label that is written out', () => {
   })
 })
 
-/** Fields of a protobuf message: number, and an integer or bytes. */
+/** Fields of a protobuf message: the number, and an integer or bytes. */
 function message(bytes: Buffer): [number, number | Buffer][] {
   const fields: [number, number | Buffer][] = []
   let at = 0

@@ -1,6 +1,6 @@
 // Log aggregator sink: groups events into labelled streams and pushes many of them in one request. Within a stream and a request,
-// entries leave in timestamp order. An entry is late if it is older than the latest entry that an earlier request pushed for its
-// stream; disorder within one request is only sorted.
+// entries are in timestamp order. An entry is late if it is older than the latest entry that an earlier request pushed for its
+// stream; the sink just sorts the entries of one request.
 
 import { compileEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'
@@ -18,12 +18,12 @@ import { EntryWriter } from './log_aggregator/entries.ts'
 import { compileLabels, isLabelName } from './log_aggregator/labels.ts'
 import { finishStreams, jsonFormat, protobufFormat } from './log_aggregator/streams.ts'
 
-/** Longest name of a label or template of one, as the destination has it by default. */
+/** Maximum length of a label name, or of a template for one, by the destination's defaults. */
 const maxNameLength = 1024
 
 /**
- * The destination's messages about entries that it refuses for their time or their length, while it keeps the others of the request. It
- * does not keep an entry twice.
+ * The destination's messages for entries refused because of their time or length, while it keeps the other entries of the request. It
+ * deduplicates entries.
  */
 const ofSome = /total ignored|timestamp too (?:old|new)|too far behind|out of order|max entry size/i
 
@@ -32,34 +32,36 @@ export const logAggregator = defineSink({
   products: ['Grafana Loki'],
   summary: 'Delivers log events to a log aggregation system.',
   description:
-    'Where the destination refuses some entries of a request for their time or their length, and keeps the others, those alone are discarded.',
+    'If the destination refuses some entries of a request because of their time or length, the sink discards only those.',
   aliases: ['loki'],
   accepts: ['log'],
   options: {
-    endpoint: url('Base address. The path is appended.', { examples: ['http://loki:3100'] }),
+    endpoint: url('Base address. The sink appends the path.', { examples: ['http://loki:3100'] }),
     path: text('Path of push requests.', { default: '/loki/api/v1/push' }),
     labels: map(
       template('Value of the label.'),
-      'Labels that choose the stream of an event. Names and values are templates. A name that ends in `*` expands an object into several labels. In names made of fields, characters other than letters, digits and `_` become `_`; of labels whose names then coincide, one is sent. A name that is written out wins over them. Keep their number small.',
+      'Labels that choose the stream of an event. Names and values are templates. A name that ends in `*` expands an object into several labels. In names built from fields, characters other than letters, digits and `_` become `_`; if names then coincide, the sink sends one of the labels. A literal name takes precedence. Keep the number of label values small.',
       { names: 'template' },
     ),
     structured_metadata: map(
       template('Value of the entry.'),
-      'Metadata of each entry that is not part of its stream, by the rules of `labels`.',
+      'Metadata of each entry that is not part of its stream. The rules of `labels` apply.',
       { default: {}, names: 'template' },
     ),
-    remove_structured_metadata_fields: bool('Remove fields that structured metadata is made of from the line.', {
+    remove_structured_metadata_fields: bool('Whether to remove the fields used in structured metadata from the line.', {
       default: false,
     }),
-    remove_label_fields: bool('Remove fields that labels are made of from the line.', { default: false }),
-    remove_timestamp: bool('Remove the timestamp from the line; the entry still carries it.', { default: true }),
+    remove_label_fields: bool('Whether to remove the fields used in labels from the line.', { default: false }),
+    remove_timestamp: bool('Whether to remove the timestamp from the line; the entry still has it.', { default: true }),
     out_of_order_action: oneOf(
       ['accept', 'drop', 'rewrite_timestamp'],
-      'Handling of an event that is older than the latest one already pushed for its stream: `accept` sends it unchanged (the destination must be 2.4.0 or newer), `drop` discards it, `rewrite_timestamp` gives it the time of the latest one. Events of one request are sorted first, so only events overtaken by an earlier request are late. Choose `accept` if several pods share a stream.',
+      'Handling of an event that is older than the latest one already pushed for its stream: `accept` sends it unchanged (the destination must be 2.4.0 or newer), `drop` discards it, `rewrite_timestamp` gives it the time of the latest one. The sink sorts the events of a request first, so an event is late only if an earlier request overtook it. Choose `accept` if several pods share a stream.',
       { default: 'drop' },
     ),
     tenant_id: optional(
-      template('Tenant sent as the `X-Scope-OrgID` header. An event for which it cannot be rendered is discarded.'),
+      template(
+        'Tenant sent as the `X-Scope-OrgID` header. The sink discards an event for which it cannot be rendered.',
+      ),
     ),
     compression: compression(compressionNames, 'none', compressionNames.slice(2)),
     encoding: encoding(['json', 'logfmt', 'text']),
@@ -78,7 +80,7 @@ export const logAggregator = defineSink({
     for (const option of ['labels', 'structured_metadata'] as const) {
       for (const name of Object.keys(options[option])) {
         if (name.length <= maxNameLength) continue
-        const message = `The name \`${name.slice(0, 40)}…\` has ${name.length} characters; the longest that is sent has ${maxNameLength}`
+        const message = `The name \`${name.slice(0, 40)}…\` has ${name.length} characters; the limit is ${maxNameLength}`
         problems.push({ path: option, message, help: 'Shorten the name.' })
       }
     }
@@ -90,8 +92,8 @@ export const logAggregator = defineSink({
       problems.push({
         path: 'request.concurrency',
         severity: 'warning',
-        message: `\`concurrency\` is 1 with \`out_of_order_action: ${options.out_of_order_action}\`, whatever is given: requests at the same time would put entries out of order`,
-        help: 'Set `out_of_order_action: accept` if the destination takes entries out of order.',
+        message: `\`concurrency\` is always 1 with \`out_of_order_action: ${options.out_of_order_action}\`, because concurrent requests would put entries out of order`,
+        help: 'Set `out_of_order_action: accept` if the destination accepts out-of-order entries.',
       })
     }
     if (Object.keys(options.labels).length === 0) {
@@ -136,7 +138,7 @@ export const logAggregator = defineSink({
           ...(snappy === undefined ? {} : { 'content-encoding': 'snappy' }),
         },
         lastHeaders: (key) => (key === '' ? undefined : { 'x-scope-orgid': key }),
-        // A request carries one tenant, so events of different tenants never share one.
+        // A request has one tenant, so events of different tenants never share one.
         partition: tenant === undefined ? undefined : tenantOf(tenant, context),
         encode: (events, from, to, open) => entries.write(events, from, to, open),
         encodeLines: (batch, from, to, open) => entries.writeLines(batch, from, to, open),
@@ -178,7 +180,7 @@ async function checkReady(
   const { status } = await get(ready, headers)
   if (status === 200) return
   if (status !== 404) throw unhealthy(ready, status)
-  // Behind a proxy there is often no /ready.
+  // A proxy often does not expose /ready.
   const root = joinPath(endpoint, '/')
   const answer = await get(root, headers)
   if (answer.status !== 200) throw unhealthy(root, answer.status)

@@ -130,9 +130,9 @@ test('the older type takes its texts as they are', async () => {
 
 test.each([
   { status: 200, problem: undefined },
-  { status: 400, problem: '/logs/ingest answered with status 400.' },
-  { status: 401, problem: '/logs/ingest answered with status 401.' },
-  { status: 404, problem: '/logs/ingest answered with status 404.' },
+  { status: 400, problem: '/logs/ingest responded with status 400.' },
+  { status: 401, problem: '/logs/ingest responded with status 401.' },
+  { status: 404, problem: '/logs/ingest responded with status 404.' },
   { status: 403, problem: 'Token is not valid, 403 returned.' },
   { status: 500, problem: 'Server returned a server error' },
 ])('the health check after $status', async ({ status, problem }) => {

@@ -10,14 +10,14 @@ export const logsvcA = defineSink({
   products: ['Mezmo'],
   summary: 'Delivers log events to log service A.',
   description:
-    'The message becomes the `line`; `timestamp`, `app`, `env` and `file` are sent beside it, and all other fields as `meta`.',
+    'The message becomes the `line`. The sink sends `timestamp`, `app`, `env` and `file` beside it, and all other fields as `meta`.',
   aliases: ['mezmo'],
   accepts: ['log'],
   options: {
     api_key: secret('Ingestion key.'),
     hostname: template('Host name attached to each batch.', { examples: ['{{ host }}'] }),
     endpoint: address(
-      'Address of the service: a URL, or a host that is reached by HTTPS. Without a path, `/logs/ingest` is appended.',
+      'Address of the service: a URL, or a host, which is reached by HTTPS. Without a path, the sink appends `/logs/ingest`.',
       { ports: webPorts, bare: 'https' },
       { default: 'https://logs.mezmo.com', aliases: ['host'] },
     ),
@@ -25,7 +25,7 @@ export const logsvcA = defineSink({
     mac: optional(text('MAC address attached to each batch.')),
     tags: list(
       template('A tag.'),
-      'Tags attached to each batch. In a tag that refers to fields, commas become `_`: the service separates tags by commas.',
+      'Tags attached to each batch. In a tag that refers to fields, commas become `_`, because the service separates tags by commas.',
       { default: [] },
     ),
     default_app: text('Value of `app` for events with neither `file` nor `app`.', { default: 'penstock' }),

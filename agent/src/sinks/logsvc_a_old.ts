@@ -1,4 +1,4 @@
-// Log service A under its older name: the same requests; host name and tags are the same for all events.
+// Log service A under its older name. It sends the same requests, but host name and tags are constant.
 
 import { defineSink } from '../component.ts'
 import { batch, request, tls, transformer } from '../schema/groups.ts'
@@ -10,7 +10,7 @@ export const logsvcAOld = defineSink({
   products: ['LogDNA'],
   summary: 'Delivers log events to log service A under its older name.',
   description:
-    'Kept for configurations that use the older name; new ones use `logsvc_a`. A buffer on disk needs no `max_size` here: it then has the smallest one, 268435488 bytes.',
+    'Kept for configurations that use the older name; use `logsvc_a` for new ones. A disk buffer does not need `max_size` here: the default is the minimum, 268435488 bytes.',
   deprecated: 'Use the type `logsvc_a`. It takes the same options; `hostname` and `tags` are templates there.',
   aliases: ['logdna'],
   accepts: ['log'],
@@ -19,7 +19,7 @@ export const logsvcAOld = defineSink({
     api_key: secret('Ingestion key.'),
     hostname: text('Host name attached to each batch.'),
     endpoint: address(
-      'Address of the service: a URL, or a host that is reached by HTTPS. Without a path, `/logs/ingest` is appended.',
+      'Address of the service: a URL, or a host, which is reached by HTTPS. Without a path, the sink appends `/logs/ingest`.',
       { ports: webPorts, bare: 'https' },
       { default: 'https://logs.logdna.com/logs/ingest', aliases: ['host'] },
     ),

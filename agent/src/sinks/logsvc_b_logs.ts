@@ -1,4 +1,4 @@
-// Log service B: events in the envelopes of an HTTP event collector, one after the other without anything between them.
+// Log service B: events in the envelopes of an HTTP event collector, concatenated without separators.
 
 import { randomUUID } from 'node:crypto'
 import { compileEncoder, type Encoder, encodingProblems } from '../codecs/encoding/encoder.ts'
@@ -23,7 +23,7 @@ import { type TimeField, timeField } from '../time-field.ts'
 
 const defaultNanosKey = '@timestamp.nanos'
 
-/** Codecs whose output is a JSON object that becomes part of the envelope; other output becomes a string there. */
+/** Codecs whose output is a JSON object that becomes part of the envelope; other output becomes a string. */
 const jsonCodecs = new Set(['json', 'native_json', 'gelf'])
 
 export const logsvcBLogs = defineSink({
@@ -31,28 +31,26 @@ export const logsvcBLogs = defineSink({
   products: ['Humio', 'LogScale'],
   summary: 'Delivers log events to log service B.',
   description:
-    'The timestamp leaves the event: its milliseconds are the time of the envelope, the nanoseconds below them a field of the event.',
+    'The sink removes the timestamp from the event: its milliseconds become the time of the envelope, and the remaining nanoseconds a field of the event.',
   aliases: ['humio_logs'],
   accepts: ['log'],
   options: {
     token: secret('Ingest token.'),
     endpoint: url('Base address, without a path.', { default: 'https://cloud.humio.com', aliases: ['host'] }),
-    event_type: optional(template('Parser that the destination applies; if it cannot be rendered, none.')),
-    source: optional(template('Where the event comes from, such as a file.')),
+    event_type: optional(template('Parser that the destination applies. None if it cannot be rendered.')),
+    source: optional(template('Origin of the event, such as a file.')),
     index: optional(
-      template(
-        'Repository of the event. At public destinations it must be the one of the token, if it is given at all.',
-      ),
+      template('Repository of the event. Public destinations require the repository of the token, if one is given.'),
     ),
-    host_key: optional(fieldPath('Field with the name of the host. Left out: `log_schema.host_key`.')),
-    timestamp_key: optional(fieldPath('Field with the time. Left out: `log_schema.timestamp_key`.')),
+    host_key: optional(fieldPath('Field with the name of the host. If not given, `log_schema.host_key`.')),
+    timestamp_key: optional(fieldPath('Field with the time. If not given, `log_schema.timestamp_key`.')),
     timestamp_nanos_key: text(
-      `Field for the nanoseconds below the millisecond. The default is one field of that name, dot and all.`,
+      `Field for the nanoseconds below the millisecond. The default is one field whose name contains the dot.`,
       { default: defaultNanosKey },
     ),
     indexed_fields: list(
       text('A field.'),
-      'Fields that are sent as extra fields too. Names that begin with `#` tag events.',
+      'Fields to send as additional indexed fields. Names that begin with `#` tag events.',
       { default: [] },
     ),
     compression: compression(compressionNames, 'none'),
@@ -69,7 +67,7 @@ export const logsvcBLogs = defineSink({
     ]
     const address = URL.parse(options.endpoint)
     if (address !== null && (address.pathname !== '/' || address.search !== '')) {
-      problems.push({ path: 'endpoint', message: 'must not have a path: the sink appends its own' })
+      problems.push({ path: 'endpoint', message: 'must not have a path, because the sink appends its own' })
     }
     if (options.timestamp_nanos_key !== '' && fieldSegments(options.timestamp_nanos_key) === undefined) {
       problems.push({ path: 'timestamp_nanos_key', message: 'must be a path to a field' })
@@ -167,14 +165,14 @@ class EnvelopeWriter {
         encoderFailed(this.#context, problem)
         continue
       }
-      // The members follow those of the envelope that are written: `{…}` without its first brace.
+      // The members follow the already written members of the envelope: `{…}` without its first brace.
       body.writeText(`,${writeJson(this.#envelope(event, instant)).slice(1)}`)
       open.mark(start)
     }
     this.#times.report()
   }
 
-  /** Returns the problem of the encoder, if there is one. */
+  /** Returns the encoder's problem, if any. */
   #writeEvent(event: LogEvent, body: Body): string | undefined {
     if (this.#isJson) return this.#encoder.encode(event, body)
     const scratch = this.#scratch
@@ -193,7 +191,7 @@ class EnvelopeWriter {
     return changed
   }
 
-  /** Members of the envelope besides the event. */
+  /** Members of the envelope other than the event. */
   #envelope(event: LogEvent, instant: Timestamp | undefined): ValueObject {
     const fields: ValueObject = {}
     for (const { name, segments } of this.#indexed) {
@@ -213,7 +211,7 @@ class EnvelopeWriter {
   }
 }
 
-/** The segments of a path below the event; a name that begins with `#`, and the usual one with a dot in it, is one field. */
+/** The path segments of a field; a name that begins with `#`, and the default name with its dot, is a single field. */
 function fieldSegments(text: string): readonly PathSegment[] | undefined {
   if (text.startsWith('#') || text === defaultNanosKey) return [text]
   const path: Path | undefined = parsePath(text)

@@ -1,4 +1,5 @@
-// The sink behind the `inputs` of an enrichment table of type `memory`. Users do not name it: the table brings it.
+// The sink behind the `inputs` of an enrichment table of type `memory`. The table creates it, so users never configure
+// it.
 
 import { defineSink } from '../component.ts'
 import type { Batch } from '../event/batch.ts'

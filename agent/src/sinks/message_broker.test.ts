@@ -72,7 +72,7 @@ test('an event is a message with its key, properties and time', async () => {
     },
   ])
   expect(broker.stored).toMatchObject([{ batched: false, producerName: 'me', compression: 0 }])
-  expect(broker.producers[0]?.fields.number(9)).toBe(1) // the name is the user's
+  expect(broker.producers[0]?.fields.number(9)).toBe(1) // the user configured the name
   expect(counts(sink)).toEqual({ sent: 1, discarded: 0 })
   expect(sink.events.counts.get('component_sent_bytes_total')).toBeGreaterThan(0)
 })
@@ -218,7 +218,7 @@ test('an Avro schema is registered with the topic, and messages name its version
 })
 
 describe('over time', () => {
-  /** Moves the clock for code that reads it; timers do not fire. */
+  /** Moves the clock for code that reads it, without firing timers. */
   const later = (seconds: number) => vi.advanceTimersByTime(seconds * 1000)
   beforeEach(() => void vi.useFakeTimers({ toFake: ['performance'] }))
   afterEach(() => void vi.useRealTimers())
@@ -450,7 +450,7 @@ describe('what goes wrong', () => {
     expect(await sink.deliver(logs(20))).toBe('delivered')
 
     const received = broker.messages.map(({ text }) => text)
-    // A broker may have kept what it did not confirm: then it comes twice, but under the same number.
+    // A broker may have stored an unconfirmed message: it then receives the message twice, with the same number.
     const bySequence = new Map(broker.messages.map(({ sequence, text }) => [sequence, text]))
     expect([...bySequence.values()]).toEqual(texts(20))
     if (!doubled) expect(new Set(received).size).toBe(20)
@@ -535,7 +535,7 @@ describe('what goes wrong', () => {
 
     expect(await status).toBe('errored')
     expect(counts(sink)).toEqual({ sent: 0, discarded: 3 })
-    expect(reasons(sink)).toEqual(['The time for a graceful stop was over.'])
+    expect(reasons(sink)).toEqual(['The time limit for a graceful stop is over.'])
   })
 
   test('gives up what waits for an answer about its topic when the time for a graceful stop is over', async () => {
@@ -548,10 +548,10 @@ describe('what goes wrong', () => {
 
     expect(await status).toBe('errored')
     expect(counts(sink)).toEqual({ sent: 0, discarded: 3 })
-    expect(reasons(sink)).toEqual(['The time for a graceful stop was over.'])
+    expect(reasons(sink)).toEqual(['The time limit for a graceful stop is over.'])
   })
 
-  test('a silent connection is asked for a sign of life, and given up without one', async () => {
+  test('a silent connection is asked for a ping, and given up without one', async () => {
     await using broker = await fakeBroker()
     await using sink = await start(broker, {
       connection_retry_options: { keep_alive_secs: 1, connection_timeout_secs: 1, min_backoff_ms: 1 },
@@ -578,7 +578,7 @@ describe('what goes wrong', () => {
 
     expect(broker.messages.map(({ text }) => text)).toEqual([...texts(4), ...texts(4)])
     expect(counts(sink)).toEqual({ sent: 8, discarded: 1 })
-    expect(reasons(sink)).toEqual(['The event is larger than the destination takes.'])
+    expect(reasons(sink)).toEqual(['The event is larger than the destination accepts.'])
     expect(sink.events.errors).toMatchObject([{ type: 'request_failed', code: 'broker_message_too_large' }])
   })
 
@@ -592,7 +592,7 @@ describe('what goes wrong', () => {
 
     expect(broker.messages.map(({ text }) => text)).toEqual(['m0', 'm2', 'm3'])
     expect(counts(sink)).toEqual({ sent: 3, discarded: 1 })
-    // A broker that removes duplicates must take none of them for one.
+    // A deduplicating broker must not mistake any of them for a duplicate.
     const numbers = broker.sends.map(({ sequence }) => sequence)
     expect(numbers).toEqual([...numbers].sort((a, b) => Number(a - b)))
     expect(new Set(numbers).size).toBe(numbers.length)
@@ -613,7 +613,7 @@ test('receipts that come late hold the sink, and no more is under way than allow
   })
   await using sink = await start(broker, { batch: { max_events: 1 }, request: { concurrency: 3 } })
   const status = sink.deliver(logs(10))
-  await expect.poll(() => broker.sends.length).toBe(1) // the double takes one after the other
+  await expect.poll(() => broker.sends.length).toBe(1) // the test broker answers sends one at a time
   let ended = false
   void status.then(() => {
     ended = true
@@ -700,7 +700,7 @@ test('under random faults nothing is lost and the order holds', async () => {
   const kept = new Map<string, number[]>()
   const seen = new Set<string>()
   for (const { topic: name, sequence, text } of broker.messages) {
-    if (seen.has(`${name} ${sequence}`)) continue // twice under one number: what a broker can take out
+    if (seen.has(`${name} ${sequence}`)) continue // twice with one number, so a broker can deduplicate it
     seen.add(`${name} ${sequence}`)
     kept.set(name, [...(kept.get(name) ?? []), Number(text)])
   }
@@ -793,7 +793,7 @@ test('names, addresses and hashes are as the broker has them', () => {
     { host: '::1', port: 7, secure: true },
   ])
   expect(['order-42', 'key1'].map((key) => partitionOf(key, 5))).toEqual([2, 3])
-  // Negative in Java before the sign is taken away.
+  // The Java hash is negative before its sign bit is cleared.
   expect(partitionOf('polygenelubricants', 7)).toBe(0x80000000 % 1)
 })
 

@@ -1,5 +1,5 @@
-// Message broker sink: publishes each event as a message to a topic of Pulsar, by a producer of our own.
-// Messages leave in batches, in order within a partition; an event is delivered when the broker has confirmed its batch.
+// Message broker sink: publishes each event as a message to a Pulsar topic, using our own producer. Messages are sent in
+// batches, in order within a partition; an event is delivered when the broker has confirmed its batch.
 
 import { systemClock } from '../clock.ts'
 import { compileEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
@@ -47,18 +47,18 @@ export const messageBroker = defineSink({
   products: ['Apache Pulsar'],
   summary: 'Publishes events to a topic of a publish/subscribe message broker.',
   description: [
-    'Each event is one message. Events with a key go to the partition that the hash of the key chooses, others take turns',
-    'among the partitions. Order is kept within a partition, also when the connection is lost: what was not confirmed is sent',
-    'again, in the same order. `request.concurrency` counts the batches of a partition that wait to be confirmed.',
+    'Each event is one message. The hash of its key chooses the partition of an event; events without a key are spread evenly',
+    'among the partitions. The sink keeps the order within a partition, even after a lost connection: it resends unconfirmed',
+    'messages in the same order. `request.concurrency` limits the unconfirmed batches of a partition.',
     '',
-    'Credentials that the broker does not accept are tried again; a topic that does not exist, or that may not be written to,',
-    'discards its events. Proxies are used for OAuth2 alone: the protocol of the broker does not go through them.',
+    'The sink retries refused credentials. If a topic does not exist or denies writing, the sink',
+    "discards its events. Only OAuth2 uses proxies, because the broker's protocol does not support them.",
   ].join('\n'),
   aliases: ['pulsar'],
   accepts: ['log', 'metric'],
   options: {
     endpoint: address(
-      'Address of the brokers or of their proxy: `pulsar://host:port`, with TLS `pulsar+ssl://host:port`.',
+      'Address of the brokers or of their proxy: `pulsar://host:port`, or `pulsar+ssl://host:port` for TLS.',
       { ports: { pulsar: 6650, 'pulsar+ssl': 6651 } },
       {
         aliases: ['address'],
@@ -70,28 +70,28 @@ export const messageBroker = defineSink({
     }),
     partition_key_field: optional(
       fieldPath(
-        'Field whose value is the key of the message, numbers and booleans as text; a list, an object or none is no key.',
+        'Field with the key of the message. Numbers and booleans become text; a list, an object or a missing field gives no key.',
       ),
     ),
-    properties_key: optional(fieldPath('Field with an object, whose members become properties of the message.')),
-    producer_name: optional(text('Name of the producer. Left out, the broker chooses one.')),
+    properties_key: optional(fieldPath('Field with an object whose members become properties of the message.')),
+    producer_name: optional(text('Name of the producer. If not given, the broker chooses one.')),
     compression: oneOf(brokerCompressions, 'Compression of batches.', { default: 'none' }),
     encoding: encoding(),
     auth: group(
       {
         name: optional(
           text(
-            '`token` if `token` is a JWT; else the user, of whom `token` is the password. `basic` takes `user:password` as the token.',
+            '`token` if `token` is a JWT; otherwise a user name, whose password is `token`. With `basic`, `token` is `user:password`.',
             { examples: ['token', 'agent'] },
           ),
         ),
         token: optional(
-          secret('The JWT, or the password of the user that `name` is; with the name `basic`, `user:password`.'),
+          secret('The JWT, or the password of the user in `name`; with the name `basic`, `user:password`.'),
         ),
         oauth2: optional(
           group(
             {
-              issuer_url: url('Address of the issuer of tokens.', { examples: ['https://login.example'] }),
+              issuer_url: url('Address of the token issuer.', { examples: ['https://login.example'] }),
               credentials_url: path(
                 'Credentials of the client: `file:///path.json` or `data:application/json;base64,…`, with `client_id` and `client_secret`.',
                 { use: 'read', inline: 'data' },
@@ -100,25 +100,25 @@ export const messageBroker = defineSink({
               audience: optional(text('Audience of the token.')),
               scope: optional(text('Scope of the token.')),
             },
-            'Access tokens by OAuth2 (client credentials).',
+            'OAuth2 access tokens (client credentials).',
           ),
         ),
       },
-      'Credentials of the sink at the broker: `name` and `token`, or `oauth2`.',
+      'Credentials for the broker: `name` and `token`, or `oauth2`.',
     ),
     connection_retry_options: group(
       {
-        min_backoff_ms: uint('Wait before the second attempt to connect, in milliseconds; later waits double.', {
+        min_backoff_ms: uint('Milliseconds before the second attempt to connect; later waits double.', {
           default: 10,
           minimum: 1,
         }),
         max_backoff_secs: uint('Longest wait between two attempts to connect.', { default: 30, minimum: 1 }),
-        max_retries: uint('Attempts to connect in a row that together count as one attempt of a request.', {
+        max_retries: uint('Number of consecutive attempts to connect that count as one attempt of a request.', {
           zero: 'one attempt',
           default: 12,
         }),
         connection_timeout_secs: uint('Seconds for one attempt to connect.', { default: 10, minimum: 1 }),
-        keep_alive_secs: uint('Seconds of silence after which the broker is asked for a sign of life.', {
+        keep_alive_secs: uint('Seconds without traffic after which the sink pings the broker.', {
           default: 60,
           minimum: 1,
         }),
@@ -138,8 +138,8 @@ export const messageBroker = defineSink({
     } else if (options.tls.enabled === true && addresses[0]?.secure === false) {
       problems.push({
         path: 'endpoint',
-        message: '`tls.enabled` is true, but the address has no TLS',
-        help: 'Begin it with `pulsar+ssl://`.',
+        message: '`tls.enabled` is true, but the address does not use TLS',
+        help: 'Use `pulsar+ssl://`.',
       })
     }
     const topic = compileTemplate(options.topic)
@@ -169,7 +169,7 @@ export const messageBroker = defineSink({
     const tlsSettings = compileTls({ ...options.tls, alpn_protocols: options.tls.alpn_protocols ?? [] })
     for (const warning of tlsSettings.warnings) context.logger.warn({}, warning)
     const proxy = compileProxy(context.proxy)
-    // For OAuth2 and for a health check at its own address.
+    // For OAuth2 and for a health check with its own address.
     const client = new HttpClient({
       tls: compileTls(options.tls),
       proxy,
@@ -213,7 +213,7 @@ export const messageBroker = defineSink({
         producerName: options.producer_name,
         schema: options.encoding.codec === 'avro' ? options.encoding.avro?.schema : undefined,
       },
-      // Own connections, so a check that ends closes none of the sink's.
+      // Uses separate connections, so that a finished check does not close the sink's connections.
       healthcheck: (signal) =>
         uri === undefined ? checkTopic(connect(), topic, signal) : checkUri(client, uri, signal),
     })
@@ -246,7 +246,7 @@ function requestSettings(options: Omit<RequestOptions, 'headers' | 'auth_grace_s
   }
 }
 
-/** Looks up the topic, if it does not depend on events; closes the cluster. */
+/** Looks up the topic if it is the same for all events; closes the cluster. */
 async function checkTopic(cluster: Cluster, topic: Template, signal: AbortSignal): Promise<void> {
   const abort = () => void cluster.close()
   signal.addEventListener('abort', abort, { once: true })

@@ -1,11 +1,11 @@
-// The fault table of the sinks of metrics.
+// The shared fault table, for each metric sink.
 
 import type { RecordedRequest } from '../testing/destination.ts'
 import { metric } from '../testing/events.ts'
 import { testFaults } from '../testing/sink-faults.ts'
 
 const events = (messages: readonly string[]) => messages.map((name) => metric(name, { type: 'counter', value: 1 }))
-/** Names in the body, each once: protobuf repeats them. */
+/** Names in the body, without duplicates, because protobuf repeats them. */
 const messages = (request: RecordedRequest) => [...new Set(request.text().match(/m\d+/g))]
 
 testFaults([
@@ -34,7 +34,7 @@ testFaults([
     options: (endpoint: string) => ({ endpoint: `${endpoint}/api/v1/write` }),
     messages,
     events,
-    // Nothing but 429 and a server's error may be sent again.
+    // Only status 429 and server errors allow a retry.
     refusals: [301, 400, 401, 403, 404, 408, 501],
   },
   {

@@ -89,7 +89,7 @@ test('events with a key of their own never share a request with others', async (
 test('a body over the limit of the service is halved, and an event over it is discarded alone', async () => {
   await using destination = await fakeDestination(202)
   await using sink = await startSink('monitor_a_logs', { default_api_key: 'k', endpoint: destination.url })
-  // Each quote is two bytes on the wire, more than the estimate of the batch says.
+  // Each quote needs two bytes on the wire, more than the batch estimates.
   const large = '"'.repeat(1_400_000)
   const events = [large, large, '"'.repeat(2_600_000)].map(
     (message) => new LogEvent({ message, timestamp: at(timestamp) }),

@@ -1,5 +1,5 @@
-// Logs of monitoring service A: events as one JSON array, with the names that the service reserves.
-// The key of the account is the partition: an event may bring its own, and a request carries one.
+// Logs of monitoring service A: events as one JSON array, with the field names that the service reserves. The account
+// key is part of the partition, because an event may have its own key and a request carries only one.
 
 import { encodingProblems } from '../codecs/encoding/encoder.ts'
 import { compileTransformer } from '../codecs/transformer.ts'
@@ -21,12 +21,12 @@ import { version } from '../version.ts'
 import { compileReservedNames, nestedInMessage } from './monitor_a/reserved.ts'
 import { accountOf, accountOptions, apiAddress } from './monitor_a/site.ts'
 
-/** Vendor limits: of a batch, and of a body or a single event before compression. */
+/** Vendor limits: for a batch, and for a body or a single event before compression. */
 const maxBytes = 4_250_000
 const maxEvents = 1000
 const maxBodyBytes = 5_000_000
 
-/** The secret of an event that is its own key. */
+/** The secret that holds an event's own key. */
 const keySecret = 'datadog_api_key'
 
 export const monitorALogs = defineSink({
@@ -34,9 +34,9 @@ export const monitorALogs = defineSink({
   products: ['Datadog'],
   summary: 'Delivers log events to the log intake of monitoring service A.',
   description: [
-    'The fields of the message, the time and the host get the names that the service reserves (`message`, `timestamp`,',
-    '`hostname`); a field of that name that was there before becomes `_RESERVED_<meaning>`, but for a `hostname` beside the host that a source filled in, which stays. An array at `ddtags` is joined by',
-    'commas. All other fields are sent as they are.',
+    'The fields for the message, the time and the host get the names that the service reserves (`message`, `timestamp`,',
+    '`hostname`). An existing field of that name becomes `_RESERVED_<meaning>`; but an existing `hostname` takes precedence over a host that a source filled in. An array at `ddtags` is joined with',
+    'commas. All other fields are sent unchanged.',
     '',
     `An event whose secret \`${keySecret}\` is set is sent with that key.`,
   ].join('\n'),
@@ -45,10 +45,10 @@ export const monitorALogs = defineSink({
   options: {
     ...accountOptions,
     endpoint: optional(
-      url('Address of the intake in place of that of the site. Without a path, `/api/v2/logs` is appended.'),
+      url('Address of the intake, overrides the site. Without a path, the sink appends `/api/v2/logs`.'),
     ),
     conforms_as_agent: bool(
-      'Whether fields that are not reserved are nested in `message`, as the collecting agent of the service does. The request header `DD-PROTOCOL: agent-json` means the same.',
+      "Whether to nest fields that are not reserved in `message`, as the service's own agent does. The request header `DD-PROTOCOL: agent-json` has the same meaning.",
       { default: false },
     ),
     compression: compression(compressionNames, 'gzip', compressionNames.slice(2)),
@@ -149,7 +149,7 @@ function intakeAddress(endpoint: string | undefined, site: string): string {
   return address.href
 }
 
-/** A key that is refused may be valid again once it has been rotated; only what is malformed is given up. */
+/** A refused key may become valid after a rotation, so only malformed requests are given up. */
 function classify(response: HttpResponse): Attempt {
   const { status } = response
   if (status >= 200 && status < 300) return { outcome: 'delivered' }

@@ -15,7 +15,7 @@ const samples = (...pairs: [value: number, rate: number][]): MetricValue => ({
 })
 const timestamp = at('2024-01-02T03:04:05Z')
 const key = { default_api_key: 'account' }
-/** Product and category of the origin, as a field of a series and of a sketch. */
+/** Product and category of the origin, as encoded in a series and in a sketch. */
 const origin = { series: '4a060a04200e280b', sketch: '42060a04200e280b' }
 
 test('a counter is a series of protobuf', async () => {
@@ -157,7 +157,7 @@ test('samples of nothing are left out; what no sketch can hold is discarded', as
 test('a body above the limit after compression is halved before it is sent', async () => {
   await using destination = await fakeDestination(202)
   await using sink = await startSink('monitor_a_metrics', { endpoint: destination.url, ...key })
-  // Names that no compression makes much shorter.
+  // Names that hardly compress.
   const noise = (n: number) => Array.from({ length: 120 }, (_, at) => Math.sin(n * 1000 + at).toString(36)).join('')
   const events = Array.from({ length: 600 }, (_, n) => metric(noise(n), counter(1)))
 

@@ -1,5 +1,5 @@
-// Metrics of monitoring service A: single values as series, samples as sketches, each with its own API. The key of the
-// account is part of the partition: an event may bring its own, and a request carries one.
+// Metrics of monitoring service A: single values as series, samples as sketches, each with its own API. The account key
+// is part of the partition, because an event may have its own key and a request carries only one.
 
 import { defineSink, type OptionProblem } from '../component.ts'
 import type { Attempt } from '../delivery/delivery.ts'
@@ -18,13 +18,13 @@ import { metricRequests } from './metric/requests.ts'
 import { accountOf, accountOptions, apiAddress } from './monitor_a/site.ts'
 import { writeSeriesJson, writeSeriesMessage, writeSketches } from './monitor_a_metrics/payload.ts'
 
-/** The secret of an event that is its own key. */
+/** The secret that holds an event's own key. */
 const keySecret = 'datadog_api_key'
 
 interface Api {
   readonly path: string
   readonly contentType: string
-  /** Limits of the service for a body, before and after compression. */
+  /** Service limits for a body, before and after compression. */
   readonly maxBytes: number
   readonly maxCompressed: number
 }
@@ -40,7 +40,7 @@ const sketches: Api = {
   maxCompressed: 3_200_000,
 }
 
-/** Highest count of a bucket that a sketch can be made of. */
+/** Maximum bucket count that a sketch can represent. */
 const maxCount = 2 ** 32 - 1
 
 export const monitorAMetrics = defineSink({
@@ -49,10 +49,10 @@ export const monitorAMetrics = defineSink({
   summary: 'Delivers metric events to the metric intake of monitoring service A.',
   description: [
     'Counters, gauges and sets become series, distributions and histograms become sketches. A summary becomes the counters',
-    '`<name>_count` and `<name>_sum` and a gauge for each quantile. All but gauges are sent as increments: the first absolute',
-    'value of a series is only what later ones are compared with. Counters of one series and second are added up.',
+    '`<name>_count` and `<name>_sum` and a gauge for each quantile. All metrics except gauges are sent as increments: the first absolute',
+    'value of a series is only the baseline for later ones. Counters of the same series and second are added up.',
     '',
-    'The tags `host`, `device` and `source_type_name` become what the service knows by these names; `resource.<type>` names',
+    "The tags `host`, `device` and `source_type_name` become the service's fields of these names; `resource.<type>` names",
     'a resource.',
     '',
     `An event whose secret \`${keySecret}\` is set is sent with that key.`,
@@ -61,7 +61,7 @@ export const monitorAMetrics = defineSink({
   accepts: ['metric'],
   options: {
     ...accountOptions,
-    endpoint: optional(url('Base address of the intake in place of that of the site.')),
+    endpoint: optional(url('Base address of the intake, overrides the site.')),
     default_namespace: optional(
       text('Namespace of metrics that have none; a period joins it to the name.', { aliases: ['namespace'] }),
     ),
@@ -91,7 +91,7 @@ export const monitorAMetrics = defineSink({
     const version = options.series_api_version
     const check = apiAddress(options.endpoint, site, '/api/v1/validate')
     const forms = { namespace: options.default_namespace, hostKey: context.globals.logSchema.hostKey }
-    // A key is the sort of request, a space and the API key.
+    // A partition key is the request type, a space and the API key.
     const apiOf = (key: string): Api => (key.startsWith('sketches ') ? sketches : series[version])
 
     const sink = httpSink(
@@ -163,7 +163,7 @@ function problem({ value }: MetricEvent): string | undefined {
   }
 }
 
-/** Whether a sketch would be of nothing. */
+/** Whether the sketch would be empty. */
 function isEmpty({ value }: MetricEvent): boolean {
   switch (value.type) {
     case 'distribution':
@@ -175,7 +175,7 @@ function isEmpty({ value }: MetricEvent): boolean {
   }
 }
 
-/** A summary as the counters and gauges that are sent in its place. */
+/** A summary as the counters and gauges sent in its place. */
 function partsOf(event: MetricEvent): MetricEvent[] {
   const { value } = event
   if (value.type !== 'summary') return [event]
@@ -196,7 +196,7 @@ function partsOf(event: MetricEvent): MetricEvent[] {
   ]
 }
 
-/** A key that is refused may be valid again once it has been rotated; only what is malformed is given up. */
+/** A refused key may become valid after a rotation, so only malformed requests are given up. */
 function classify(response: HttpResponse): Attempt {
   const { status } = response
   if (status >= 200 && status < 300) return { outcome: 'delivered' }

@@ -44,7 +44,7 @@ test('documents that are refused inside an answer of success are discarded, and 
   expect(destination.requests).toHaveLength(1)
   expect(sink.events.counts.get('component_sent_events_total')).toBe(1)
   expect(sink.events.counts.get('component_discarded_events_total intentional=false')).toBe(1)
-  // The token is the name of the index; it must not be logged.
+  // The token is the index name; it must not be logged.
   expect(sink.events.errors.map(({ fields }) => fields?.['reason'])).toEqual(['no index [***]'])
 })
 

@@ -1,4 +1,4 @@
-// Logs of monitoring service C: bulk requests as a search engine of version 6 takes them, with the token as the index.
+// Logs of monitoring service C: bulk requests in the format of search engine version 6, with the token as the index.
 
 import { encodingProblems } from '../codecs/encoding/encoder.ts'
 import { compileTransformer } from '../codecs/transformer.ts'
@@ -23,13 +23,13 @@ export const monitorCLogs = defineSink({
   type: 'monitor_c_logs',
   products: ['Sematext'],
   summary: 'Delivers log events to the log receiver of monitoring service C.',
-  description: 'The timestamp is sent as `@timestamp` and the host as `os.host`; all other fields as they are.',
+  description: 'The sink sends the timestamp as `@timestamp`, the host as `os.host`, and all other fields unchanged.',
   aliases: ['sematext_logs'],
   accepts: ['log'],
   options: {
-    token: secret('Token of the app that the events go to.'),
+    token: secret('Token of the app that receives the events.'),
     region: oneOf(['us', 'eu'], 'Region of the account, ignored if `endpoint` is set.', { default: 'us' }),
-    endpoint: optional(url('Address in place of that of the region.', { aliases: ['host'] })),
+    endpoint: optional(url('Address in place of the regional one.', { aliases: ['host'] })),
     encoding: transformer(),
     batch: batch({ max_bytes: 10_000_000, timeout_secs: 1 }),
     request: request(),
@@ -83,7 +83,7 @@ export const monitorCLogs = defineSink({
   },
 })
 
-/** The token is the index, and error messages of the destination name the index. */
+/** The token is the index, and the destination's error messages contain the index. */
 function withoutToken(attempt: Attempt, token: string): Attempt {
   if (attempt.outcome === 'delivered') return attempt
   const failure = hidden(attempt.failure, token)

@@ -1,5 +1,5 @@
-// Monitoring service C, metrics: lines of one value each. The namespace is the measurement and the name of the metric its field.
-// The service takes single values only, so everything but counters and gauges is counted and discarded.
+// Metrics of monitoring service C: lines with one value each. The namespace is the measurement, and the name of the metric its
+// field. The service accepts only single values, so the sink counts and discards everything except counters and gauges.
 
 import { defineSink } from '../component.ts'
 import type { MetricEvent } from '../event/metric.ts'
@@ -20,18 +20,18 @@ export const monitorCMetrics = defineSink({
   products: ['Sematext'],
   summary: 'Delivers counters and gauges to a monitoring service.',
   description:
-    'The service takes single values: events of other types are counted as discarded. Send their single values as gauges, ' +
-    'or make logs of them by the transform `metric_to_log`, and send these by `monitor_c_logs`.\n\n' +
-    'Counters are sent as increments and gauges as absolute values; values of one series in one batch become one line.',
+    'The service accepts only single values; the sink counts and discards events of other types. Send their single values as gauges,' +
+    'or convert them to logs with the transform `metric_to_log`, and send these with `monitor_c_logs`.\n\n' +
+    'The sink sends counters as increments and gauges as absolute values. Values of one series in one batch become one line.',
   aliases: ['sematext_metrics'],
   accepts: ['metric'],
   options: {
-    token: secret('Token of the app that the metrics belong to.'),
+    token: secret('Token of the app that receives the metrics.'),
     default_namespace: text(
-      'Namespace of metrics that have none. The service shows it before the name of the metric, with a period between them.',
+      'Namespace of metrics that have none. The service shows it before the metric name, separated by a period.',
     ),
     region: oneOf(['us', 'eu'], 'Region of the service.', { default: 'us' }),
-    endpoint: optional(url('Address in place of that of the region.')),
+    endpoint: optional(url('Address in place of the regional one.')),
     batch: batch({ max_events: 20, timeout_secs: 1 }),
     request: request({ concurrency: 'adaptive' }),
     tls: tls(),

@@ -165,7 +165,7 @@ test('events need an account', () => {
 test.each(['gzip', 'none'])(
   'what is larger than the platform takes is halved before it is sent (%s)',
   async (compression) => {
-    // Text that compresses little: the limit applies to the sent bytes.
+    // Text that hardly compresses, because the limit applies to the sent bytes.
     const noise = (name: string, bytes: number) => {
       let text = ''
       for (let part = 0; text.length < bytes; part++)

@@ -1,5 +1,5 @@
-// Observability platform D: logs, events or metrics, each in the form of its API. A sink uses one of the three APIs and drops events of
-// another kind.
+// Observability platform D: logs, events or metrics, each in the format of its API. A sink uses one of the three APIs and discards
+// events of other types.
 
 import { encodingProblems } from '../codecs/encoding/encoder.ts'
 import { compileTransformer, timestampForm } from '../codecs/transformer.ts'
@@ -39,7 +39,7 @@ const frames = {
   events: ['[', ']\n'],
 } as const
 
-/** Largest payload that the platform takes. */
+/** Largest payload that the platform accepts. */
 const maxBytes = 1_000_000
 
 export const observabilityD = defineSink({
@@ -47,24 +47,24 @@ export const observabilityD = defineSink({
   products: ['New Relic'],
   summary: 'Delivers log and metric events to observability platform D.',
   description: [
-    'With `api: logs` the message and the time stand by themselves and all other fields below `attributes`, without arrays.',
-    'With `api: events` fields are flattened to dotted names, and a message that is a JSON object becomes fields too.',
-    'With `api: metrics` gauges, absolute counters, and incremental counters that have an interval are sent; others are discarded.',
+    'With `api: logs` the message and the time are separate members, and all other fields are below `attributes`, without arrays.',
+    'With `api: events` the sink flattens fields to dotted names, and also flattens a message that is a JSON object.',
+    'With `api: metrics` the sink sends gauges, absolute counters, and incremental counters with an interval; it discards others.',
   ].join('\n'),
   aliases: ['new_relic', 'new_relic_logs'],
   accepts: ['log', 'metric'],
   options: {
     api: oneOf(
       ['events', 'logs', 'metrics'],
-      'API of the platform. Metric events go to `metrics`, log events to the others.',
+      'API of the platform. `metrics` accepts metric events; the others accept log events.',
     ),
     license_key: secret('License key.'),
     account_id: optional(text('Identifier of the account. Required with `api: events`.')),
     region: oneOf(['us', 'eu'], 'Region of the account.', { default: 'us' }),
-    override_uri: optional(url('Address of requests in place of that of the API and the region.')),
+    override_uri: optional(url('Address of requests in place of the address of the API and region.')),
     compression: compression(compressionNames, 'gzip', compressionNames.slice(2)),
     encoding: transformer(
-      'Which fields are sent, and how times are written. With `api: events` and `api: metrics` the time of the event itself is always in milliseconds since 1970: these take no other.',
+      "Which fields are sent, and the format of times. With `api: events` and `api: metrics` the event's own time is always in milliseconds since 1970, because these APIs accept no other format.",
     ),
     batch: batch({ max_bytes: maxBytes, max_events: 100, timeout_secs: 30 }),
     request: request({ concurrency: 100 }),
@@ -77,7 +77,10 @@ export const observabilityD = defineSink({
       ...compressionProblems(options.compression),
     ]
     if (options.api === 'events' && (options.account_id ?? '') === '') {
-      problems.push({ path: 'account_id', message: 'is required with `api: events`: it is part of the address' })
+      problems.push({
+        path: 'account_id',
+        message: 'is required with `api: events`, because it is part of the address',
+      })
     }
     return problems
   },
@@ -95,7 +98,7 @@ export const observabilityD = defineSink({
     const account = { 'api-key': options.license_key }
     const logForm = api === 'events' ? eventRecord : logRecord
     const time = timeField([timestampKey], 'log_schema.timestamp_key', context)
-    // Events have times in milliseconds only.
+    // The events API only accepts times in milliseconds.
     const writeTime = api === 'events' ? (instant: Timestamp): Value => instant.ms : timestampForm(options.encoding)
 
     const sink = httpSink(context, options, {
@@ -112,7 +115,7 @@ export const observabilityD = defineSink({
             record = metricRecord(event as MetricEvent)
           } else {
             const { fields } = event as LogEvent
-            // A number is sent unchanged: the destination takes seconds and milliseconds.
+            // A number is sent unchanged: the destination accepts seconds and milliseconds.
             const own = getField(fields, timestampKey)
             const isCount = typeof own === 'number' || typeof own === 'bigint' || own instanceof Float
             const instant = isCount ? undefined : time.of(fields)
@@ -136,7 +139,7 @@ export const observabilityD = defineSink({
       },
       assemble: framed(before, ',', after),
       secret: options.license_key,
-      // The limit is that of what is sent.
+      // The limit applies to the compressed payload.
       tooLarge: ({ payload }) => payload.length > maxBytes,
       classify: (response) => classify(context, response),
       async healthcheck(get) {
@@ -162,18 +165,18 @@ function invalidMetric(context: SinkContext, reason: string): void {
   context.events.error({
     type: 'invalid_metric',
     stage: 'processing',
-    message: 'A metric cannot be sent; it is discarded.',
+    message: 'Cannot send a metric; it is discarded.',
     fields: { reason },
   })
   context.events.discarded(1, false, 'The metric cannot be sent.')
 }
 
-/** Leaves out batches of the other type of events, as the choice of the API says. */
+/** Rejects batches of event types that the chosen API does not accept. */
 function onlyOf(type: EventType, sink: Sink, context: SinkContext): Sink {
   return {
     write(events) {
       if (events.type === type) return sink.write(events)
-      if (events.count > 0) context.events.discarded(events.count, true, 'The API does not take events of this type.')
+      if (events.count > 0) context.events.discarded(events.count, true, 'The API does not accept events of this type.')
       finalizeBatch(events, 'dropped')
       return undefined
     },

@@ -1,5 +1,5 @@
-// Headers from dedicated options: `request.headers` replaces none of them. An owner who enforces a tenant or an account by such an
-// option leaves the other headers to others (T13).
+// Headers from dedicated options: `request.headers` never replaces them. An owner who enforces a tenant or an account by such an
+// option can leave the other headers to other users (T13).
 
 import { expect, test } from 'vitest'
 import { fakeDestination } from '../testing/destination.ts'

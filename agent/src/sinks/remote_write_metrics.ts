@@ -1,5 +1,5 @@
-// Remote write sink: sends running totals as time series in protobuf, by version 0.1.0 of the remote write protocol.
-// A request carries one tenant. Within a request all samples of a series are one time series, ascending by time.
+// Remote write sink: sends running totals as time series in protobuf, by version 0.1.0 of the remote write protocol. A
+// request carries one tenant. All samples of a series within a request form one time series in time order.
 
 import { credentialProblems } from '../aws/credentials.ts'
 import { signedClient } from '../aws/signed-client.ts'
@@ -42,65 +42,73 @@ export const remoteWriteMetrics = defineSink({
   products: ['Prometheus', 'Mimir', 'VictoriaMetrics'],
   summary: 'Delivers metric events to a receiver of Prometheus remote write.',
   description:
-    'Increments are added up: the receiver gets running totals, from zero at each start of the agent. ' +
-    'Distributions with statistic `summary` keep each value they have seen until their series is idle for ' +
+    'The sink adds up increments: the receiver gets running totals, which start at zero when the agent starts.' +
+    'Distributions with statistic `summary` keep each value until their series is idle for' +
     '`expire_metrics_secs`; prefer histograms for series that are busy.\n\n' +
-    'Names and labels are sent as they are. A receiver that does not take names in UTF-8 refuses those with characters ' +
+    'Names and labels are sent unchanged. A receiver without UTF-8 support rejects names with characters' +
     'other than letters, digits and `_`.\n\n' +
-    'Each combination of name and labels is a series that the receiver keeps. Limit tags with many values, such as user or ' +
-    'request ids, before this sink: by a `tag_cardinality_limit` transform, or take a tag out by `del(.tags.user)` in a ' +
+    'Each combination of name and labels is a series that the receiver keeps. Limit tags with many values, such as user or' +
+    'request ids, before this sink: with a `tag_cardinality_limit` transform, or with `del(.tags.user)` in a' +
     '`remap` transform.\n\n' +
-    'The protocol forbids to send again what was refused with a status of 4xx other than 429, 408 among them.',
+    'The protocol forbids retries after a 4xx status other than 429, including 408.',
   aliases: ['prometheus_remote_write'],
   accepts: ['metric'],
   options: {
-    endpoint: url('Address of the receiver, with its path.', { examples: ['http://prometheus:9090/api/v1/write'] }),
+    endpoint: url('Address of the receiver, including its path.', {
+      examples: ['http://prometheus:9090/api/v1/write'],
+    }),
     default_namespace: optional(
       text('Namespace of metrics that have none; an underscore joins it to the name.', {
         examples: ['service'],
       }),
     ),
-    buckets: list(float('Upper limit.'), 'Limits of the buckets of distributions with statistic `histogram`.', {
+    buckets: list(float('Upper limit.'), 'Bucket boundaries for distributions with statistic `histogram`.', {
       default: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     }),
     quantiles: list(float('From 0 to 1.'), 'Quantiles of distributions with statistic `summary`.', {
       default: [0.5, 0.75, 0.9, 0.95, 0.99],
     }),
     tenant_id: optional(
-      template('Tenant, sent as the `X-Scope-OrgID` header. An event for which it cannot be rendered is discarded.', {
-        examples: ['{{ tags.team }}'],
-      }),
+      template(
+        'Tenant, sent as the `X-Scope-OrgID` header. The sink discards an event for which it cannot be rendered.',
+        {
+          examples: ['{{ tags.team }}'],
+        },
+      ),
     ),
-    expire_metrics_secs: seconds('A series that is idle for this long begins again at zero.', {
-      default: 300,
-      exclusiveMinimum: 0,
-    }),
+    expire_metrics_secs: seconds(
+      'Seconds without values after which a series is forgotten; it then restarts at zero.',
+      {
+        default: 300,
+        exclusiveMinimum: 0,
+      },
+    ),
     compression: compression(['snappy', 'gzip', 'zstd'], 'snappy'),
     auth: httpOrAwsAuth(['basic', 'bearer']),
     aws: optional(
       group(
         {
           region: optional(address('Region of the receiver.', hostPart)),
-          endpoint: optional(url('Address that requests go to in place of `endpoint`, such as one within a network.')),
+          endpoint: optional(url('Request address in place of `endpoint`, such as one in a private network.')),
         },
-        'The receiver as a service of AWS; needs `auth.strategy: aws`.',
+        'AWS settings of the receiver; needs `auth.strategy: aws`.',
       ),
     ),
     batch: group(
       {
         max_bytes: optional(
-          bytes('Most bytes in a batch, before encoding and compression.', { minimum: 1, limit: 'batchBytes' }),
+          bytes('Maximum bytes in a batch, before encoding and compression.', { minimum: 1, limit: 'batchBytes' }),
         ),
-        max_events: uint('Most events in a batch.', { minimum: 1, default: 1000, limit: 'batchEvents' }),
-        timeout_secs: seconds('Age in seconds at which a batch is sent even if it is not full.', {
+        max_events: uint('Maximum events in a batch.', { minimum: 1, default: 1000, limit: 'batchEvents' }),
+        timeout_secs: seconds('Age in seconds at which the sink sends a batch that is not full.', {
           default: 1,
           exclusiveMinimum: 0,
         }),
-        aggregate: bool('Whether of each series only the latest value of a batch is sent; else all are.', {
+        aggregate: bool('Whether to send only the latest value of each series in a batch.', {
           default: true,
         }),
       },
-      'When events are sent together.',
+      'When the sink sends a batch.',
     ),
     request: request(),
     tls: tls(),
@@ -115,8 +123,8 @@ export const remoteWriteMetrics = defineSink({
     if (/^https?:\/\/[^/?#]+$/i.test(options.endpoint)) {
       problems.push({
         path: 'endpoint',
-        message: 'must include the path of the receiver: no default one is appended',
-        help: 'Receivers document it, such as `/api/v1/write`. Write `/` if it is the root.',
+        message: 'must include the path of the receiver, because there is no default',
+        help: "See the receiver's documentation for its path, such as `/api/v1/write`. Write `/` for the root.",
       })
     }
     if (options.quantiles.some((quantile) => quantile < 0 || quantile > 1)) {
@@ -127,7 +135,7 @@ export const remoteWriteMetrics = defineSink({
       problems.push({
         path: 'request.headers',
         message: 'Authorization header can not be used with defined auth options',
-        help: 'Leave out the header or `auth`.',
+        help: 'Omit the header or `auth`.',
       })
     }
     if (options.auth?.strategy === 'aws') problems.push(...credentialProblems(options.auth))
@@ -135,7 +143,7 @@ export const remoteWriteMetrics = defineSink({
       problems.push({
         path: 'aws',
         message: 'needs `auth.strategy: aws`',
-        help: 'Leave out `aws`, or choose that strategy.',
+        help: 'Omit `aws`, or choose that strategy.',
       })
     }
     return problems
@@ -183,7 +191,7 @@ export const remoteWriteMetrics = defineSink({
           ...tenantHeaders(key ?? ''),
           'content-encoding': contentEncoding,
         })
-        // A receiver need not answer to anything but POST.
+        // A receiver may only support POST.
         if (status !== 200 && status !== 204 && status !== 405) throw unhealthy(address, status)
       },
     })
@@ -202,7 +210,7 @@ export const remoteWriteMetrics = defineSink({
   },
 })
 
-/** A distribution as the histogram that it is sent as: its total is a number for each bucket, however many samples there were. */
+/** Converts a distribution to the histogram that is sent: its total needs one number per bucket, however many samples it has. */
 function withBuckets(event: MetricEvent, limits: readonly number[]): MetricEvent {
   const { value } = event
   if (value.type !== 'distribution' || value.statistic !== 'histogram') return event
@@ -217,7 +225,7 @@ function withBuckets(event: MetricEvent, limits: readonly number[]): MetricEvent
   })
 }
 
-/** As for all sinks, but no 4xx other than 429 is sent again. */
+/** Like the default, but a retry follows no 4xx status except 429. */
 function classify(response: HttpResponse): Attempt {
   const attempt = classifyResponse(response)
   return response.status === 408 && attempt.outcome === 'retry'

@@ -9,7 +9,7 @@ import { problemsOf, startSink, testGlobals } from '../testing/harness.ts'
 const well: Answer = { status: 200, body: '{"took":1,"errors":false,"items":[]}' }
 const stamp = '2026-01-01T00:00:00Z'
 
-/** An answer to a bulk request with these statuses. */
+/** A response to a bulk request with these statuses. */
 const items = (action: string, ...statuses: number[]): Answer => ({
   status: 200,
   body: JSON.stringify({
@@ -100,7 +100,7 @@ test('a metric without a time takes it from its tag, in the zone of the metrics'
 test('only documents that may succeed later are sent again', async () => {
   await using destination = await fakeDestination(
     items('create', 201, 429, 400, 503),
-    items('create', 409, 503), // the first has been written after all
+    items('create', 409, 503), // the first attempt had written this document
     well,
   )
   await using sink = await startSink('search_engine', {

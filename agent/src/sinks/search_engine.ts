@@ -1,6 +1,5 @@
-// Search engine sink: writes events as documents by bulk requests, into indices or data streams.
-// A request that fails in part is sent again only for the documents that may succeed later; what the destination refuses is
-// counted, document by document.
+// Search engine sink: writes events as documents with bulk requests, into indices or data streams. After a partial failure,
+// it retries only the documents that may succeed later; it counts documents that the destination refuses.
 
 import { credentialProblems } from '../aws/credentials.ts'
 import { endpointOverride } from '../aws/profiles.ts'
@@ -54,21 +53,21 @@ export const searchEngine = defineSink({
     endpoint: optional(url('The address.', { deprecated: 'Use `endpoints`.' })),
     api_version: oneOf(
       ['auto', 'v6', 'v7', 'v8'],
-      'Version of the destination; `auto` asks it. If it does not answer, v8 is assumed, or v6 with `suppress_type_name`.',
+      'Version of the destination; `auto` detects it. If the destination does not answer, the sink assumes v8, or v6 with `suppress_type_name`.',
       { default: 'auto' },
     ),
     mode: oneOf(
       ['bulk', 'data_stream', 'normal'],
-      'Whether events go into indices or data streams; `normal` is an older name of `bulk`.',
+      'Whether events are written to indices or data streams; `normal` is an older name of `bulk`.',
       { default: 'bulk', extensions: ['normal'] },
     ),
     bulk: group(
       {
         action: template('Action of each event, `index` or `create`.', { default: 'index' }),
         index: template('Index of each event.', { default: 'penstock-%Y.%m.%d' }),
-        template_fallback_index: optional(text('Index of events for which `index` cannot be rendered.')),
+        template_fallback_index: optional(text('Index for events for which `index` cannot be rendered.')),
         version: optional(template('Version of each document; needs `id_key` and an external `version_type`.')),
-        version_type: oneOf(['internal', 'external', 'external_gte'], 'How versions of documents are kept.', {
+        version_type: oneOf(['internal', 'external', 'external_gte'], 'Version type of documents.', {
           default: 'internal',
         }),
       },
@@ -79,40 +78,40 @@ export const searchEngine = defineSink({
         type: template('First part of the name of the data stream.', { default: 'logs' }),
         dataset: template('Second part of the name.', { default: 'generic' }),
         namespace: template('Third part of the name.', { default: 'default' }),
-        auto_routing: bool('Whether the fields `data_stream.*` of an event come before these options.', {
+        auto_routing: bool('Whether the event fields `data_stream.*` override these options.', {
           default: true,
         }),
-        sync_fields: bool('Whether the fields `data_stream.*` are added to events that lack them.', { default: true }),
+        sync_fields: bool('Whether to add the fields `data_stream.*` to events that lack them.', { default: true }),
       },
       'Options of mode `data_stream`.',
     ),
     doc_type: text('Type of documents, up to version 6.', { default: '_doc' }),
-    suppress_type_name: bool('Whether documents carry no type.', {
+    suppress_type_name: bool('Whether to omit the type of documents.', {
       default: false,
       deprecated: 'Use `api_version`.',
     }),
     id_key: optional(
       fieldPath(
-        'Field whose value becomes the id of the document, numbers and booleans as text; it is removed from the document.',
+        'Field for the id of the document; numbers and booleans become text. The sink removes the field from the document.',
       ),
     ),
     pipeline: optional(text('Ingest pipeline of the destination.')),
     query: map(text('Value of the parameter.'), 'Further query parameters of requests.', { default: {} }),
     request_retry_partial: bool(
-      'Whether documents that fail for a reason that may pass are sent again. Set `id_key` if repeats must not double documents.',
+      'Whether to retry documents that fail for a temporary reason. Set `id_key` if a retry must not duplicate documents.',
       { default: true },
     ),
     metrics: group(
       {
         host_tag: optional(
-          text('Tag of metric events that becomes the field of the host. Left out, all tags stay below `tags`.'),
+          text('Tag of metric events that becomes the host field. If not given, all tags stay below `tags`.'),
         ),
         timezone: optional(
           text(
-            'Time zone of times without one: a metric event that carries no time of its own takes it from its tag of that name (`log_schema.timestamp_key`). Left out, the global `timezone`.',
+            'Time zone of times without one, for metric events that take their time from a tag (`log_schema.timestamp_key`). If not given, the global `timezone`.',
           ),
         ),
-        metric_tag_values: oneOf(['single', 'full'], 'Whether tags are their last value or arrays of all.', {
+        metric_tag_values: oneOf(['single', 'full'], 'Whether a tag is its last value or an array of all its values.', {
           default: 'single',
         }),
       },
@@ -120,13 +119,16 @@ export const searchEngine = defineSink({
     ),
     distribution: group(
       {
-        retry_initial_backoff_secs: seconds('Seconds until an endpoint that failed is tried again.', {
+        retry_initial_backoff_secs: seconds('Seconds before the first retry of a failed endpoint.', {
           default: 1,
           minimum: 1,
         }),
-        retry_max_duration_secs: seconds('Longest time that an endpoint is left alone.', { default: 3600, minimum: 1 }),
+        retry_max_duration_secs: seconds('Longest time in seconds before a failed endpoint is retried.', {
+          default: 3600,
+          minimum: 1,
+        }),
       },
-      'How endpoints that fail are left alone, if there are several.',
+      'How the sink avoids failed endpoints, if there are several.',
     ),
     compression: compression(compressionNames, 'none'),
     encoding: transformer(undefined, []),
@@ -137,10 +139,10 @@ export const searchEngine = defineSink({
           region: optional(address('Region of the destination.', hostPart)),
           endpoint: optional(url('Address of the destination in place of `endpoints`.')),
         },
-        'The destination as a service of AWS.',
+        'AWS settings of the destination.',
       ),
     ),
-    opensearch_service_type: oneOf(['managed', 'serverless'], 'Sort of service with `auth.strategy: aws`.', {
+    opensearch_service_type: oneOf(['managed', 'serverless'], 'Type of service with `auth.strategy: aws`.', {
       default: 'managed',
     }),
     batch: batch({ max_bytes: 10_000_000, timeout_secs: 1 }),
@@ -165,7 +167,7 @@ export const searchEngine = defineSink({
       problems.push({
         path: 'aws.endpoint',
         message: '`aws.endpoint` and `endpoints` are mutually exclusive: both are addresses of the destination.',
-        help: 'Leave one of them out.',
+        help: 'Omit one of them.',
       })
     }
     const { timezone } = options.metrics
@@ -281,7 +283,7 @@ function basesOf(options: AddressOptions, context: SinkContext): readonly string
   const address = options.aws?.endpoint ?? (isAws ? endpointOverride(identityFor(context.proxy)?.env, 'ES') : undefined)
   const bases = given.length === 0 && address !== undefined ? [address] : given
   if (bases.length > 0) return bases
-  // The check has let the agent's environment count.
+  // The option check has already accepted the agent's environment.
   const message = `Set \`endpoints\`. ${noIdentity}`
   throw new PenstockError('PEN_CONFIG_INVALID', message, { fact: message })
 }
@@ -326,7 +328,7 @@ interface VersionOptions {
   readonly request: { readonly timeout_secs: number }
 }
 
-/** Asks the destination for its version; what cannot be known is assumed. */
+/** Requests the version of the destination; assumes one if it is unknown. */
 async function detectVersion(
   sink: ReturnType<typeof httpSink>,
   bases: readonly string[],
@@ -346,12 +348,12 @@ async function detectVersion(
   const assumed = options.suppress_type_name ? 6 : 8
   context.logger.warn(
     { problem, assumed: `v${assumed}` },
-    'The version of the destination could not be determined; it is assumed.',
+    'Could not determine the version of the destination; assuming one.',
   )
   return assumed
 }
 
-/** Holds writes back until the version is known, for their form depends on it. */
+/** Delays writes until the version is known, because their format depends on it. */
 function withDetection(sink: Sink, detected: Promise<void> | undefined, client: HttpClient | undefined): Sink {
   let known = detected === undefined
   const waiting = detected?.then(() => {

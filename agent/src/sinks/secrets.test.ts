@@ -1,6 +1,6 @@
-// Secrets never show: not in logs of any level, not in metrics, not in errors of health checks, not in problems of a configuration
-// and not in what `validate` prints. The table covers every secret option of every sink; which those are, the registry says.
-// The destinations repeat all that they were sent, as some do.
+// Secrets never appear in logs of any level, metrics, health check errors, configuration problems or the output of `validate`. The
+// table covers every secret option of every sink in the registry. The test destinations echo everything they receive, as some real
+// ones do.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -31,13 +31,13 @@ import { fakeBroker } from '../testing/fake-broker.ts'
 import { freePort } from '../testing/free-port.ts'
 import { batchOf, testGlobals } from '../testing/harness.ts'
 
-/** Valid in base64 too, which one of the options must be. */
+/** Also valid base64, which one of the options requires. */
 const marker = 'S3cretMarker0123'
-/** In headers of the user's: another one, so that hiding one does not hide the other. */
+/** A separate marker for user headers, so that hiding one does not hide the other. */
 const headerMarker = 'H3aderMarker4567'
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 const credentials = base64(JSON.stringify({ type: 'client_credentials', client_id: 'id', client_secret: marker }))
-/** Forms in which the marker goes over the wire. */
+/** Wire encodings of the marker. */
 const forms = [marker, headerMarker, base64(marker), base64(`user:${marker}`), base64(`${marker}:`), credentials]
 
 type Place = (address: string) => Record<string, unknown>
@@ -51,7 +51,7 @@ const basic = { auth: { strategy: 'basic', user: 'user', password: marker } }
 const bearer = { auth: { strategy: 'bearer', token: marker } }
 const broker = { topic: 't', ...text, connection_retry_options: { max_retries: 0 } }
 
-/** Configurations that put the marker into every secret option, and into credentials of addresses. */
+/** Configurations with the marker in every secret option, and in address credentials. */
 const table: Readonly<Record<string, readonly Place[]>> = {
   cloud_monitor_logs: [(host) => ({ host, customer_id: 'c', shared_key: marker, log_type: 't' })],
   http: [
@@ -115,7 +115,7 @@ const table: Readonly<Record<string, readonly Place[]>> = {
 const sinks = components.filter((component): component is SinkDeclaration => component.kind === 'sink')
 const schemaOf = (sink: SinkDeclaration): Schema => optionsOf(sink).schema
 
-/** Paths of the secret options below a schema. */
+/** Paths of the secret options in a schema. */
 function secretPaths(schema: Schema, path = ''): string[] {
   if (meaningOf(schema).secret === true) return [path]
   const below = (variantsOf(schema) ?? []).flatMap((variant) => secretPaths(variant, path))
@@ -125,7 +125,7 @@ function secretPaths(schema: Schema, path = ''): string[] {
   return below
 }
 
-/** Paths of the texts that have the marker in one of its forms. */
+/** Paths of the texts that contain the marker in any encoding. */
 function markedPaths(value: unknown, path = ''): string[] {
   if (typeof value === 'string') return forms.some((form) => value.includes(form)) ? [path] : []
   if (typeof value !== 'object' || value === null) return []
@@ -134,7 +134,7 @@ function markedPaths(value: unknown, path = ''): string[] {
 
 const common = { tls: { key_pass: marker }, request: { retry_attempts: 0, timeout_secs: 5 } }
 
-/** The options of a row, with what all sinks share. */
+/** The options of a row, with those common to all sinks. */
 function givenOptions(type: string, place: Place, address: string): Record<string, unknown> {
   const own = place(address)
   if (type === 'message_broker') return { ...common, ...own }
@@ -164,7 +164,7 @@ function around(shown: string, form: string): string {
   return place < 0 ? '' : JSON.stringify(shown.slice(Math.max(0, place - 300), place + 60))
 }
 
-/** Runs a sink to its end and gives all that it said anywhere. */
+/** Runs a sink to its end and returns all its output. */
 async function said(type: string, options: Record<string, unknown>): Promise<string> {
   const declaration = sinks.find((sink) => sink.type === type) as SinkDeclaration
   const parsed = parseOptions(optionsOf(declaration).members, options)
@@ -191,7 +191,7 @@ async function said(type: string, options: Record<string, unknown>): Promise<str
     await sink
       .healthcheck?.(AbortSignal.timeout(5000))
       .catch((error: unknown) => errors.push(JSON.stringify(described(error))))
-    // The key of an event's own is a secret too.
+    // An event's own key is a secret too.
     const secrets = { datadog_api_key: marker }
     const logs = [
       log({ message: 'a', timestamp: '2026-01-01T00:00:00Z' }),
@@ -224,13 +224,13 @@ async function said(type: string, options: Record<string, unknown>): Promise<str
   return [...lines, ...errors, exposed].join('\n')
 }
 
-/** An error with all that it says and what caused it. */
+/** An error with its whole text and its causes. */
 function described(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   return { ...error, message: error.message, stack: error.stack, cause: described(error.cause) }
 }
 
-/** All that was sent, as a destination may repeat it; compressed bodies as they are. */
+/** Everything sent, as a destination may echo it; compressed bodies unchanged. */
 const repeated = (request: RecordedRequest) =>
   `${request.path}\n${JSON.stringify(request.headers)}\n${request.raw.toString('latin1')}`
 
@@ -304,7 +304,7 @@ describe.each(rows)('$type $index', ({ type, place }) => {
   })
 })
 
-/** Problems as they are kept; a name that a user invented is no secret of ours, but the place may name it. */
+/** A problem without names invented by the user: the problem's path may contain them. */
 function withoutNames(problem: object): object {
   return { ...problem, path: '' }
 }

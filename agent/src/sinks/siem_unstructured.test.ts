@@ -70,7 +70,7 @@ test('a request over the limit of the destination is halved', async () => {
     encoding: { codec: 'text' },
   })
 
-  // A quote is two bytes on the wire, more than the estimate says.
+  // A quote needs two bytes on the wire, more than the estimate.
   const events = [1, 2, 3, 4].map(() => log({ message: '"'.repeat(200_000), timestamp }))
   expect(await sink.deliver(events)).toBe('delivered')
 
@@ -79,7 +79,7 @@ test('a request over the limit of the destination is halved', async () => {
   for (const request of destination.requests) expect(request.raw.length).toBeLessThanOrEqual(1_000_000)
 })
 
-/** A destination that also hands out tokens: `t1`, `t2` and so on. */
+/** A destination that also issues tokens: `t1`, `t2` and so on. */
 async function withTokens(answer: (request: RecordedRequest) => Answer) {
   let tokens = 0
   const destination = await fakeDestination((request) => {
@@ -189,7 +189,7 @@ test('says what is missing where there is no account either', async () => {
       log_type: 'T',
       encoding: { codec: 'text' },
     })
-    // Nothing was asked, so nothing is called out of reach.
+    // Without a request, the address is not reported as unreachable.
     await expect(sink.sink.healthcheck?.(AbortSignal.timeout(5000))).rejects.toThrow(
       /^This requires one of api_key or credentials_path to be defined/,
     )

@@ -1,4 +1,4 @@
-// Unstructured logs of a security service: the text of each event with its time, one request for each type of log.
+// Unstructured logs of a security service: the text of each event with its time, one request for each log type.
 
 import { compileEncoder, encodingProblems } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type Sink, type SinkContext } from '../component.ts'
@@ -27,7 +27,7 @@ import { timeField } from '../time-field.ts'
 const scope = 'https://www.googleapis.com/auth/malachite-ingestion'
 const domain = 'malachiteingestion-pa.googleapis.com'
 
-/** Prefix of the host in each region. */
+/** Host prefix of each region. */
 const regions = {
   us: '',
   eu: 'europe-',
@@ -50,7 +50,7 @@ const regions = {
 
 const regionNames = Object.keys(regions) as (keyof typeof regions)[]
 
-/** Largest body that the destination takes. */
+/** Largest body that the destination accepts. */
 const maxBodyBytes = 1_000_000
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -60,20 +60,20 @@ export const siemUnstructured = defineSink({
   products: ['Google Chronicle'],
   summary: 'Delivers log events as unstructured logs to a security information service.',
   description: [
-    'Credentials are, in this order: `credentials_path`, `api_key`, the file that the environment variable',
-    '`CLOUD_APPLICATION_CREDENTIALS` or `GOOGLE_APPLICATION_CREDENTIALS` names, and the service account of the compute instance',
+    'The sink looks for credentials in this order: `credentials_path`, `api_key`, the file in the environment variable',
+    '`CLOUD_APPLICATION_CREDENTIALS` or `GOOGLE_APPLICATION_CREDENTIALS`, and the service account of the compute instance',
     'that the agent runs on.',
   ].join('\n'),
   aliases: ['gcp_chronicle_unstructured'],
   accepts: ['log'],
   options: {
-    customer_id: text('Identifier (UUID) of the instance of the destination.', {
+    customer_id: text("UUID of the destination's instance.", {
       examples: ['c8c65bfa-5f2c-42d4-9189-64bb7b939f2c'],
     }),
-    log_type: template('Type of the entries. The destination refuses types that it does not know.', {
+    log_type: template('Type of the entries. The destination rejects unknown types.', {
       examples: ['LINUX_SYSLOG', '{{ log_type }}'],
     }),
-    fallback_log_type: optional(text('Type of entries whose `log_type` cannot be rendered.')),
+    fallback_log_type: optional(text('Type of entries for which `log_type` cannot be rendered.')),
     region: optional(oneOf(regionNames, 'Region of the destination.', { extensions: regionNames.slice(3) })),
     endpoint: optional(
       address(
@@ -87,7 +87,7 @@ export const siemUnstructured = defineSink({
     api_key: optional(secret('API key.', { means: { explicit: 'key' } })),
     credentials_path: optional(
       path(
-        'File with the credentials of a service account, or its JSON text; it comes before `api_key`.',
+        "Path of a service account's credentials file, or its JSON text. It takes precedence over `api_key`.",
         { use: 'read', inline: 'json' },
         { means: { explicit: 'account' } },
       ),
@@ -164,16 +164,16 @@ interface GroupOptions {
   readonly labels: Readonly<Record<string, string>>
 }
 
-/** The entries of one request have one type and one namespace, which are before them. */
+/** Groups the entries of requests: each request has one type and one namespace, which precede the entries. */
 class EntryGroups {
-  /** Whether all events are of one group. */
+  /** Whether all events belong to one group. */
   readonly isStatic: boolean
   readonly #context: SinkContext
   readonly #options: GroupOptions
   readonly #logType: Template
   readonly #namespace: Template | undefined
   readonly #labels: readonly { readonly key: string; readonly value: string }[]
-  /** The key of all groups where there is only one. */
+  /** The key if there is only one group. */
   readonly #fixed: string
 
   constructor(context: SinkContext, options: GroupOptions) {
@@ -281,7 +281,7 @@ async function findCredentials(
     const message = `This requires one of api_key or credentials_path to be defined, from a Secret. ${noIdentity}`
     throw new PenstockError('PEN_AUTH', message, { fact: message })
   }
-  // The metadata server is on the link of the instance itself: no proxy leads to it.
+  // The metadata server is on the instance's local link, so no proxy is used.
   const client = new HttpClient({ tls: compileTls(options.tls), proxy: () => undefined })
   return { client, ...byToken(AccessTokens.ofInstance(identity, client), true) }
 }
@@ -304,14 +304,14 @@ function byToken(tokens: AccessTokens, isGuess = false): Pick<Credentials, 'sign
     },
     classify(response) {
       if (response.status !== 401) return classifyResponse(response)
-      // A token may end before its time: the next attempt gets a new one.
+      // A token may become invalid early; the next attempt gets a new one.
       tokens.refuse(used)
       return { outcome: 'retry', failure: responseFailure(401), retryAfterMs: retryAfterMs(response) }
     },
   }
 }
 
-/** Closes the client of the credentials with the sink. */
+/** Closes the credentials' client together with the sink. */
 function withClient(sink: Sink, client: HttpClient | undefined): Sink {
   if (client === undefined) return sink
   return {

@@ -1,4 +1,4 @@
-// A time that JSON or a file brought as text is a time, for every sink that reads one.
+// Every sink that reads a time accepts text from JSON or a file.
 
 import { expect, test } from 'vitest'
 import { LogEvent } from '../event/log.ts'
@@ -11,11 +11,11 @@ const json = { encoding: { codec: 'json' } }
 interface Case {
   readonly type: string
   readonly options: Readonly<Record<string, unknown>>
-  /** The option of the address. */
+  /** The option with the address. */
   readonly address?: 'endpoints' | 'host' | 'override_uri'
   /** Field of the time. */
   readonly field?: string
-  /** The text of 2024-01-02T03:04:05.5Z in the request, and of a text that is no time. */
+  /** The expected text of 2024-01-02T03:04:05.5Z in the request, and of a text that is not a time. */
   readonly wanted: string
   readonly kept: string
 }

@@ -1,5 +1,5 @@
-// Time-series database sink: writes metric events as lines, for both generations of the server. The first asks for a database
-// and has a user, the second for an organization and a bucket and has a token.
+// Time-series database sink: writes metric events as lines, for both server generations. The first needs a database and a
+// user, the second an organization, a bucket and a token.
 
 import { defineSink, type OptionProblem } from '../component.ts'
 import type { MetricEvent, MetricValue } from '../event/metric.ts'
@@ -20,7 +20,7 @@ const secondOptions = ['org', 'bucket', 'token'] as const
 
 type Chosen = Partial<Record<(typeof firstOptions)[number] | (typeof secondOptions)[number], string | undefined>>
 
-/** Options of each generation that are given. Beside all of the second, `database` alone says nothing. */
+/** The given options of each generation. If all options of the second are given, `database` alone does not count. */
 function given(options: Chosen): { first: string[]; second: string[] } {
   const first = firstOptions.filter((name) => options[name] !== undefined)
   const second = secondOptions.filter((name) => options[name] !== undefined)
@@ -31,30 +31,33 @@ function given(options: Chosen): { first: string[]; second: string[] } {
 export const tsdbMetrics = defineSink({
   type: 'tsdb_metrics',
   products: ['InfluxDB'],
-  summary: 'Delivers metric events to a time-series database that takes lines of measurements.',
+  summary: 'Delivers metric events to a time-series database with the line protocol.',
   description:
-    'Give `database` for servers of the first generation, or `org`, `bucket` and `token` for those of the second. ' +
-    'With these three, `database` may stand beside them and is not used.\n\n' +
-    'Counters are sent as increments and gauges as absolute values; values of one series in one batch become one line. ' +
-    'Where the server refuses some metrics of a request, such as for a field that was of another type before, those alone are discarded.',
+    'Set `database` for first-generation servers, or `org`, `bucket` and `token` for second-generation servers.' +
+    'If all three are set, the sink ignores `database`.\n\n' +
+    'The sink sends counters as increments and gauges as absolute values. Values of one series in one batch become one line.' +
+    'If the server refuses some metrics of a request, for example because a field had another type before, the sink discards only those.',
   aliases: ['influxdb_metrics'],
   accepts: ['metric'],
   options: {
     endpoint: url('Base address of the server.', { examples: ['http://tsdb:8086'] }),
-    database: optional(text('Database to write to, first generation.')),
+    database: optional(text('Database to write to (first generation).')),
     consistency: optional(
-      oneOf(['any', 'one', 'quorum', 'all'], 'How many nodes must have written, first generation in a cluster.'),
+      oneOf(
+        ['any', 'one', 'quorum', 'all'],
+        'Number of nodes that must confirm a write (first generation, in a cluster).',
+      ),
     ),
-    retention_policy_name: optional(text('Retention policy to write to, first generation.')),
-    username: optional(text('User, first generation.')),
+    retention_policy_name: optional(text('Retention policy to write to (first generation).')),
+    username: optional(text('User name (first generation).')),
     password: optional(secret('Password of the user.')),
-    org: optional(text('Organization, second generation.')),
-    bucket: optional(text('Bucket to write to, second generation.')),
-    token: optional(secret('Token, second generation.')),
+    org: optional(text('Organization (second generation).')),
+    bucket: optional(text('Bucket to write to (second generation).')),
+    token: optional(secret('Token (second generation).')),
     default_namespace: optional(
       text('Namespace of metrics that have none; a period joins it to the name.', { aliases: ['namespace'] }),
     ),
-    tags: map(text('Value of the tag.'), 'Tags added to every line, in place of those of the same key.', {
+    tags: map(text('Value of the tag.'), 'Tags added to every line; they override event tags with the same key.', {
       default: {},
     }),
     quantiles: list(float('From 0 to 1.'), 'Quantiles of distributions.', { default: [0.5, 0.75, 0.9, 0.95, 0.99] }),
@@ -93,7 +96,7 @@ export const tsdbMetrics = defineSink({
     if (only_fields !== undefined || except_fields !== undefined || timestamp_format !== 'rfc3339') {
       problems.push({
         path: 'encoding',
-        message: 'changes nothing: it is about the fields of log events, and lines of metrics have their own form',
+        message: 'has no effect: it applies to fields of log events, and metric lines have their own format',
         severity: 'warning',
       })
     }
@@ -121,7 +124,7 @@ export const tsdbMetrics = defineSink({
       const namespace = event.namespace ?? options.default_namespace
       const measurement = namespace === undefined ? event.name : `${namespace}.${event.name}`
       const type = event.value.type
-      // This tag replaces a tag of that name in the event.
+      // This tag overrides an event tag with the same name.
       const tags = tagsOf(event, options.tags).filter((tag) => !tag.startsWith('metric_type='))
       return lineOf(measurement, [`metric_type=${type}`, ...tags], fieldsOf(event.value, forms), event.timestamp)
     }
@@ -159,13 +162,13 @@ export const tsdbMetrics = defineSink({
 })
 
 /**
- * The answer of a first-generation server that writes part of a request, with one reason for all other points. If fields of one request
- * differ in type, it writes nothing. Writing a metric twice changes nothing.
+ * Responses of a first-generation server that wrote part of a request; they give one reason for all refused points. If fields of one
+ * request differ in type, the server writes nothing. Writing a metric twice is harmless.
  */
 const ofSome = /partial write|field type conflict/
 
 interface Forms {
-  /** The character after an integer without a sign. */
+  /** Suffix of unsigned integers. */
   readonly unsigned: string
   readonly quantiles: readonly number[]
 }
@@ -202,7 +205,7 @@ function fieldsOf(value: MetricValue, forms: Forms): LineFields {
   return fields
 }
 
-/** Two decimals, or as many as the number has: those that only differ further right are different fields. */
+/** At least two decimals, and all decimals of the number, so that close quantiles get different field names. */
 function quantileName(quantile: number): string {
   const shortest = String(quantile)
   return /\.\d{3,}$|e/.test(shortest) ? shortest : quantile.toFixed(2)

@@ -140,7 +140,7 @@ test('messages that are too long to wait together are asked for in smaller numbe
     expect(broker.left).toBe(0)
   }, 50_000)
   expect(broker.prefetch).toBeLessThan(6)
-  expect(started.events.errors.map(({ fields }) => fields?.['reason'])[0]).toMatch(/more than 67108864 bytes/)
+  expect(started.events.errors.map(({ fields }) => fields?.['reason'])[0]).toMatch(/exceed 67108864 bytes/)
 })
 
 test.each(['127.0.0.1', 'localhost'])(

@@ -76,7 +76,7 @@ export interface FakeBroker extends AsyncDisposable {
   readonly pings: number
   /** Asks every client again who it is. */
   challenge(): void
-  /** Asks every client for a sign of life. */
+  /** Asks every client for a ping. */
   ping(): void
   readonly pongs: number
   /** Stops to answer, without closing anything. */

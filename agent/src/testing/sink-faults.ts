@@ -28,8 +28,8 @@ export interface FaultySink {
 
 /** Why events are discarded. */
 const givenUp = 'Service call failed. No retries or retries exhausted.'
-const tooLarge = 'The event is larger than the destination takes.'
-const stopped = 'The time for a graceful stop was over.'
+const tooLarge = 'The event is larger than the destination accepts.'
+const stopped = 'The time limit for a graceful stop is over.'
 
 const refusals = [301, 400, 401, 403, 404, 501]
 /** Refusals of credentials, which are tried again for a time. */

@@ -20,10 +20,10 @@ export const metricToLog = defineTransform({
     ),
     timezone: optional(
       text(
-        'Time zone of times without one: a metric event that carries no time of its own takes it from its tag of that name (`log_schema.timestamp_key`). Left out, the global `timezone`.',
+        'Time zone of times without one, for metric events that take their time from a tag (`log_schema.timestamp_key`). If not given, the global `timezone`.',
       ),
     ),
-    metric_tag_values: oneOf(['single', 'full'], 'Whether tags are their last value or arrays of all.', {
+    metric_tag_values: oneOf(['single', 'full'], 'Whether a tag is its last value or an array of all its values.', {
       default: 'single',
     }),
   },

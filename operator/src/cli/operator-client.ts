@@ -203,7 +203,7 @@ export class OperatorConnection implements Disposable {
     const message = String(said['message'] ?? text.slice(0, 500)).trim()
     const forward = `Or go past the API server: kubectl port-forward -n ${namespace} service/${operatorName} 9443, and --operator-url https://127.0.0.1:9443 --operator-ca FILE.`
     if (this.#url !== undefined || said['kind'] !== 'Status')
-      return new PenstockError('PEN_UNAVAILABLE', `The operator answered with status ${status}: ${message}`)
+      return new PenstockError('PEN_UNAVAILABLE', `The operator responded with status ${status}: ${message}`)
     if (status === 403) {
       return new PenstockError(
         'PEN_UNAVAILABLE',

@@ -1,4 +1,4 @@
-// The writes of a batch to each of its files. Events that are still lines, and follow each other in one file, are written at once.
+// The writes of a batch to each of its files. Consecutive byte lines for one file are written at once.
 
 import { ByteBatch } from '../../bytes/byte-batch.ts'
 import type { StreamEncoder } from '../../codecs/encoding/encoder.ts'
@@ -12,7 +12,7 @@ import { unreadableEventTimes } from '../../time-field.ts'
 import { LineStream } from '../stream/line-stream.ts'
 import { Unencoded } from '../stream/unencoded.ts'
 
-/** Bodies in reserve, and the size of those that a batch with more files takes. */
+/** Number of spare bodies, and the size limit of those from batches with more files. */
 const keptBodies = 16
 const smallBody = 4096
 
@@ -25,7 +25,7 @@ export interface FilePart {
 }
 
 export class FileParts {
-  /** Whether no objects are needed of events that are lines still. */
+  /** Whether the encoder accepts byte lines. */
   readonly takesBytes: boolean
   readonly #context: SinkContext
   readonly #path: Template
@@ -36,7 +36,7 @@ export class FileParts {
   /** Of the current batch. */
   #parts = new Map<string, FilePart>()
   #unencoded = new Unencoded()
-  /** The one of them that was used last. */
+  /** The most recently used part. */
   #part: FilePart | undefined
 
   constructor(path: Template, encoder: StreamEncoder, context: SinkContext) {
@@ -48,7 +48,7 @@ export class FileParts {
     this.#reportUnreadableTimes = unreadableEventTimes(context)
   }
 
-  /** The bodies of the files; events that cannot be written have ended. */
+  /** Returns the bodies of the files; finalizes events that cannot be written. */
   encode(batch: Batch): FilePart[] {
     this.#parts = new Map()
     this.#part = undefined
@@ -68,7 +68,7 @@ export class FileParts {
     return full
   }
 
-  /** Takes back the body of a part that is written. */
+  /** Returns the body of a written part to the pool. */
   free(part: FilePart): void {
     this.#bodies.give(part.body)
   }
@@ -83,7 +83,7 @@ export class FileParts {
     }
   }
 
-  /** By event, those that have the same path; undefined if that is not known. */
+  /** The path group of each event; undefined if unknown. */
   #groupsOf(batch: ByteBatch): Int32Array | undefined {
     const { likeness } = this.#path
     if (this.#lines === undefined || likeness === undefined) return undefined
@@ -99,7 +99,7 @@ export class FileParts {
       const path = this.#path.render(event)
       let bytes = batch.size(from)
       to = from + 1
-      // A time that cannot be read is counted for each event.
+      // Unreadable times are counted for each event.
       const isAlike = group >= 0 && this.#path.unreadableTimes === before
       while (isAlike && to < count && groups[to] === group) bytes += batch.size(to++)
       const part = this.#partOf(event, path, to - from, bytes)
@@ -107,7 +107,7 @@ export class FileParts {
     }
   }
 
-  /** The part for events, which it counts; undefined, and noted, if there is no file for them. */
+  /** Returns the part for the events and counts them; undefined if there is no file for them, which is recorded. */
   #partOf(event: LogEvent | MetricEvent, path: string | undefined, count: number, bytes: number): FilePart | undefined {
     if (path === undefined || path === '' || this.#leadsOut(path)) {
       this.#unencoded.rendering += count
@@ -137,7 +137,7 @@ export class FileParts {
     this.#unencoded.bytes += event.size
   }
 
-  /** True if fields of the event would lead to a folder above the one that the user wrote. */
+  /** True if event fields would lead to a folder above the one that the user configured. */
   #leadsOut(path: string): boolean {
     return !this.#path.isStatic && path.includes('..') && steps(path, '..') > steps(this.#path.source, '..')
   }

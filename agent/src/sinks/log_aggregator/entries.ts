@@ -21,18 +21,18 @@ import { LineRun } from './line-run.ts'
 import { markEntry, type PushFormat, Stream } from './streams.ts'
 import { SuppliedInstants } from './supplied-instants.ts'
 
-/** Streams that are remembered, with the time of their latest entry. */
+/** Maximum number of remembered streams and their latest entry times. */
 const keptStreams = { maxEntries: 10_000, maxBytes: 16 << 20, sizeOf: ({ header }: Stream) => 200 + header.length }
 
-/** Characters that the fields in the labels of an event, or in its metadata, may have together; no destination takes as many. */
+/** Maximum total length of the label or metadata fields of an event; no destination accepts more. */
 const maxKeyLength = 131_072
-/** Bytes of the labels of a stream. */
+/** Maximum size of a stream's labels. */
 const maxHeaderBytes = 1 << 20
 
-/** Milliseconds of the last instant whose nanoseconds fit 64 bits. */
+/** Last instant, in milliseconds, whose nanoseconds fit in 64 bits. */
 const lastInstantMs = 9_223_372_036_854
 
-/** Of the first instant with 19 digits of nanoseconds, in 2001. */
+/** First instant, in 2001, whose nanoseconds have 19 digits. */
 const minKernelMs = 1e12
 /** Entries of streams with longer labels are written one by one. */
 const longHeaderBytes = 4096
@@ -40,17 +40,17 @@ const entryTail = Buffer.from(']')
 
 export interface EntryOptions {
   readonly labels: StreamLabels
-  /** Undefined if entries have none. */
+  /** Undefined if entries have no metadata. */
   readonly metadata: StreamLabels | undefined
   readonly format: PushFormat
-  /** The treatment of an event that is older than the latest one pushed for its stream. */
+  /** Handling of an event older than the latest one pushed for its stream. */
   readonly lateAction: 'accept' | 'drop' | 'rewrite_timestamp'
-  /** Fields that the line does not have. */
+  /** Fields removed from the line. */
   readonly removed: readonly Path[]
   readonly removesTimestamp: boolean
   /** Whether streams belong to tenants. */
   readonly hasTenants: boolean
-  /** A request that has become larger than this ends. */
+  /** A request ends when its body is larger than this. */
   readonly maxWritten: number
 }
 
@@ -64,20 +64,20 @@ export class EntryWriter {
   readonly #supplied: SuppliedInstants
   /** The current event. */
   #event: LogEvent | undefined
-  /** Templates that could not be rendered for it. */
+  /** Number of templates that could not be rendered for the current event. */
   #misses = 0
   readonly #timestampKey: string
-  /** The data that events of one stream share; undefined if lines are not written as such. */
+  /** The facts shared by events of one stream; undefined if events are not written as byte lines. */
   readonly #linesLikeness: Likeness | undefined
-  /** Fields that the line of an entry does not have, with and without the time that goes beside it. */
+  /** Names of the fields removed from the line of an entry, with and without the timestamp. */
   readonly #hiddenNames: readonly string[]
   readonly #hiddenWithTime: readonly string[]
-  /** Groups of a batch, and the streams of those that are known. */
+  /** Group of each event in the batch, and the known stream of each group. */
   #groups: Int32Array | undefined
   #groupStreams: (Stream | undefined)[] = []
   /** Whether an event of the batch may have its own time in its message. */
   #mayHaveOwnTime = false
-  /** Entries that are to be written at once. */
+  /** Entries to be written by one call. */
   readonly #run = new LineRun()
   readonly #ends = new Int32Array(256)
 
@@ -121,8 +121,8 @@ export class EntryWriter {
       last = stream
       lastKey = key
       if (!this.#writeEntry(event, stream, open)) continue
-      // A template may name a field many times, and labels may hold any constant text: what a few bytes of each event become
-      // only shows when it is written.
+      // A template may use a field many times, and labels may contain long constant texts, so the size of an event in the
+      // request is known only after writing.
       if (open.body.length + open.bytesToCome > maxWritten) {
         open.stoppedAt = index + 1
         break
@@ -132,7 +132,7 @@ export class EntryWriter {
     this.#faults.report()
   }
 
-  /** The same for events that are lines still. */
+  /** The same for byte lines. */
   writeLines(batch: ByteBatch, from: number, to: number, open: OpenRequest): void {
     const { maxWritten } = this.#options
     const likeness = this.#linesLikeness
@@ -167,7 +167,7 @@ export class EntryWriter {
     this.#faults.report()
   }
 
-  /** By group, its stream; undefined until an event of the group has been seen. */
+  /** The stream of each group; undefined until an event of the group has been processed. */
   #streamsOf(groups: Int32Array): (Stream | undefined)[] {
     if (this.#groups !== groups) {
       this.#groups = groups
@@ -193,7 +193,7 @@ export class EntryWriter {
     return stream
   }
 
-  /** Adds the entry of a line to the run; what cannot be in it is written, or discarded. */
+  /** Adds the entry of a line to the run; writes or discards an entry that the run cannot hold. */
   #addLine(batch: ByteBatch, at: number, stream: Stream, times: LineTimes | 'none', open: OpenRequest): void {
     const run = this.#run
     const line = batch.lineOf(at)
@@ -231,7 +231,7 @@ export class EntryWriter {
     if (run.isFull || hidden !== run.hidden) this.#flush(batch, open)
     run.hidden = hidden
     run.add(at, line, ms, ns, stream)
-    // How much its labels make of the request shows when it is marked.
+    // The bytes that its labels add to the request are known only when the entry is marked.
     if (stream.header.length > longHeaderBytes) this.#flush(batch, open)
   }
 
@@ -254,7 +254,7 @@ export class EntryWriter {
         start = end
       }
       if (written > 0) continue
-      // It alone is longer than the kernel's place for it.
+      // This single entry is larger than the kernel's buffer.
       const instant = new Timestamp(ms[done] as number, ns[done] as number)
       const time = run.hidden === this.#hiddenWithTime ? this.#hiddenTimestamp : undefined
       this.#writeObject(batch.eventAt(run.placeOf(done)), run.streamOf(done), instant, undefined, time, open)
@@ -278,7 +278,7 @@ export class EntryWriter {
       }
       pairs = metadata.fromKey(key, this.#faults)
     }
-    // A value that is no time cannot be sent beside the line, so it stays in the line.
+    // A value that is not a time cannot be sent beside the line, so it stays in the line.
     const hidden = own === undefined ? undefined : this.#hiddenTimestamp
     return this.#writeObject(event, stream, instant, pairs, hidden, open)
   }
@@ -301,7 +301,7 @@ export class EntryWriter {
     return true
   }
 
-  /** The instant that an entry gets; undefined if the event is discarded. */
+  /** The timestamp of the entry; undefined if the event is discarded. */
   #instantFor(instant: Timestamp, stream: Stream): Timestamp | undefined {
     const { ms, ns } = instant
     if (ms > lastInstantMs || ms < -lastInstantMs) {
@@ -333,7 +333,7 @@ export class EntryWriter {
     }
     const stream = new Stream(format.header(set))
     if (stream.header.length > maxHeaderBytes) return undefined
-    // Forgetting a stream only forgets how late is late.
+    // Forgetting a stream only resets its lateness check.
     this.#streams.set(id, stream)
     this.#context.events.count('streams_total')
     return stream

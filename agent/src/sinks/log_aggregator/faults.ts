@@ -1,5 +1,5 @@
-// Problems of the labels and the times of events. A field that most events lack must not cost a report each: events are counted, and
-// reported once for each run of events.
+// Problems with the labels and times of events. If most events lack a field, one report per event would cost too much: the sink
+// counts events and reports once per run of events.
 
 import type { SinkContext } from '../../component.ts'
 import { tooLongText } from '../../delivery/failed-events.ts'
@@ -26,7 +26,7 @@ export class Faults implements LabelFaults {
       stage: 'processing',
       code: 'label_names_coincide',
       message:
-        'Fields give labels whose names are equal once forbidden characters are replaced; one of each such name is sent.',
+        'Label names built from fields are equal after forbidden characters were replaced; one label of each such name is sent.',
     })
   }
 
@@ -38,12 +38,12 @@ export class Faults implements LabelFaults {
     this.#lostLabels += count
   }
 
-  /** An event was older than the latest one pushed for its stream, and is discarded. */
+  /** An event older than the latest one pushed for its stream was discarded. */
   late(): void {
     this.#late++
   }
 
-  /** The same, with the time of the latest one in place of its own. */
+  /** A late event got the time of the latest one. */
   rewritten(): void {
     this.#rewritten++
   }
@@ -60,7 +60,7 @@ export class Faults implements LabelFaults {
       type: 'encoder_failed',
       stage: 'processing',
       code: 'unlabeled_event',
-      message: 'An event has none of the labels; it is sent with the label `agent`.',
+      message: 'An event has no labels; sending it with the label `agent`.',
     })
   }
 
@@ -70,12 +70,12 @@ export class Faults implements LabelFaults {
       type: 'encoder_failed',
       stage: 'processing',
       code: 'non-parsable_timestamp',
-      message: 'The timestamp of an event is too far away; the event is discarded.',
+      message: 'The timestamp of an event is out of range; the event is discarded.',
     })
     events.discarded(1, false, 'The timestamp is out of range.')
   }
 
-  /** Reports what has been counted. */
+  /** Reports the counted problems. */
   report(): void {
     if (this.#unrendered.size > 0) this.#reportMissing()
     if (this.#invalidNames > 0) this.#reportInvalidNames()
@@ -104,8 +104,7 @@ export class Faults implements LabelFaults {
       type: 'encoder_failed',
       stage: 'processing',
       code: 'invalid_label_name',
-      message:
-        'Names of labels that are made of fields hold characters that the destination forbids; these are replaced.',
+      message: 'Label names built from fields contain characters that the destination forbids; replacing them.',
       count: this.#invalidNames,
     })
     this.#invalidNames = 0

@@ -1,4 +1,4 @@
-// The line of an entry without some fields of its event.
+// Writes the line of an entry without some fields of its event.
 
 import type { Body } from '../../event/body.ts'
 import { DeferredEvent } from '../../event/deferred.ts'
@@ -9,8 +9,8 @@ import { getField, setField, type Value, type ValueObject } from '../../event/va
 import type { PushFormat } from './streams.ts'
 
 /**
- * Writes an entry while some fields of its event are hidden. Other holders of the event never see it: nothing else runs in
- * between, and the values are put back. A copy of every event would cost more than writing it.
+ * Writes an entry while some fields of its event are hidden. Other holders of the event cannot notice: no other code runs
+ * meanwhile, and the values are restored. Copying each event would cost more than writing it.
  */
 export function writeWithout(
   event: LogEvent,
@@ -42,7 +42,7 @@ export function writeWithout(
   }
 }
 
-/** Removes the fields at the paths; returns the root fields with their earlier values. */
+/** Removes the fields at the paths; returns the root fields with their previous values. */
 function hide(fields: ValueObject, paths: readonly Path[]): (Value | undefined)[] {
   return paths.map(({ segments }) => {
     const root = segments[0]

@@ -1,6 +1,6 @@
-// Labels of an event, which choose its stream, and structured metadata, which is made by the same rules: names and values are
-// templates, and a name that ends in `*` expands an object into one label for each of its members. A name that is written out comes
-// last: nothing that an event holds takes its place, not even by a character that the destination would replace.
+// Labels of an event, which choose its stream, and structured metadata, which follows the same rules. Names and values are
+// templates, and a name that ends in `*` expands an object into one label for each of its members. Literal names are applied last,
+// so event data cannot replace them, even after the replacement of forbidden characters.
 
 import type { AnyEvent } from '../../delivery/batcher.ts'
 import { keyPart, splitKey } from '../../event/joined-key.ts'
@@ -11,24 +11,24 @@ import { commonLikeness, compileTemplate, type Likeness, type Template } from '.
 export interface StreamLabels {
   /** Fields that the templates refer to. */
   readonly paths: readonly Path[]
-  /** True if every event has the same labels. */
+  /** True if all events have the same labels. */
   readonly isStatic: boolean
-  /** The data that events with the same labels share; undefined if unknown. */
+  /** The facts shared by events with the same labels; undefined if unknown. */
   readonly likeness: Likeness | undefined
   /**
-   * The texts from which an event's labels are made, joined: equal texts mean equal labels. `onMissing` hears of each template
-   * that could not be rendered.
+   * The texts from which an event's labels are built, joined: equal texts mean equal labels. Calls `onMissing` for each
+   * template that could not be rendered.
    */
   key(event: AnyEvent, onMissing: (option: string, template: Template) => void): string
-  /** The labels that a key stands for, sorted by name. */
+  /** The labels for a key, sorted by name. */
   fromKey(key: string, faults: LabelFaults): ReadonlyMap<string, string>
 }
 
-/** Faults of names that are made of fields. */
+/** Problems of names built from fields. */
 export interface LabelFaults {
-  /** A rendered name could not stay unchanged. */
+  /** A rendered name had to be changed. */
   invalid(): void
-  /** Labels were lost, because their names coincide with others since forbidden characters were replaced. */
+  /** Labels were lost, because their names became equal when forbidden characters were replaced. */
   lost(count: number): void
 }
 
@@ -38,10 +38,13 @@ interface Label {
   readonly value: Template
 }
 
-/** The event for which static templates are rendered. */
+/** The event used to render static templates. */
 const nothing = new LogEvent({})
 
-/** Stands in the key of a single text for what could not be rendered. No text is it: lone surrogates are replaced. */
+/**
+ * Marks a text that could not be rendered in the key. It cannot collide with a text, because lone surrogates are
+ * replaced in texts.
+ */
 const absent = '\udfff'
 
 export function compileLabels(
@@ -121,9 +124,8 @@ export function compileLabels(
 }
 
 /**
- * One label for each member of a JSON object; anything else gives none.
- * @param names gets the name of each
- * @param replaced gets those in which characters were replaced
+ * Returns one label for each member of a JSON object; none for any other text. @param names receives each name @param
+ * replaced receives the names in which characters were replaced
  */
 function expand(prefix: string, text: string, into: Map<string, string>, names: string[], replaced: string[]): void {
   let parsed: unknown
@@ -144,7 +146,7 @@ function expand(prefix: string, text: string, into: Map<string, string>, names: 
   }
 }
 
-/** A name as the destination takes it: the characters that it forbids are replaced. Undefined if nothing is left. */
+/** A label name with its forbidden characters replaced. Undefined if nothing is left. */
 function labelName(name: string): string | undefined {
   if (name === '') return undefined
   const valid = name.replace(/[^0-9A-Za-z_]/g, '_')
@@ -153,7 +155,7 @@ function labelName(name: string): string | undefined {
 
 const validName = /^[a-zA-Z_][a-zA-Z0-9_]*\*?$|^\*$/
 
-/** Whether a user may name a label so. */
+/** Whether a user may use this label name. */
 export function isLabelName(name: string): boolean {
   return name.includes('{{') || validName.test(name)
 }

@@ -4,7 +4,7 @@ import { Stream } from './streams.ts'
 
 const [a, b, c] = ['a', 'b', 'c'].map((name) => new Stream(Buffer.from(name))) as [Stream, Stream, Stream]
 
-/** The entries in the order in which they are written: stream, place, line, time. */
+/** The entries in write order: stream, index, line, time. */
 function entriesOf(run: LineRun): string[] {
   return Array.from({ length: run.count }, (_, index) =>
     [run.streamOf(index).header, run.placeOf(index), run.lines[index], run.ms[index], run.ns[index]].join(' '),

@@ -1,17 +1,17 @@
-// Lines that become entries by one call of the kernel. They are written stream by stream: what then belongs together in the body that is
-// sent is copied together.
+// Lines that one call of the kernel turns into entries. They are written stream by stream, so that the bytes of a stream are contiguous
+// and can be copied together into the final body.
 
 import type { EntryRun } from '../../bytes/byte-target.ts'
 import type { Stream } from './streams.ts'
 
-/** Entries that are written at once. */
+/** Maximum number of entries per call. */
 const maxRun = 256
 
 interface Columns {
   readonly lines: Int32Array
   readonly ms: Float64Array
   readonly ns: Int32Array
-  /** The places of the events in their batch. */
+  /** The indices of the events in their batch. */
   readonly places: Int32Array
   readonly streams: Stream[]
 }
@@ -26,7 +26,7 @@ const columns = (): Columns => ({
 
 export class LineRun implements EntryRun {
   count = 0
-  /** Fields that the lines of the entries do not have. */
+  /** Fields removed from the lines. */
   hidden: readonly string[] = []
   #now = columns()
   #other = columns()
@@ -68,7 +68,10 @@ export class LineRun implements EntryRun {
     now.streams[index] = stream
   }
 
-  /** Puts the entries of a stream together: streams in the order in which they first came, entries of one in that of their events. */
+  /**
+   * Groups the entries by stream: streams in the order of their first entry, and the entries of a stream in the order of their
+   * events.
+   */
   sort(): void {
     const { count } = this
     const from = this.#now

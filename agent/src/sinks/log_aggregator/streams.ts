@@ -1,5 +1,6 @@
-// Bodies of push requests: entries grouped by stream, in timestamp order within each. Entries are written as events arrive; when
-// the request is complete they are copied, stream by stream, into the body that is sent. JSON, or protobuf for snappy.
+// Bodies of push requests: entries grouped by stream, in timestamp order within each stream. Entries are written as events
+// arrive. When the request is complete, they are copied stream by stream into the final body. The format is JSON, or protobuf
+// for snappy.
 
 import type { FieldSelection } from '../../bytes/form.ts'
 import type { Encoder } from '../../codecs/encoding/encoder.ts'
@@ -10,16 +11,16 @@ import type { LogEvent } from '../../event/log.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
 import { writeJsonStringOf } from '../../formats/json-bytes.ts'
 
-/** A stream: its labels in the form of the wire, and the instant of its latest entry in a finished request. */
+/** A stream: its labels in wire format, and the instant of its latest entry in a finished request. */
 export class Stream {
   /** The text before the entries of the stream in a body. */
   readonly header: Buffer
   latestMs = Number.NEGATIVE_INFINITY
   latestNs = 0
-  /** The last sort of lines that had it, and its place there. */
+  /** Number of the last sort that included this stream, and the stream's index there. */
   sort = 0
   place = 0
-  /** The request that had an entry of it last, and its number there. */
+  /** The last request with an entry of this stream, and the stream's number there. */
   request: OpenRequest | undefined
   number = 0
 
@@ -27,7 +28,7 @@ export class Stream {
     this.header = header
   }
 
-  /** Notes the instant of an entry that is on its way. */
+  /** Records the instant of a pushed entry. */
   pushed(ms: number, ns: number): void {
     if (ms < this.latestMs || (ms === this.latestMs && ns <= this.latestNs)) return
     this.latestMs = ms
@@ -35,7 +36,7 @@ export class Stream {
   }
 }
 
-/** State of a request beside its bytes. */
+/** State of a request besides its bytes. */
 interface Entries {
   readonly streams: Stream[]
   readonly numbers: Map<Stream, number>
@@ -45,13 +46,13 @@ interface Entries {
   ns: Uint32Array
 }
 
-/** How streams and entries look on the wire. */
+/** The wire format of streams and entries. */
 export interface PushFormat {
   readonly contentType: string
-  /** The fields that entries have where they look as the kernel of the byte lane writes them; undefined where they do not. */
+  /** The fields of entries in the format of the byte lane's kernel; undefined if the formats differ. */
   readonly lineFields: FieldSelection | undefined
   header(labels: ReadonlyMap<string, string>): Buffer
-  /** Writes one entry and gives where it starts; or the problem of the encoder, and nothing is written. */
+  /** Writes one entry and returns its start; or returns the encoder's problem and writes nothing. */
   entry(
     event: LogEvent,
     instant: Timestamp,
@@ -64,7 +65,7 @@ export interface PushFormat {
 function entriesOf(request: OpenRequest): Entries {
   let entries = request.state as Entries | undefined
   if (entries === undefined) {
-    // The request knows how many events are usual.
+    // The request knows its typical number of events.
     const room = request.ends.length
     entries = {
       streams: [],
@@ -78,7 +79,7 @@ function entriesOf(request: OpenRequest): Entries {
   return entries
 }
 
-/** Marks what was written since `start` as an entry of a stream, with its instant. */
+/** Marks the bytes written since `start` as an entry of a stream, with its instant. */
 export function markEntry(
   request: OpenRequest,
   start: number,
@@ -117,7 +118,7 @@ function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
   return into
 }
 
-/** Puts the entries in their final order; returns the request that is sent. */
+/** Puts the entries in their final order; returns the request to send. */
 export function finishStreams(request: OpenRequest, pool: BodyPool, format: PushFormat): OpenRequest {
   const order = finalOrder(request)
   const finished = new OpenRequest(request.key, pool.take(), request.owners.ordered(order), request.count)
@@ -128,10 +129,10 @@ export function finishStreams(request: OpenRequest, pool: BodyPool, format: Push
   return finished
 }
 
-/** Positions of the entries by stream, then by time; equal times keep their order. Moves the latest instant of each stream on. */
+/** Positions of the entries by stream, then by time; equal times keep their order. Updates the latest instant of each stream. */
 function finalOrder(request: OpenRequest): Uint32Array {
   const { streams, streamOf, ms, ns } = entriesOf(request)
-  // A stream outlives the request.
+  // Streams outlive the request, so the reference must be cleared.
   for (const stream of streams) if (stream.request === request) stream.request = undefined
   const count = request.count
   const order = new Uint32Array(count)
@@ -193,13 +194,10 @@ function copyRun(
   }
 }
 
-/** Runs of the current body. The array is as long as the runs of the largest body. */
+/** Runs of the current body. The array keeps the size of the largest body. */
 let reused = new Uint32Array(0)
 
-/**
- * Runs of positions that follow each other and belong to one stream: `[first, last, stream]` three by three. They are valid until the
- * next call.
- */
+/** Runs of consecutive positions of one stream: `[first, last, stream]`, three numbers per run. Valid until the next call. */
 function runsOf(positions: ArrayLike<number>, streamOf: Uint32Array): Uint32Array {
   if (reused.length < 3 * positions.length) reused = new Uint32Array(3 * positions.length)
   const runs = reused
@@ -222,7 +220,7 @@ function runsOf(positions: ArrayLike<number>, streamOf: Uint32Array): Uint32Arra
   return runs.subarray(0, count)
 }
 
-/** The entries of a finished request: what is needed to cut parts from it. */
+/** The entries of a finished request, needed to cut parts from it. */
 function finishedEntries(count: number, streams: Stream[]): Entries {
   return {
     streams,
@@ -240,7 +238,7 @@ function writeOpening(instant: Timestamp, body: Body): void {
     body.writeText(`,["${instant.toNanosecondText()}",`)
     return
   }
-  // Digit by digit from the end: texts that live for one entry cost more than their digits.
+  // Writes the digits from the end, because creating a short-lived text for each entry costs more.
   body.reserve(32)
   const { buffer, length } = body
   const digits = ms < 1e12 || ms >= 1e13 ? String(ms).length : 13
@@ -252,7 +250,7 @@ function writeOpening(instant: Timestamp, body: Body): void {
     buffer[--at] = 0x30 + rest - next * 10
     rest = next
   }
-  // Seven digits at a time are small integers.
+  // Seven digits fit in a small integer.
   let high = Math.floor(ms / 1e7)
   rest = ms - high * 1e7
   for (let digit = 0; digit < digits; digit++) {
@@ -272,7 +270,7 @@ function writeOpening(instant: Timestamp, body: Body): void {
   body.length = end + 2
 }
 
-/** The JSON form. Entries of the source each follow a comma, so that a run of them is copied at once. */
+/** The JSON format. Each source entry starts with a comma, so that a run of entries is one copy. */
 export function jsonFormat(encoder: Encoder): PushFormat {
   const line = new Body(1 << 16)
   const { lineFields } = encoder
@@ -406,7 +404,7 @@ function writeField(body: Body, tag: number, content: Buffer, length = content.l
   body.length += length
 }
 
-/** Bytes of a varint that is not negative. */
+/** Size of a non-negative varint. */
 function varintLength(value: number): number {
   let length = 1
   for (let rest = value; rest >= 128; rest = Math.floor(rest / 128)) length++
@@ -426,7 +424,7 @@ function writeVarint(body: Body, value: number): void {
   body.writeByte(rest)
 }
 
-/** Negative integers are written as 64 bits in two's complement. */
+/** Negative integers are 64 bits in two's complement. */
 function writeSigned(body: Body, value: number): void {
   if (value >= 0) {
     writeVarint(body, value)
@@ -449,7 +447,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
   '\v': '\\v',
 }
 
-/** Text in quotes as the language of the destination writes it. */
+/** A quoted text in the syntax of the destination's query language. */
 function quoted(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that need escapes
   const escaped = text.replace(/["\\\x00-\x1f\x7f]/g, (character) => {

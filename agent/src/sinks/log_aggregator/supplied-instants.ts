@@ -1,21 +1,22 @@
-// Instants for events without one: now, but always later than the one before, so that entries keep the order of events.
+// Instants for events without a timestamp: the current time, but always later than the previous one, so that entries
+// keep the order of events.
 
 import { Timestamp } from '../../event/timestamp.ts'
 import type { Stream } from './streams.ts'
 
 export class SuppliedInstants {
   readonly #isOrdered: boolean
-  /** The last one. */
+  /** The last instant. */
   ms = 0
   ns = 0
   #now = 0
 
-  /** @param isOrdered whether an instant must not be before the latest one of its stream */
+  /** @param isOrdered whether an instant must not precede the latest one of its stream */
   constructor(isOrdered: boolean) {
     this.#isOrdered = isOrdered
   }
 
-  /** Looks at the clock. For each run of events. */
+  /** Reads the clock, once for each run of events. */
   begin(): void {
     this.#now = Date.now()
   }
@@ -25,7 +26,7 @@ export class SuppliedInstants {
     return new Timestamp(this.ms, this.ns)
   }
 
-  /** Makes the next one, which then stands in `ms` and `ns`. */
+  /** Computes the next instant in `ms` and `ns`. */
   advance(stream: Stream): void {
     let ms = this.#now
     let ns = 0

@@ -1,4 +1,4 @@
-// The ingestion API of log service A, which two component types speak: lines of JSON, with the origin of all of them in the query.
+// The ingestion API of log service A, which two component types use: lines of JSON, with their common origin in the query string.
 
 import { encodingProblems } from '../../codecs/encoding/encoder.ts'
 import { compileTransformer, timestampForm } from '../../codecs/transformer.ts'
@@ -17,7 +17,7 @@ import type { TransformerOptions } from '../../schema/groups.ts'
 import { compileTemplate, type Template } from '../../template.ts'
 import { type TimeField, timeField } from '../../time-field.ts'
 
-/** Largest body that the service takes. */
+/** Largest body that the service accepts. */
 const maxBodyBytes = 10_000_000
 
 export interface IngestOptions extends Omit<HttpSinkOptions, 'auth' | 'compression'> {
@@ -30,7 +30,7 @@ export interface IngestOptions extends Omit<HttpSinkOptions, 'auth' | 'compressi
   readonly encoding: TransformerOptions
 }
 
-/** Source of a request's lines: templates, or plain texts. */
+/** Origin of a request's lines: templates or constant texts. */
 export interface RequestOrigin {
   readonly hostname: string
   readonly tags: readonly string[]
@@ -55,7 +55,7 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
   const own: HttpSinkOptions = { ...options, auth: { strategy: 'basic', user: options.api_key, password: '' } }
 
   return httpSink(context, own, {
-    // The service corrects clocks by the time of sending, so each attempt says it again.
+    // The service corrects clock differences by the time of sending, so each attempt includes it again.
     url: (key) => `${address}?${query(key)}`,
     headers: { 'content-type': 'application/json' },
     partition,
@@ -78,10 +78,10 @@ export function ingestSink(context: SinkContext, options: IngestOptions, origin:
     maxBodyBytes,
     secret: options.api_key,
     async healthcheck(get) {
-      // A delivery of no line: an address or a key that does not work for this works for none.
+      // Sends no line: if the address or the key is invalid here, it is invalid for all requests.
       const ask = (query: string) => get(`${address}${query}`, { 'content-type': 'application/json' }, '{"lines":[]}')
       let { status } = await ask('')
-      // A service that wants to know the host says so by 400.
+      // A service that requires the host responds with 400.
       if (status === 400) status = (await ask(`?${new URLSearchParams({ hostname: 'penstock' })}`)).status
       if (status >= 200 && status < 300) return
       if (status >= 500) throw new PenstockError('PEN_HEALTHCHECK', 'Server returned a server error', { status })
@@ -95,7 +95,7 @@ function joined(hostname: string, tags: readonly string[]): string {
   return joinedKey(tags.length === 0 ? [hostname] : [hostname, tags.join(',')])
 }
 
-/** The address of requests: a host alone is reached by HTTPS, and a path is kept if there is one. */
+/** Returns the request address: a host alone gets HTTPS, and an existing path is kept. */
 function ingestAddress(endpoint: string): string {
   const url = withScheme(endpoint)
   if (url === null) throw new PenstockError('PEN_CONFIG_INVALID', '`endpoint` must be a URL or the name of a host.')
@@ -147,14 +147,14 @@ function compilePartition(
 }
 
 /**
- * The service takes tags as one text separated by commas, without an escape. A comma from a field would start a tag that the user did
- * not write, so it is replaced. The user's own commas stay.
+ * The service takes tags as one comma-separated text without escapes. A comma from a field would add a tag that the user did not
+ * write, so it is replaced. Commas in the user's own text stay.
  */
 function oneTag(text: string, template: Template): string {
   return template.isStatic || !text.includes(',') ? text : text.replaceAll(',', '_')
 }
 
-/** Writes the line of an event: fields that the service knows by name, and all others under `meta`. */
+/** Writes the line of an event: known fields by name, and all others under `meta`. */
 function compileLine(
   context: SinkContext,
   options: IngestOptions,
@@ -179,7 +179,7 @@ function compileLine(
         setField(meta, name, value)
       }
     }
-    // A time that came as text has the form of the others.
+    // A time in text form gets the same format as the others.
     if (typeof line['timestamp'] === 'string') {
       const instant = time.of(fields)
       if (instant !== undefined) line['timestamp'] = written(instant)

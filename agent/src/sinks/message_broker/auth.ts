@@ -1,5 +1,5 @@
-// Our identity for the broker: a method and its data, such as `token` and a JWT; or an access token that OAuth2 issues for the
-// credentials of a client (RFC 6749, section 4.4), sent as `token` and replaced before it expires.
+// The client's identity for the broker: a method and its data, such as `token` and a JWT. It can be an access token that
+// OAuth2 issues for client credentials (RFC 6749, section 4.4), which is sent as `token` and replaced before it expires.
 
 import { fileURLToPath } from 'node:url'
 import { errorText, failureOf, PenstockError } from '../../errors.ts'
@@ -9,17 +9,20 @@ import { withoutSecret } from '../../net/redact.ts'
 import { isInline } from '../../schema/meaning.ts'
 
 export interface BrokerCredentials {
-  /** The method and its data; neither where the broker asks for none. Throws a PenstockError with code `PEN_AUTH`. */
+  /**
+   * Returns the method and its data; both undefined if the broker requires none. Throws a PenstockError with code
+   * `PEN_AUTH`.
+   */
   get(signal: AbortSignal): Promise<{ readonly method: string | undefined; readonly data: Buffer | undefined }>
-  /** The broker wants others: the next `get` gives new ones, if there are any. */
+  /** The broker refused the credentials: the next `get` fetches new ones if possible. */
   refused(): void
-  /** A text of the broker without what must not be shown. */
+  /** Returns the broker's text with secrets removed. */
   hidden(text: string): string
 }
 
 /**
- * `token` is the method for a JWT. `basic` takes `user:password`. Any other name is a user of basic authentication, and the token its
- * password.
+ * `token` is the method for a JWT. `basic` takes `user:password`. Any other name is a user name for basic authentication, with the
+ * token as password.
  */
 export function fixedCredentials(name: string | undefined, token: string | undefined): BrokerCredentials {
   const isUser = name !== undefined && name !== 'token' && name !== 'basic'
@@ -40,7 +43,7 @@ export interface Oauth2Options {
   readonly scope: string | undefined
 }
 
-/** The problem of a credentials file's address. */
+/** Returns the problem of the address of a credentials file, if any. */
 export function credentialsUrlProblem(text: string): string | undefined {
   const url = URL.parse(text)
   if (url?.protocol === 'data:') {
@@ -51,9 +54,9 @@ export function credentialsUrlProblem(text: string): string | undefined {
   return url?.protocol === 'file:' ? undefined : 'must be a URL with scheme file or data'
 }
 
-/** A token is used for this part of its life. */
+/** Fraction of a token's lifetime during which it is used. */
 const usedPart = 0.9
-/** Lifetime of a token that does not state it. */
+/** Lifetime of a token that states none. */
 const defaultLifeSecs = 3600
 
 export class Oauth2Credentials implements BrokerCredentials {
@@ -76,7 +79,8 @@ export class Oauth2Credentials implements BrokerCredentials {
     if (known !== undefined && this.#now() < known.untilMs) {
       text = known.text
     } else {
-      // Shared by all connections that are opened at once, so nobody's signal ends it: the requests have limits.
+      // All concurrent connections share the request, so no single signal aborts it; the request has its own time
+      // limits.
       this.#loading ??= this.#load().finally(() => {
         this.#loading = undefined
       })
@@ -113,7 +117,7 @@ export class Oauth2Credentials implements BrokerCredentials {
     const answer = membersOf(await this.#send(endpoint, form.toString()))
     const text = answer['access_token']
     if (typeof text !== 'string' || text === '') {
-      throw new PenstockError('PEN_AUTH', `No access token: the answer of ${placeOf(endpoint)} has none.`)
+      throw new PenstockError('PEN_AUTH', `No access token: the response of ${placeOf(endpoint)} contains none.`)
     }
     const life = Number(answer['expires_in'] ?? defaultLifeSecs)
     this.#token = { text, untilMs: this.#now() + (Number.isFinite(life) ? life : defaultLifeSecs) * 1000 * usedPart }
@@ -144,14 +148,14 @@ export class Oauth2Credentials implements BrokerCredentials {
     if (response.status !== 200) {
       throw new PenstockError(
         'PEN_AUTH',
-        `No access token: ${placeOf(address)} answered with status ${response.status}.`,
-        { fact: `The token service answered with status ${response.status}.`, status: response.status },
+        `No access token: ${placeOf(address)} responded with status ${response.status}.`,
+        { fact: `The token service responded with status ${response.status}.`, status: response.status },
       )
     }
     return response
   }
 
-  /** The client's credentials. Their content is secret: messages never quote it. */
+  /** The client's credentials. Error messages never quote their content. */
   async #credentials(): Promise<{ readonly id: string; readonly secret: string }> {
     const { credentials_url } = this.#options
     let text: string
@@ -182,13 +186,13 @@ export class Oauth2Credentials implements BrokerCredentials {
   }
 }
 
-/** Members of a JSON object; none where it is not one. */
+/** Members of a JSON object; none for any other value. */
 function membersOf({ body }: { readonly body: Buffer }): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(body.toString('utf8'))
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
   } catch {
-    return {} // reported by its missing members
+    return {} // the caller reports the missing members
   }
 }
 

@@ -1,4 +1,4 @@
-// The brokers behind a service address: which of them serves a topic, and one connection to each that is needed.
+// The brokers behind a service address: finds the broker of each topic, and keeps one connection to each needed broker.
 
 import { pause } from '../../clock.ts'
 import { doubledMs, jittered } from '../../timing/backoff.ts'
@@ -7,7 +7,7 @@ import { BrokerFailure, failureOf } from './failure.ts'
 import { type BrokerAddress, parseServiceAddress, placeOf } from './routing.ts'
 import { command } from './wire.ts'
 
-/** Brokers that may send us on before one serves the topic. */
+/** Maximum number of redirects before a broker serves the topic. */
 const maxRedirects = 20
 
 const lookupType = { redirect: 0, connect: 1 } as const
@@ -29,17 +29,13 @@ export class Cluster {
     await this.#serviceConnection()
   }
 
-  /** Number of partitions of a topic; 0 if it has none. Throws a `BrokerFailure`, as all here. */
+  /** Number of partitions of a topic; 0 for an unpartitioned topic. Throws a `BrokerFailure`, like all methods here. */
   async partitions(topic: string): Promise<number> {
     const connection = await this.#serviceConnection()
-    const answer = await connection.ask(
-      command.partitionedMetadata,
-      'a question for the partitions of a topic',
-      (fields, id) => {
-        fields.text(1, topic)
-        fields.integer(2, id)
-      },
-    )
+    const answer = await connection.ask(command.partitionedMetadata, 'a partition query for a topic', (fields, id) => {
+      fields.text(1, topic)
+      fields.integer(2, id)
+    })
     return answer.number(1)
   }
 
@@ -59,7 +55,7 @@ export class Cluster {
       if (answer.number(3) === lookupType.connect) return connection
       authoritative = answer.number(5) === 1
     }
-    throw failureOf(new Error(`The look-up of the topic was sent on ${maxRedirects} times.`))
+    throw failureOf(new Error(`The look-up of the topic was redirected ${maxRedirects} times.`))
   }
 
   /** Ends all connections. */
@@ -68,7 +64,7 @@ export class Cluster {
     const connections = [...this.#connections.values()]
     this.#connections.clear()
     for (const connecting of connections) {
-      // One that was not made needs no end.
+      // A connection that failed to open needs no close.
       const connection = await connecting.catch(() => undefined)
       connection?.close()
     }
@@ -83,7 +79,7 @@ export class Cluster {
     const broker = typeof parsed === 'string' ? undefined : parsed[0]
     if (broker !== undefined && broker.secure === this.#secure) return broker
     throw new BrokerFailure(
-      `The look-up of the topic gave no address of a broker with${this.#secure ? '' : 'out'} TLS.`,
+      `The look-up of the topic returned no broker address with${this.#secure ? '' : 'out'} TLS.`,
       { type: 'request_failed', code: 'broker_no_address', fields: { tls: this.#secure } },
       'retry',
     )
@@ -94,7 +90,7 @@ export class Cluster {
     try {
       return await this.#connect(address, undefined)
     } catch (error) {
-      this.#service++ // the next one may answer
+      this.#service++ // tries the next service address
       throw error
     }
   }
@@ -127,7 +123,7 @@ export interface ConnectionRetries {
   readonly max_retries: number
 }
 
-/** Tries again while no broker can be reached, with waits that double. */
+/** Retries with exponential backoff while no broker is reachable. */
 export async function reaching<T>(
   attempt: () => Promise<T>,
   retries: ConnectionRetries,

@@ -1,4 +1,4 @@
-// Batches that another thread compresses: they leave in their order, and a compression that fails ends as an error of their events alone.
+// Batches that another thread compresses stay in order. A failed compression ends only its own events with an error.
 
 import type { ZstdOptions } from 'node:zlib'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -9,9 +9,9 @@ import { startSink } from '../../testing/harness.ts'
 type Done = (error: Error | null, payload: Buffer) => void
 
 const aside = vi.hoisted(() => ({
-  /** The bodies that other threads compress now. */
+  /** The bodies that other threads are compressing. */
   running: [] as { readonly length: number; end(error?: Error): void }[],
-  /** The error of the main thread in place of compressing. */
+  /** An error that compression on the main thread throws. */
   fault: undefined as Error | undefined,
   cpus: 2,
 }))
@@ -41,7 +41,7 @@ afterEach(() => {
   for (const { end } of aside.running.splice(0)) end()
 })
 
-/** Two to a batch, which is larger than what the main thread compresses at once. */
+/** Two messages per batch, which makes a batch too large for the main thread. */
 const long = (name: string) => log({ message: `${name}${'.'.repeat(100_000)}` })
 const options = (url: string) => ({
   endpoint: url,
@@ -58,7 +58,7 @@ test('batches leave in their order, whichever is compressed first', async () => 
   await using broker = await fakeBroker()
   await using sink = await startSink('message_broker', options(broker.url))
   const delivered = sink.deliver(['a', 'b', 'c', 'd', 'e', 'f'].map(long))
-  await expect.poll(() => aside.running.length).toBe(2) // the third is compressed at once: two threads are busy
+  await expect.poll(() => aside.running.length).toBe(2) // the main thread compresses the third: two threads are busy
   expect(aside.running.map(({ length }) => length > 200_000)).toEqual([true, true])
   aside.running[1]?.end()
   await expect.poll(() => broker.producers.length).toBe(1)
@@ -90,11 +90,11 @@ test('a batch that is too large is halved, and its halves are compressed too', a
     ...options(broker.url),
     batch: { max_events: 4, max_bytes: 4_000_000 },
   })
-  // Random letters do not become shorter than this by compression.
+  // Random letters, which do not compress below this size.
   const random = (name: string) =>
     log({ message: `${name}.${Array.from({ length: 70_000 }, () => Math.random().toString(36)[2] ?? '0').join('')}` })
   const delivered = sink.deliver(['a', 'b', 'c', 'd'].map(random))
-  // The whole, then each of its halves.
+  // The whole batch, then each of its halves.
   for (let ended = 0; ended < 3; ended++) {
     await expect.poll(() => aside.running.length).toBeGreaterThan(ended)
     aside.running[ended]?.end()

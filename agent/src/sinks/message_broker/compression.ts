@@ -1,4 +1,4 @@
-// How payloads are compressed, and the numbers by which the protocol knows it.
+// The compression of payloads, and its numbers in the protocol.
 
 import { compileCompression } from '../../delivery/compression.ts'
 import type { Codec } from '../../delivery/request.ts'
@@ -14,18 +14,18 @@ export function brokerCodec(name: BrokerCompression): Codec & { readonly number:
     name === 'lz4' ? { compress: compressBlock, decompress: decompressLz4 } : compileCompression(name)
   return {
     number: numbers[name],
-    // Nothing is sent as it is: some readers take an empty block for a broken one.
+    // An empty payload stays uncompressed, because some readers reject an empty compressed block.
     compress: (body) => (body.length === 0 ? body : codec.compress(body)),
     compressAside: (body) => (body.length === 0 ? undefined : codec.compressAside?.(body)),
     decompress: (payload) => (payload.length === 0 ? payload : codec.decompress(payload)),
   }
 }
 
-/** A block does not contain its size. */
+/** A block does not contain its decompressed size. */
 function decompressLz4(block: Buffer): Buffer {
   for (let most = block.length * 4; ; most *= 4) {
     const data = decompressBlock(block, most)
     if (data !== undefined) return data
-    if (most > block.length * 256) throw new Error('A block of LZ4 cannot be read back.')
+    if (most > block.length * 256) throw new Error('Could not read back an LZ4 block.')
   }
 }

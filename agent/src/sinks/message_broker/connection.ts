@@ -1,5 +1,5 @@
-// One connection to a broker: the handshake, questions and their answers, keep-alive, and what the broker says to producers.
-// A connection that fails once is closed; its user is notified and opens another.
+// One connection to a broker: the handshake, requests and their responses, keep-alive, and the broker's messages to
+// producers. A failed connection is closed; its user is notified and opens another.
 
 import type { Socket } from 'node:net'
 import { timeoutSignal, timerMs } from '../../clock.ts'
@@ -12,22 +12,22 @@ import { BrokerFailure, brokerFailure, failureOf, timedOut } from './failure.ts'
 import { type BrokerAddress, placeOf } from './routing.ts'
 import { command, commandFrame, type Fields, frameSlack, protocolVersion, type Received, readCommand } from './wire.ts'
 
-/** Largest message of a broker that does not state its own. */
+/** Maximum message size of a broker that does not announce one. */
 const defaultMessageBytes = 5 << 20
 
-/** Largest frame that is read: what brokers send to producers is far smaller. */
+/** Maximum frame size read: brokers send far smaller frames to producers. */
 const maxFrameBytes = defaultMessageBytes + frameSlack
 
 export interface ConnectionSettings {
   readonly tls: TlsSettings
-  /** Addresses that may not be dialled, of brokers that others name too. */
+  /** Restricts the addresses that may be dialled, including those that brokers redirect to. */
   readonly egress?: Egress | undefined
   readonly credentials: BrokerCredentials
   readonly clientVersion: string
   readonly connectTimeoutMs: number
-  /** How long a question waits for its answer. */
+  /** Timeout of a request. */
   readonly answerTimeoutMs: number
-  /** A silent connection is asked for a sign of life after this time, and given up after as much again. */
+  /** Pings an idle connection after this time, and closes it after the same time again without an answer. */
   readonly keepAliveMs: number
 }
 
@@ -37,7 +37,7 @@ export interface ProducerListener {
   received(sequence: bigint): void
   /** The messages of a send are refused. */
   refused(sequence: bigint, error: number, text: string): void
-  /** The producer is over; the failure says why, or that the broker asked to go elsewhere. */
+  /** The broker closed the producer; the failure gives the reason, which may be a move to another broker. */
   ended(failure: BrokerFailure): void
 }
 
@@ -48,12 +48,12 @@ interface Question {
 }
 
 export class Connection {
-  /** The address that was dialled. */
+  /** The dialled address. */
   readonly address: BrokerAddress
   maxMessageBytes = defaultMessageBytes
-  /** Tags of the bytes that are sent. */
+  /** Tags of the metric for sent bytes. */
   readonly tags: Readonly<Record<string, string>>
-  /** Why the connection is over; undefined while it is not. */
+  /** Why the connection ended; undefined while it is open. */
   failure: BrokerFailure | undefined
   readonly #socket: Socket
   readonly #settings: ConnectionSettings
@@ -64,9 +64,9 @@ export class Connection {
   #nextQuestion = 0
   #unread: Buffer[] = []
   #unreadBytes = 0
-  /** Bytes that must be there before there is anything to read. */
+  /** Minimum number of buffered bytes before a read can make progress. */
   #neededBytes = 4
-  /** Whether something came since the last look. */
+  /** Whether data arrived since the last keep-alive check. */
   #heard = true
   #asked = false
   #keepAlive: NodeJS.Timeout | undefined
@@ -83,9 +83,8 @@ export class Connection {
   }
 
   /**
-   * Connects and says who we are.
-   * @param broker the broker behind a proxy, which then is what is dialled
-   * @param whenEnded called once, when the connection is over
+   * Connects and authenticates. @param broker the broker behind a proxy, in which case the proxy is dialled @param
+   * whenEnded called once, when the connection ends
    */
   static async open(
     address: BrokerAddress,
@@ -112,7 +111,7 @@ export class Connection {
         fields.integer(4, protocolVersion)
         if (method !== undefined) fields.text(5, method)
         if (broker !== undefined) fields.text(6, placeOf(broker))
-        // Our features: we answer when the broker asks for authentication again.
+        // Our feature flags: we support repeated authentication.
         const flags = fields.begin(10)
         fields.integer(1, 1)
         fields.end(flags)
@@ -136,7 +135,7 @@ export class Connection {
     return connection
   }
 
-  /** Asks and waits for the answer; rejects with a `BrokerFailure`. */
+  /** Sends a request and waits for its response; rejects with a `BrokerFailure`. */
   ask(type: number, what: string, write: (fields: ProtobufWriter, id: number) => void): Promise<Fields> {
     if (this.failure !== undefined) return Promise.reject(this.failure)
     const id = this.#nextQuestion++
@@ -150,7 +149,7 @@ export class Connection {
     }).then(({ fields }) => fields)
   }
 
-  /** From now on the listener hears what the broker says to the producer. */
+  /** Forwards the broker's messages about the producer to the listener. */
   attach(producerId: number, listener: ProducerListener): void {
     this.#producers.set(producerId, listener)
     if (this.failure !== undefined) this.#notify(producerId, this.failure)
@@ -160,7 +159,7 @@ export class Connection {
     this.#producers.delete(producerId)
   }
 
-  /** Releases a producer at the broker, without waiting for the answer. */
+  /** Closes a producer at the broker, without waiting for the response. */
   release(producerId: number): void {
     this.detach(producerId)
     if (this.failure !== undefined) return
@@ -180,13 +179,13 @@ export class Connection {
     this.#socket.uncork()
   }
 
-  /** Ends the connection. Data written before is still sent if the broker reads it. */
+  /** Closes the connection. Written data is still sent if the broker reads it. */
   close(): void {
     this.#socket.end()
     this.end(failureOf(new Error('The connection was closed.')), false)
   }
 
-  /** The connection is over. */
+  /** The connection has ended. */
   end(failure: BrokerFailure, destroy = true): void {
     if (this.failure !== undefined) return
     this.failure = failure
@@ -219,7 +218,7 @@ export class Connection {
       this.#heard = false
       this.#asked = false
     } else if (this.#asked) {
-      this.end(timedOut('a sign of life', this.#settings.keepAliveMs))
+      this.end(timedOut('a ping', this.#settings.keepAliveMs))
     } else {
       this.#asked = true
       this.#write(commandFrame(command.ping))
@@ -230,7 +229,7 @@ export class Connection {
     this.#heard = true
     this.#unread.push(chunk)
     this.#unreadBytes += chunk.length
-    // A frame that comes byte by byte is put together once, not with each of them.
+    // A frame that arrives in small pieces is assembled once, not for each piece.
     if (this.#unreadBytes < this.#neededBytes) return
     this.#neededBytes = 4
     while (this.failure === undefined && this.#unreadBytes >= 4) {
@@ -238,7 +237,7 @@ export class Connection {
       this.#unread = [bytes]
       const size = bytes.readUInt32BE(0)
       if (size > maxFrameBytes) {
-        this.end(failureOf(new Error('The peer does not speak the protocol of the broker.')))
+        this.end(failureOf(new Error('The peer does not use the protocol of the broker.')))
         return
       }
       if (bytes.length < 4 + size) {
@@ -270,7 +269,7 @@ export class Connection {
       }
       case command.error: {
         const failure = brokerFailure(fields.number(2), this.#settings.credentials.hidden(fields.text(3) ?? ''))
-        // Until the handshake is over, an error answers no request: it ends the connection.
+        // During the handshake, an error belongs to no request and ends the connection.
         if (this.#handshake !== undefined) this.end(failure)
         else this.#answer(fields.number(1))?.reject(failure)
         return
@@ -279,7 +278,7 @@ export class Connection {
         this.#answer(fields.number(1))?.resolve(received)
         return
       case command.producerSuccess:
-        // Not ready: it waits for its turn, and a second answer follows.
+        // The producer is not ready: it waits for its turn, and a second response follows.
         if (fields.integer(6) !== 0n) this.#answer(fields.number(1))?.resolve(received)
         return
       case command.partitionedMetadataResponse:
@@ -303,7 +302,7 @@ export class Connection {
         void this.#authenticate()
         return
       default:
-        return // pongs, and what is for consumers
+        return // pongs and commands for consumers
     }
   }
 
@@ -320,7 +319,7 @@ export class Connection {
     else question?.resolve(received)
   }
 
-  /** The broker wants to know again who we are, as a token ends. */
+  /** Authenticates again when the broker asks because a token expires. */
   async #authenticate(): Promise<void> {
     const { credentials, clientVersion } = this.#settings
     try {
@@ -343,7 +342,7 @@ export class Connection {
   }
 }
 
-/** A broker that hands a topic over, or stops, asks producers to look for the topic again. */
+/** A broker that hands over a topic, or stops, makes producers look up the topic again. */
 const closedByBroker = new BrokerFailure(
   'The broker closed the producer.',
   { type: 'connection_failed', code: 'broker_producer_closed' },

@@ -1,4 +1,4 @@
-// Why something did not work at the broker, and whether trying again can help.
+// The reason for a failure at the broker, and whether a retry can help.
 
 import type { Failure } from '../../delivery/delivery.ts'
 import { PenstockError } from '../../errors.ts'
@@ -6,8 +6,8 @@ import { transportFields } from '../../http/client.ts'
 import type { ErrorType } from '../../telemetry/component-events.ts'
 
 /**
- * The errors of a broker by their numbers. `final`: the same request gets the same answer again. Names in use, blocked
- * quotas and refused credentials may be free, relieved and renewed later.
+ * The errors of a broker by number. `final`: a retry of the same request fails in the same way. Names in use, blocked
+ * quotas and refused credentials may become available later.
  */
 const brokerErrors: Readonly<
   Record<number, { readonly name: string; readonly final?: true; readonly type?: ErrorType }>
@@ -36,9 +36,9 @@ export const notAllowed = 22
 
 export class BrokerFailure extends PenstockError {
   readonly failure: Failure
-  /** Whether the events that it is about cannot be sent at all. */
+  /** Whether the affected events can never be sent. */
   readonly final: boolean
-  /** Whether no broker could be reached: worth another look at once. */
+  /** Whether no broker was reachable, so that an immediate new look-up makes sense. */
   readonly unreached: boolean
 
   constructor(message: string, failure: Failure, kind: 'final' | 'retry' | 'unreached', options?: ErrorOptions) {
@@ -49,7 +49,7 @@ export class BrokerFailure extends PenstockError {
   }
 }
 
-/** The failure of a broker, by its number and text. */
+/** The failure for a broker's error number and text. */
 export function brokerFailure(number: number, text: string): BrokerFailure {
   const known = brokerErrors[number]
   const name = known?.name ?? `error_${number}`
@@ -60,7 +60,7 @@ export function brokerFailure(number: number, text: string): BrokerFailure {
   )
 }
 
-/** The failure of anything that was thrown on the way to a broker. */
+/** The failure for any error thrown on the way to a broker. */
 export function failureOf(error: unknown): BrokerFailure {
   if (error instanceof BrokerFailure) return error
   const fields = transportFields(error)
@@ -77,7 +77,7 @@ export function failureOf(error: unknown): BrokerFailure {
 
 export function timedOut(what: string, timeoutMs: number): BrokerFailure {
   return new BrokerFailure(
-    `The broker gave no answer to ${what} in ${timeoutMs / 1000} s.`,
+    `The broker did not respond to ${what} within ${timeoutMs / 1000} s.`,
     { type: 'timed_out', fields: { waited_for: what, timeout_ms: timeoutMs } },
     'retry',
   )

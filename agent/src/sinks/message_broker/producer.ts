@@ -1,6 +1,6 @@
-// The producer of one topic, or of one partition of it. Sends go out in order over one connection and wait for their receipts
-// in order; when a connection ends, messages without a receipt are sent again in the same order and under the same numbers, so
-// that a broker can remove duplicates. Each send ends exactly once.
+// The producer of a topic, or of one partition of it. It sends over one connection and receives the receipts in the same
+// order. When a connection ends, it resends messages without a receipt in the same order and with the same numbers, so that a
+// broker can deduplicate them. Each send is finalized exactly once.
 
 import { type Clock, pause } from '../../clock.ts'
 import type { ConcurrencyLimit } from '../../delivery/concurrency.ts'
@@ -14,17 +14,17 @@ import type { Connection } from './connection.ts'
 import { type BrokerFailure, brokerFailure, failureOf, notAllowed, timedOut } from './failure.ts'
 import { command, type MessageParts, sendHead } from './wire.ts'
 
-/** Messages that are sent together. */
+/** Messages sent together. */
 export interface Send {
   readonly request: Request
-  /** Of the only message, which then is not written as a batch. */
+  /** The parts of a single message, which is not written as a batch. */
   readonly single: MessageParts | undefined
-  /** Of the first message; set when it is sent for the first time, and kept. */
+  /** Number of the first message, assigned at the first attempt and kept. */
   sequence: bigint | undefined
   sentAtMs: number
-  /** Bytes that it holds, which are fewer once they are compressed. The sink counts them. */
+  /** Bytes held by the send, fewer after compression. The sink counts them. */
   heldBytes: number
-  /** Part of a send that was refused: goes alone, so that another refusal does not put what follows before it. */
+  /** Whether this is part of a refused send: it is sent alone, so that another refusal cannot change the order. */
   divided: boolean
 }
 
@@ -37,12 +37,12 @@ export interface ProducerSettings {
   readonly timeoutMs: number
   readonly compression: number
   readonly producerName: string | undefined
-  /** The schema of the topic's messages (Avro), to be registered with it. */
+  /** The Avro schema of the topic's messages, which the producer registers. */
   readonly schema: string | undefined
   readonly events: ComponentEvents
   readonly abandoning: AbortSignal
   readonly clock: Clock
-  /** Hears of every send that is made here, and of every one that has ended, after its events have. */
+  /** Called for every send that the producer creates, and for every ended send after its events have ended. */
   readonly held: (send: Send) => void
   readonly ended: (send: Send) => void
 }
@@ -53,21 +53,21 @@ export function newSend(request: Request, single: MessageParts | undefined): Sen
 
 /** Why events are discarded when a send is given up. */
 export const givenUp = 'Service call failed. No retries or retries exhausted.'
-export const abandoned = 'The time for a graceful stop was over.'
-/** The pause after an answer that does not change by asking again. */
+export const abandoned = 'The time limit for a graceful stop is over.'
+/** The pause after a failure that a retry does not fix. */
 const finalRestMs = 1000
-const notCompressed = 'Messages could not be compressed; they are discarded.'
-const tooLarge = 'The event is larger than the destination takes.'
+const notCompressed = 'Could not compress messages; they are discarded.'
+const tooLarge = 'The event is larger than the destination accepts.'
 
 /** Type of the schema. */
 const avroSchema = 4
 
-/** A producer that the broker knows. */
+/** A producer registered at the broker. */
 interface Session {
   readonly connection: Connection
   readonly name: string
   readonly schemaVersion: Buffer | undefined
-  /** Resolves when it is over. */
+  /** Resolves when the session ends. */
   readonly over: Promise<BrokerFailure>
   readonly end: (failure: BrokerFailure) => void
 }
@@ -79,7 +79,7 @@ export class Producer {
   readonly #concurrency: ConcurrencyLimit
   readonly #retry: RetryOptions
   #backoff: RetryBackoff
-  /** Sends without a receipt, in order: those in flight, and those to send (again). */
+  /** Sends without a receipt, in order: those in flight, and those still to be sent or resent. */
   #sent: Send[] = []
   #waiting: Send[] = []
   #session: Session | undefined
@@ -87,14 +87,14 @@ export class Producer {
   #name: string | undefined
   #epoch = 0
   #nextSequence: bigint | undefined
-  /** Whether there was a receipt in this session. */
+  /** Whether this session has received a receipt. */
   #progress = false
   #restUntilMs = 0
   #cancelLimit: (() => void) | undefined
   #cancelTimeout: (() => void) | undefined
-  /** The first of those that wait, while another thread compresses it. */
+  /** The first waiting send, while another thread compresses it. */
   #compressing: Send | undefined
-  /** When it last had something to do. */
+  /** Time of the last activity. */
   usedAtMs: number
 
   constructor(topic: string, id: number, settings: ProducerSettings) {
@@ -102,7 +102,7 @@ export class Producer {
     this.#id = id
     this.#settings = settings
     this.#concurrency = settings.concurrency()
-    // Each send counts its own attempts; here only the waits grow.
+    // Each send counts its own attempts; this retry only computes the waits.
     this.#retry = { ...settings.retry, attempts: Number.POSITIVE_INFINITY }
     this.#backoff = new RetryBackoff(this.#retry)
     this.#name = settings.producerName
@@ -130,7 +130,7 @@ export class Producer {
     return this.#waiting.length > 0 || this.#sent.length > 0
   }
 
-  /** Closes the producer at the broker. For a producer that is not busy. */
+  /** Closes the producer at the broker. Call it only if the producer is not busy. */
   close(): void {
     this.#cancelLimit?.()
     this.#cancelTimeout?.()
@@ -138,7 +138,7 @@ export class Producer {
     this.#session?.end(failureOf(new Error('The producer was closed.')))
   }
 
-  /** The time for a graceful stop is over. */
+  /** The time limit for a graceful stop is over. */
   abandon(): void {
     const sends = [...this.#sent.splice(0), ...this.#waiting.splice(0)]
     for (const send of sends) this.#discard(send, 'errored', abandoned)
@@ -181,7 +181,7 @@ export class Producer {
       this.#countAttempt(unanswered, failure.failure)
       this.#waiting = [...unanswered, ...this.#waiting]
       if (!this.busy) continue
-      // After a session without progress the producer waits before it opens the next, so it does not flood the broker.
+      // After a session without progress, the producer waits before the next one, to avoid flooding the broker.
       const delay = this.#progress ? 0 : (this.#backoff.next() ?? 0)
       this.#reportRetry(failure.failure, delay)
       if (delay > 0) await pause(delay, abandoning, clock)
@@ -189,7 +189,7 @@ export class Producer {
     this.#running = undefined
   }
 
-  /** Makes the broker know the producer. */
+  /** Registers the producer at the broker. */
   async #open(): Promise<Session> {
     const { cluster, producerName, schema } = this.#settings
     const connection = await cluster.brokerOf(this.topic)
@@ -210,13 +210,13 @@ export class Producer {
           fields.integer(4, avroSchema)
           fields.end(start)
         }
-        // A higher one takes the place of what a lost connection left behind.
+        // A higher epoch replaces the registration that a lost connection left behind.
         fields.integer(8, this.#epoch++)
         fields.integer(9, producerName === undefined ? 0 : 1)
       })
       const name = answer.text(2) ?? this.#name ?? ''
       this.#name = name
-      // A broker that removes duplicates returns the last number of this name; others return -1.
+      // A deduplicating broker returns the last number of this name; others return -1.
       this.#nextSequence ??= BigInt.asIntN(64, answer.integer(3) ?? -1n) + 1n
       const version = answer.bytes(4)
       const session: Session = {
@@ -236,13 +236,13 @@ export class Producer {
       })
       return session
     } catch (error) {
-      // An answer that comes too late would leave a producer behind that keeps its name busy.
+      // A late response would leave a registered producer that keeps its name in use.
       if (failureOf(error).failure.type === 'timed_out') connection.release(this.#id)
       throw error
     }
   }
 
-  /** Sends what may be sent now. */
+  /** Sends as much as the limits allow. */
   #pump(session: Session): void {
     const { rateLimit, clock } = this.#settings
     while (this.#waiting.length > 0 && this.#sent.length < this.#concurrency.limit) {
@@ -305,7 +305,7 @@ export class Producer {
     if (this.#sent.length > 0) this.#watch(session)
   }
 
-  /** Goes on when the payload is there. Those behind it wait too, so the order stays. */
+  /** Continues when the payload is compressed. Later sends wait too, which keeps the order. */
   #awaitCompression(send: Send, compressing: Promise<void>): void {
     if (this.#compressing === send) return
     this.#compressing = send
@@ -322,13 +322,13 @@ export class Producer {
     this.#discard(send, 'rejected', givenUp)
   }
 
-  /** Halves in place of a send that is too large; an event that is so alone is discarded. */
+  /** Divides a send that is too large into halves; discards a single event that is too large. */
   #divide(send: Send, failure: Failure): void {
     const { request } = send
     if (request.count === 1) {
       this.#settings.events.error({
         ...errorOf(failure),
-        message: 'An event is larger than the destination takes; it is discarded.',
+        message: 'An event is larger than the destination accepts; it is discarded.',
       })
       this.#discard(send, 'rejected', tooLarge)
       return
@@ -339,7 +339,7 @@ export class Producer {
       this.#settings.held(half)
     }
     this.#settings.ended(send)
-    // Numbers ascend: what has one already goes first.
+    // Numbers must ascend, so sends that already have one come first.
     let at = 0
     while (at < this.#waiting.length && this.#waiting[at]?.sequence !== undefined) at++
     this.#waiting.splice(at, 0, ...halves)
@@ -347,7 +347,7 @@ export class Producer {
 
   #received(session: Session, sequence: bigint): void {
     const send = this.#sent[0]
-    // A receipt of what was given up, or a second one.
+    // The receipt is a duplicate, or belongs to a send that was given up.
     if (send?.sequence === undefined || sequence < send.sequence) return
     if (sequence > send.sequence) {
       session.end(failureOf(new Error('The broker confirmed messages out of order.')))
@@ -372,19 +372,19 @@ export class Producer {
     const failure = brokerFailure(error, text)
     this.#concurrency.answered(send.sentAtMs, this.#settings.clock.now(), failure.final ? 'other' : 'back_pressure')
     if (!failure.final) {
-      // The broker may take none of the following either: all go again, in order, through a new look-up.
+      // The broker may refuse the following sends too, so all are resent in order after a new look-up.
       session.connection.release(this.#id)
       session.end(failure)
       return
     }
     this.#sent.splice(index, 1)
-    // A topic's refusal is mostly about the size of messages, which a topic may limit further.
+    // A topic usually refuses messages because of its own size limit.
     if (error === notAllowed && send.request.count > 1) this.#divide(send, failure.failure)
     else this.#giveUp(send, failure.failure, 'rejected')
     this.#pump(session)
   }
 
-  /** Gives the session up when the oldest send has had no receipt for too long. */
+  /** Ends the session when the oldest send has waited too long for its receipt. */
   #watch(session: Session): void {
     if (this.#cancelTimeout !== undefined) return
     const { clock, timeoutMs } = this.#settings
@@ -401,7 +401,7 @@ export class Producer {
     })
   }
 
-  /** Counts an attempt for each of the sends, and takes out those that have no more. */
+  /** Counts an attempt for each send, and removes those with no attempts left. */
   #countAttempt(sends: Send[], failure: Failure): void {
     const { attempts } = this.#settings.retry
     let kept = 0
@@ -417,7 +417,7 @@ export class Producer {
     const { count } = send.request
     this.#settings.events.error({
       ...errorOf(failure, { events: count, topic: this.topic }),
-      message: 'Request failed and is not tried again; its events are discarded.',
+      message: 'Request failed and is not retried; its events are discarded.',
     })
     this.#discard(send, status, givenUp)
   }
@@ -437,7 +437,7 @@ export class Producer {
   }
 }
 
-/** A failure as an error to be counted. */
+/** Converts a failure into an error for the error counter. */
 export function errorOf(failure: Failure, fields: Readonly<Record<string, unknown>> = {}) {
   return {
     type: failure.type,

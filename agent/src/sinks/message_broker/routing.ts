@@ -1,6 +1,6 @@
-// Names of topics, addresses of brokers, and which partition a key belongs to.
+// Topic names, broker addresses, and the partition of a key.
 
-/** The full name of a topic: `t` is `persistent://public/default/t`; undefined if it is none. */
+/** The full name of a topic: `t` becomes `persistent://public/default/t`; undefined if the name is invalid. */
 export function fullTopicName(text: string): string | undefined {
   const match = /^(?:(persistent|non-persistent):\/\/)?(.+)$/s.exec(text)
   if (match === null) return undefined
@@ -11,12 +11,12 @@ export function fullTopicName(text: string): string | undefined {
   return parts.length === 3 ? `${domain ?? 'persistent'}://${rest}` : undefined
 }
 
-/** The topic of one partition. */
+/** The topic name of one partition. */
 export function partitionTopic(topic: string, partition: number): string {
   return `${topic}-partition-${partition}`
 }
 
-/** The partition of a key: the hash of its text in Java, as clients of this broker agree on. */
+/** The partition of a key: the Java hash of its text, as all clients of this broker compute it. */
 export function partitionOf(key: string, partitions: number): number {
   let hash = 0
   for (let index = 0; index < key.length; index++) hash = (Math.imul(hash, 31) + key.charCodeAt(index)) | 0
@@ -29,7 +29,7 @@ export interface BrokerAddress {
   readonly secure: boolean
 }
 
-/** The brokers of a service address, such as `pulsar://a:6650,b:6650`; a sentence if it is none. */
+/** The brokers of a service address, such as `pulsar://a:6650,b:6650`; a sentence if it is invalid. */
 export function parseServiceAddress(text: string): readonly BrokerAddress[] | string {
   const match = /^(pulsar|pulsar\+ssl):\/\/([^/?#@]+)\/?$/.exec(text)
   if (match === null) {

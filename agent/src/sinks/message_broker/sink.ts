@@ -1,5 +1,5 @@
-// Events to sends: the topic and partition of an event, its message, and the batch that waits for it. The sink looks up a topic's
-// partitions before it takes the first event; events without a key take turns among them.
+// Turns events into sends: chooses the topic and partition of an event, builds its message, and collects it in a batch. The sink
+// looks up a topic's partitions before it takes the first event; events without a key are spread over them in turn.
 
 import { pause, systemClock } from '../../clock.ts'
 import type { Encoder } from '../../codecs/encoding/encoder.ts'
@@ -26,20 +26,24 @@ import { abandoned, errorOf, givenUp, newSend, Producer, type ProducerSettings, 
 import { fullTopicName, partitionOf, partitionTopic } from './routing.ts'
 import { type MessageParts, readBatchedMessage, writeBatchedMessage } from './wire.ts'
 
-/** The maximal content that waits for receipts before the sink takes no more. */
+/** Maximum size of messages without a receipt before the sink stops accepting events. */
 const maxHeldBytes = 16 << 20
 const maxHeldSends = 1000
 
-/** How often a topic that is in use is asked whether it has more partitions now. */
+/** How often the sink checks a topic in use for new partitions. */
 const partitionsAgeMs = 60_000
-/** How long a refusal of a topic holds. */
+/** How long a refused topic stays refused. */
 const refusalMs = 1000
-/** A producer without work is closed after this time, where topics come and go. */
+/** An idle producer is closed after this time, for deployments whose topics change. */
 const idleMs = 300_000
-/** Beyond either all topics are forgotten, and asked about again when they are next needed: their names come from data. */
+/**
+ * Above either limit the sink forgets all topics and looks them up again when needed, because topic names come from data.
+ */
 const maxTopics = 10_000
 const maxTopicCharacters = 2_000_000
-/** Beyond this number the least recently used producers without work are closed. Held bytes bound the number of those with work. */
+/**
+ * Above this number the sink closes the least recently used idle producers. The limit of held bytes bounds the number of busy ones.
+ */
 const maxProducers = 1000
 
 export interface BrokerSinkSpec {
@@ -65,7 +69,7 @@ interface Topic {
   usedAtMs: number
 }
 
-/** Separates the topic from the partition in the key of a batch; topics have no control characters. */
+/** Separates the topic from the partition in a batch key; topic names contain no control characters. */
 const separator = '\n'
 
 export class BrokerSink implements Sink {
@@ -80,7 +84,7 @@ export class BrokerSink implements Sink {
   readonly #scratch = new Body(4096)
   readonly #time: TimeField
   readonly #reportUnusableKeys: (count: number) => void
-  /** In the messages that are being written. */
+  /** Number of unusable keys in the messages being written. */
   #unusableKeys = 0
   #nextProducer = 0
   #heldSends = 0
@@ -99,11 +103,10 @@ export class BrokerSink implements Sink {
       type: 'conversion_failed',
       stage: 'processing',
       code: 'unusable_key',
-      message:
-        'The field that `partition_key_field` names holds a list or an object; the message is sent without a key.',
+      message: 'The field in `partition_key_field` holds a list or an object; sending the message without a key.',
     })
     this.#time = timeField([context.globals.logSchema.timestampKey], 'log_schema.timestamp_key', context)
-    // A topic is needed for as long as a batch of it is open.
+    // A topic is needed as long as one of its batches is open.
     this.#idleMs = Math.max(idleMs, 2 * spec.limits.timeoutMs)
     const encode = (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => {
       for (let index = from; index < to; index++) this.#encode(events[index] as AnyEvent, request)
@@ -191,7 +194,7 @@ export class BrokerSink implements Sink {
     return topic
   }
 
-  /** A request that is open keeps its topic, so that all others can be forgotten between two batches. */
+  /** An open request keeps its topic, so that all others can be forgotten between two batches. */
   readonly #begin = (request: OpenRequest): void => {
     request.state = this.#topic(request.key.split(separator, 1)[0] as string)
   }
@@ -202,7 +205,7 @@ export class BrokerSink implements Sink {
     this.#topicCharacters = 0
   }
 
-  /** Topics of the batch with unknown partitions. Starts a new lookup for those that were looked up long ago. */
+  /** Topics of the batch with unknown partitions. Also refreshes topics looked up long ago. */
   #unknownTopics(batch: Batch): Topic[] {
     const { topic: template } = this.#spec
     const now = systemClock.now()
@@ -225,7 +228,7 @@ export class BrokerSink implements Sink {
     return [...unknown]
   }
 
-  /** Asks until there is an answer, or until the retries are used up or the topic is refused, which then holds for a while. */
+  /** Repeats the look-up until it succeeds, the retries are used up, or the topic is refused. A refusal holds for a while. */
   async #askPartitions(topic: Topic): Promise<void> {
     const { cluster, producer } = this.#spec
     const { abandoning } = this.#context
@@ -263,17 +266,14 @@ export class BrokerSink implements Sink {
 
   async #refreshPartitions(topic: Topic): Promise<void> {
     try {
-      // There may be more of them, never fewer.
+      // The number of partitions only grows.
       topic.partitions = Math.max(topic.partitions ?? 0, await this.#spec.cluster.partitions(topic.name))
     } catch (error) {
-      this.#context.logger.debug(
-        { error, topic: topic.name },
-        'The partitions of a topic could not be asked for again.',
-      )
+      this.#context.logger.debug({ error, topic: topic.name }, 'Could not refresh the partitions of a topic.')
     }
   }
 
-  /** Topic and partition of an event. Without a key, or in a topic without partitions, only the topic. */
+  /** Batch key of an event: topic and partition, or only the topic without a key or partitions. */
   readonly #partition = (event: AnyEvent): string | undefined => {
     const { topic: template } = this.#spec
     const text = template.render(event)
@@ -301,7 +301,7 @@ export class BrokerSink implements Sink {
   #refuse(failure: Failure): void {
     this.#context.events.error({
       ...errorOf(failure),
-      message: 'The topic of an event cannot be written to; the event is discarded.',
+      message: 'Cannot write to the topic of an event; the event is discarded.',
     })
     this.#context.events.discarded(1, false, givenUp)
   }
@@ -324,7 +324,7 @@ export class BrokerSink implements Sink {
       }
     }
     const time = event instanceof LogEvent ? this.#time.ofEvent(event) : event.timestamp
-    // The broker takes no times before 1970.
+    // The broker does not accept times before 1970.
     const eventTimeMs = time !== undefined && time.ms > 0 ? Math.floor(time.ms) : undefined
     const value = this.#keyValue(event)
     const key = value === null ? undefined : scalarText(value)
@@ -361,7 +361,7 @@ export class BrokerSink implements Sink {
     let sent = open
     let single: MessageParts | undefined
     if (open.count === 1) {
-      // Alone a message is not a batch, which readers of compacted topics and of shared keys prefer.
+      // A single message is not sent as a batch: readers of compacted topics and key-shared subscriptions prefer that.
       const { parts, payload } = readBatchedMessage(open.body.view())
       single = parts
       sent = new OpenRequest(open.key, pool.take())
@@ -391,7 +391,7 @@ export class BrokerSink implements Sink {
     if (!this.#spec.topic.isStatic) this.#clean()
   }
 
-  /** Closes so many producers without work, those that were used longest ago. */
+  /** Closes this many idle producers, least recently used first. */
   #closeIdle(count: number): void {
     const idle = [...this.#producers].filter(([, producer]) => !producer.busy)
     idle.sort(([, left], [, right]) => left.usedAtMs - right.usedAtMs)
@@ -401,7 +401,7 @@ export class BrokerSink implements Sink {
     }
   }
 
-  /** Forgets topics and producers that have not been used for long. */
+  /** Forgets topics and producers not used for a long time. */
   #clean(): void {
     const now = systemClock.now()
     if (now - this.#cleaned < this.#idleMs) return
@@ -418,7 +418,7 @@ export class BrokerSink implements Sink {
     }
   }
 
-  // --- pending events ---
+  // --- Pending events ---
 
   get #full(): boolean {
     return this.#heldBytes >= maxHeldBytes || this.#heldSends >= maxHeldSends
@@ -433,7 +433,7 @@ export class BrokerSink implements Sink {
     this.#heldSends++
     this.#hold(send, request.compressing === undefined ? request.payload.length : request.bodyBytes)
     void request.compressing?.then(() => {
-      // It may have ended meanwhile.
+      // The send may have ended meanwhile.
       if (send.heldBytes > 0) this.#hold(send, request.payload.length)
       this.#wake()
     })
@@ -458,11 +458,11 @@ export class BrokerSink implements Sink {
 
   readonly #abandon = (): void => {
     for (const producer of this.#producers.values()) producer.abandon()
-    void this.#spec.cluster.close() // never rejects; waits for a broker end
+    void this.#spec.cluster.close() // never rejects; pending waits for a broker end
   }
 }
 
-/** The value of a field; for a metric event, of a tag. */
+/** The value of a field, or of a tag for a metric event. */
 function valueAt(event: AnyEvent, path: Path): Value | undefined {
   if (event instanceof LogEvent) return getPath(event, path)
   const [first, ...rest] = path.segments

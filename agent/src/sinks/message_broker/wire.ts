@@ -1,13 +1,12 @@
-// The binary protocol of Pulsar, as far as a producer speaks it. A frame is a command, and for messages their metadata and
-// payload, over which a checksum goes: `[total][size][command]`, `[0e 01][crc32c][size][metadata][payload]`.
-//
-// Why by hand: the client library of Pulsar is native code, which the images do not contain.
+// The binary protocol of Pulsar, as far as a producer needs it. A frame is a command. A message frame also has metadata
+// and a payload, which a checksum covers: `[total][size][command]`, `[0e 01][crc32c][size][metadata][payload]`.
+// Hand-written because the client library of Pulsar is native code, which the images do not contain.
 
 import { Body } from '../../event/body.ts'
 import { crc32c } from '../../formats/crc32c.ts'
 import { MalformedProtobuf, ProtobufReader, ProtobufWriter } from '../../formats/protobuf.ts'
 
-/** Types of commands; each is the number of its field in the frame too. */
+/** Types of commands; each is also the field number of the command in the frame. */
 export const command = {
   connect: 2,
   connected: 3,
@@ -29,13 +28,13 @@ export const command = {
   authResponse: 37,
 } as const
 
-/** Protocol version: 15 includes renewed authentication when a token expires. */
+/** Protocol version: 15 includes repeated authentication when a token expires. */
 export const protocolVersion = 15
 
-/** A broker may send frames of its largest message and this more. */
+/** A broker may send frames that exceed its maximum message size by this much. */
 export const frameSlack = 10_240
 
-/** The fields of a message, the last of each number. */
+/** Reads the fields of a message; the last value of each number wins. */
 export class Fields {
   readonly #values = new Map<number, bigint | Buffer>()
 
@@ -107,7 +106,7 @@ export interface MessageParts {
   readonly eventTimeMs: number | undefined
 }
 
-/** Appends a message as one of a batch: `[size][its own metadata][payload]`. */
+/** Appends a message to a batch: `[size][single metadata][payload]`. */
 export function writeBatchedMessage(body: Body, parts: MessageParts, payload: Uint8Array): void {
   const start = body.length
   body.reserve(4)
@@ -121,7 +120,7 @@ export function writeBatchedMessage(body: Body, parts: MessageParts, payload: Ui
   body.writeBytes(payload)
 }
 
-/** Splits a message of a batch into its parts again. */
+/** Splits a batched message into its parts. */
 export function readBatchedMessage(bytes: Buffer): { readonly parts: MessageParts; readonly payload: Buffer } {
   const size = bytes.readUInt32BE(0)
   const reader = new ProtobufReader(bytes, 4, 4 + size)
@@ -151,20 +150,20 @@ function writeProperties(writer: ProtobufWriter, field: number, properties: Mess
 export interface SendParts {
   readonly producerId: number
   readonly producerName: string
-  /** Of its first message; those of the others follow. */
+  /** Number of the first message; the others follow. */
   readonly sequence: bigint
   readonly count: number
   readonly publishTimeMs: number
-  /** Number of the compression; 0: none. */
+  /** Number of the compression type; 0: none. */
   readonly compression: number
   readonly uncompressedBytes: number
   readonly schemaVersion: Buffer | undefined
-  /** Of the only message, which is then not written as a batch. */
+  /** The parts of a single message, which is not written as a batch. */
   readonly single: MessageParts | undefined
   readonly payload: Buffer
 }
 
-/** The bytes before the payload in the frame of messages, and the size of metadata and payload together. */
+/** The frame bytes before the payload, and the size of metadata and payload together. */
 export function sendHead(parts: SendParts): { readonly head: Buffer; readonly messageBytes: number } {
   const { single, payload, sequence, count } = parts
   const last = sequence + BigInt(count - 1)

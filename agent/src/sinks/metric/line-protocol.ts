@@ -1,12 +1,12 @@
-// The line protocol of time-series databases, written: `measurement,tag=value field=value timestamp`, one line for each metric.
-// Names and tags are escaped, so that no text of an event can begin another line or field.
+// Writes the line protocol of time-series databases: `measurement,tag=value field=value timestamp`, one line per metric. Names
+// and tags are escaped, so that no event text can start another line or field.
 
 import { type MetricEvent, singleTagValue } from '../../event/metric.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { compareKeys } from '../../event/value.ts'
 import { floatText } from '../../formats/json.ts'
 
-/** A value in the syntax of the line. */
+/** A field value in line protocol syntax. */
 export type LineFields = ReadonlyMap<string, string>
 
 export function lineOf(
@@ -25,7 +25,7 @@ export function lineOf(
   return `${line} ${(instant ?? Timestamp.now()).toNanosecondText()}`
 }
 
-/** The tags of an event and others, which come first where both have a key, as `key=value`, by key; empty ones are left out. */
+/** The tags of an event and additional ones as `key=value`, sorted by key. Additional tags win, and empty ones are omitted. */
 export function tagsOf(event: MetricEvent, others: Readonly<Record<string, string>>): string[] {
   const all = new Map<string, string>()
   if (event.tags !== undefined) {
@@ -46,7 +46,7 @@ export function tagsOf(event: MetricEvent, others: Readonly<Record<string, strin
 export const floatField = floatText
 
 function escaped(text: string): string {
-  // A line break has no escape; what other writers show in its place is a backslash and a letter.
+  // A line break has no escape; other writers replace it with a backslash and a letter.
   return text
     .replace(/[\\, =]/g, '\\$&')
     .replaceAll('\n', '\\n')

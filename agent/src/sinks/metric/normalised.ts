@@ -1,5 +1,5 @@
-// A sink that takes metric events as its destination wants them: what cannot be sent is counted and rejected before it is
-// batched, and of an absolute value that becomes an increment the first is only remembered.
+// A sink that converts metric events to the form its destination accepts. It counts and rejects unsendable events before
+// batching. If absolute values become increments, the first value of a series is only a baseline.
 
 import type { Sink, SinkContext } from '../../component.ts'
 import { metricBatch } from '../../event/batch.ts'
@@ -8,19 +8,19 @@ import type { Normalizer } from '../../metrics/normalizer.ts'
 
 export interface Normalisation {
   readonly normalizer: Normalizer
-  /** Why an event cannot be sent, as part of a sentence; undefined if it can. */
+  /** Why an event cannot be sent, as a sentence fragment; undefined if it can. */
   readonly problem?: (event: MetricEvent) => string | undefined
-  /** The events to send in place of one. */
+  /** The events to send in place of an event. */
   readonly prepare?: (event: MetricEvent) => readonly MetricEvent[]
-  /** Whether a normalised event says nothing that the destination takes. */
+  /** Whether a normalised event contains nothing that the destination accepts. */
   readonly isEmpty?: (event: MetricEvent) => boolean
 }
 
-/** Why the first absolute value of a series does not continue. */
-const baseline = 'The value is only what later values of its series are compared with.'
-/** Why a metric of a series that is not remembered does not continue. */
-const noRoom = 'Too many series are remembered to take in another, or the series has become too large.'
-/** Why a metric without samples does not continue. */
+/** Why the first absolute value of a series is not sent. */
+const baseline = 'The value is only the baseline for later values of its series.'
+/** Why a metric of an unremembered series is not sent. */
+const noRoom = 'Too many series are remembered, or the series has become too large.'
+/** Why a metric without samples is not sent. */
 const nothing = 'The metric has no samples.'
 
 export function normalised(sink: Sink, context: SinkContext, how: Normalisation): Sink {
@@ -44,7 +44,10 @@ export function normalised(sink: Sink, context: SinkContext, how: Normalisation)
   }
 }
 
-/** Separates the events to send from the others, each of which is counted once: as full, kept, empty or refused, in this order. */
+/**
+ * Separates the events to send from the others. Each other event is counted once: as unremembered, baseline, empty or refused, in
+ * this order.
+ */
 class Sorter {
   readonly #context: SinkContext
   readonly #how: Normalisation
@@ -54,7 +57,7 @@ class Sorter {
   #full = 0
   /** Parts of events whose series are not remembered. */
   #unremembered = 0
-  /** Why the last one was refused. */
+  /** Why the last refused event was refused. */
   #reason: string | undefined
 
   constructor(context: SinkContext, how: Normalisation) {
@@ -62,7 +65,7 @@ class Sorter {
     this.#how = how
   }
 
-  /** Returns the events to send, and the number of those that are lost. */
+  /** Returns the events to send, and the number of lost ones. */
   sort(events: readonly MetricEvent[]): { readonly events: MetricEvent[]; readonly rejected: number } {
     this.#kept = 0
     this.#empty = 0
@@ -103,7 +106,7 @@ class Sorter {
     else if (wasEmpty) this.#empty++
     else {
       this.#refused++
-      this.#reason = `the destination takes no ${event.value.type} metrics of this kind`
+      this.#reason = `the destination accepts no ${event.value.type} metrics of this kind`
     }
   }
 
@@ -113,7 +116,10 @@ class Sorter {
     if (this.#empty > 0) events.discarded(this.#empty, true, nothing)
     const forgotten = this.#how.normalizer.takeForgotten()
     if (forgotten > 0) {
-      logger.warn({ series: forgotten }, 'Series that were silent for an hour made room for others; they begin anew.')
+      logger.warn(
+        { series: forgotten },
+        'Series without values for an hour were forgotten to make room for others; they start again.',
+      )
     }
     if (this.#unremembered > 0) {
       events.error({
@@ -121,7 +127,7 @@ class Sorter {
         stage: 'processing',
         code: 'too_many_series',
         message:
-          'Too many series are remembered, or one has become too large; metrics of further ones, and of it, are discarded.',
+          'Too many series are remembered, or one has become too large; discarding metrics of new series and of that one.',
         count: this.#unremembered,
       })
       events.discarded(this.#full, false, noRoom)
@@ -130,7 +136,7 @@ class Sorter {
       events.error({
         type: 'encoder_failed',
         stage: 'processing',
-        message: 'Metrics could not be encoded; they are discarded.',
+        message: 'Could not encode metrics; they are discarded.',
         fields: { problem: this.#reason },
         count: this.#refused,
         level: 'warn',

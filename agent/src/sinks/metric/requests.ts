@@ -1,24 +1,23 @@
-// Requests of metric events. The body depends on all events of the request together, so it is written when the request is full. A
-// request keeps its events until it ends, because parts of it may be written again.
+// Requests of metric events. The body depends on all events of the request, so it is written when the request is full. A request
+// keeps its events until it ends, because parts of it may be written again.
 
 import type { Body } from '../../event/body.ts'
 import type { MetricEvent } from '../../event/metric.ts'
 import { identitySize } from '../../event/size.ts'
 import type { HttpSinkSpec } from '../../http/sink.ts'
 
-/** The size of a body beyond that of its events, and how often it repeats parts of them. */
+/** Estimates a body: its fixed size, and how often it repeats parts of its events. */
 export interface MetricForm {
-  /** Series or lines that are written of an event, each with its name and tags; one if not given. */
+  /** Number of series or lines written for an event, each with name and tags; one if not given. */
   readonly seriesOf?: (event: MetricEvent) => number
-  /** Texts of options that each series carries. */
+  /** Option texts repeated in each series. */
   readonly texts?: readonly (string | undefined)[]
 }
 
 /**
- * The batcher ends a request by the bytes of its body, and of those to come: here all are. They are estimated as it estimates them
- * itself, two bytes for each character.
- *
- * @param write writes a whole body for events, in their order
+ * The batcher ends a request by its written and pending bytes; here all bytes are pending. This estimates them like the batcher,
+ * at two bytes per character.
+ * @param write writes the whole body for the events, in order
  */
 export function metricRequests(
   write: (events: readonly MetricEvent[], body: Body, key: string) => void,

@@ -1,5 +1,5 @@
-// The names that monitoring service A reserves for its own fields of every log. Fields are never changed in place: renaming creates a
-// new root object.
+// The field names that monitoring service A reserves in every log. Fields are never changed in place: renaming creates a new root
+// object.
 
 import { hostname } from 'node:os'
 import { valueText } from '../../codecs/value-text.ts'
@@ -14,7 +14,7 @@ interface LogSchema {
 interface Renaming {
   readonly from: string
   readonly to: string
-  /** Where a field goes that has the reserved name already. */
+  /** New name of a field that already has a reserved name. */
   readonly displaced: string
 }
 
@@ -37,7 +37,7 @@ export function compileReservedNames(schema: LogSchema): (fields: ValueObject) =
       if (value === undefined) continue
       const other = getField(named, to)
       if (other !== undefined) {
-        // A host that a source filled in is the agent's: what the event says of itself is more than that.
+        // A source filled in the host of the agent, so the event's own field takes precedence.
         if (to === 'hostname' && value === ownHost) continue
         setField(named, displaced, other)
       }
@@ -50,7 +50,7 @@ export function compileReservedNames(schema: LogSchema): (fields: ValueObject) =
   }
 }
 
-/** Only reserved names at the root: everything else, and the message itself, is below `message`. */
+/** Keeps only reserved names at the root: all other fields, and the message itself, move below `message`. */
 export function nestedInMessage(fields: ValueObject): ValueObject {
   const root: ValueObject = {}
   const message: ValueObject = {}

@@ -1,4 +1,4 @@
-// Where monitoring service A is: each account belongs to a site, and each API of the site has its own host.
+// The address of monitoring service A: each account belongs to a site, and each API of the site has its own host.
 
 import { PenstockError } from '../../errors.ts'
 import { type Identity, noIdentity } from '../../http/identity.ts'
@@ -7,27 +7,27 @@ import { address, hostPart, oneOf, optional, secret } from '../../schema/options
 
 const defaultSite = 'datadoghq.com'
 
-/** Domains of the service; an address below one of them is known to have an API beside it. */
+/** Domains of the service. If an endpoint is below one of them, its API host is known. */
 const sites = ['datadoghq.com', 'datadoghq.eu', 'ddog-gov.com']
 
-/** Options that name an account, of all sinks for it. */
+/** Account options shared by all sinks of the service. */
 export const accountOptions = {
   default_api_key: optional(
-    secret('API key. Required, unless the environment variable `DD_API_KEY` holds it.', {
+    secret('API key. Required, unless the environment variable `DD_API_KEY` is set.', {
       aliases: ['api_key'],
       means: { explicit: 'key' },
     }),
   ),
   site: optional(
     address(
-      `Site of the account, ignored if \`endpoint\` or \`region\` is set. Left out: the environment variable \`DD_SITE\`, else \`${defaultSite}\`.`,
+      `Site of the account, ignored if \`endpoint\` or \`region\` is set. If not given, the environment variable \`DD_SITE\`, else \`${defaultSite}\`.`,
       hostPart,
     ),
   ),
   region: optional(oneOf(['us', 'eu'], 'Region of the account, ignored if `endpoint` is set.')),
 }
 
-/** The site of the options, else of the environment. */
+/** The site from the options, else from the environment. */
 export function siteOf(
   options: { readonly site?: string | undefined; readonly region?: 'us' | 'eu' | undefined },
   env: Readonly<Record<string, string | undefined>>,
@@ -42,7 +42,7 @@ export function siteOf(
   }
 }
 
-/** Site and key of the options, else of the agent's environment, where the component may use it. */
+/** Site and key from the options, else from the agent's environment if the component may use it. */
 export function accountOf(
   options: Parameters<typeof siteOf>[0] & { readonly default_api_key?: string | undefined },
   identity: Identity | undefined,
@@ -55,14 +55,14 @@ export function accountOf(
   throw new PenstockError('PEN_AUTH', message, { fact: message })
 }
 
-/** The address of a path of the API. A custom endpoint outside the domains of the service is its own API. */
+/** The address of an API path. A custom endpoint outside the service's domains serves the API itself. */
 export function apiAddress(endpoint: string | undefined, site: string, path: string): string {
   if (endpoint === undefined) return `https://api.${site}${path}`
   const address = URL.parse(endpoint)
   const host = address?.hostname ?? ''
   const domain = sites.find((candidate) => host === candidate || host.endsWith(`.${candidate}`))
   if (domain === undefined) return joinPath(address?.origin ?? endpoint, path)
-  // A site may be a sub-domain, such as us3 and ap1; the names before it are those of the intake.
+  // A site may be a sub-domain, such as us3 or ap1; the preceding labels name the intake.
   const label = /(?:^|\.)((?:us|ap|eu)\d+)$/.exec(host.slice(0, -domain.length - 1))?.[1]
   return `https://api.${label === undefined ? '' : `${label}.`}${domain}${path}`
 }

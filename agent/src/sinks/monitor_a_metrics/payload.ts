@@ -1,5 +1,5 @@
-// The bodies that monitoring service A takes: series as JSON or protobuf, and sketches. Events are sorted by type, name, time and
-// tags, and counters of one series and second are one.
+// The bodies for monitoring service A: series as JSON or protobuf, and sketches. Events are sorted by type, name, time and tags,
+// and counters of the same series and second are merged.
 
 import type { Body } from '../../event/body.ts'
 import type { MetricEvent } from '../../event/metric.ts'
@@ -16,11 +16,11 @@ export interface PayloadForms {
   readonly hostKey: string
 }
 
-/** Product and category by which the service recognises the origin of metrics. */
+/** Product and category by which the service identifies the origin of metrics. */
 const originProduct = 14
 const originCategory = 11
 
-/** An event with what its place in the order depends on. */
+/** An event with its sort keys. */
 interface Entry {
   readonly event: MetricEvent
   readonly name: string
@@ -43,7 +43,7 @@ export function writeSeriesJson(events: readonly MetricEvent[], body: Body, form
   for (const { event, name, seconds } of sorted(events, forms)) {
     const { host, device, sourceTypeName, resources, tags } = partsOf(event, forms.hostKey)
     const { type, value, interval } = pointOf(event)
-    // The first version of the API knows no resources: there they are tags like others.
+    // Version 1 of the API has no resources and sends them as tags.
     const all = [...tags, ...resources.map((resource) => `resource.${resource.type}:${resource.name}`)].sort(
       compareKeys,
     )
@@ -95,7 +95,7 @@ export function writeSketches(events: readonly MetricEvent[], body: Body, forms:
   for (const { event, name, seconds } of sorted(events, forms)) {
     const sketch = sketchOf(event.value)
     const { host, device, sourceTypeName, resources, tags } = partsOf(event, forms.hostKey)
-    // A sketch has a host and tags only.
+    // A sketch has only a host and tags.
     const all = [...tags]
     if (device !== undefined) all.push(`device:${device}`)
     if (sourceTypeName !== undefined) all.push(`source_type_name:${sourceTypeName}`)
@@ -151,7 +151,7 @@ function pointOf({ value, intervalMs }: MetricEvent): { type: number; value: num
     case 'counter': {
       if (intervalMs === undefined || intervalMs === 0) return { type: count, value: value.value, interval: undefined }
       const seconds = intervalMs / 1000
-      // The service knows whole seconds only.
+      // The service only supports whole seconds.
       return { type: rate, value: value.value / seconds, interval: Math.max(Math.round(seconds), 1) }
     }
     case 'gauge':
@@ -159,7 +159,7 @@ function pointOf({ value, intervalMs }: MetricEvent): { type: number; value: num
     case 'set':
       return { type: gauge, value: new Set(value.values).size, interval: undefined }
     default:
-      throw new TypeError(`A ${value.type} is no series.`)
+      throw new TypeError(`A ${value.type} is not a series.`)
   }
 }
 

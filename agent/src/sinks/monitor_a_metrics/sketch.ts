@@ -1,4 +1,4 @@
-// Sketches of samples as the agents of monitoring service A make them, bit for bit: logarithmic bins with a relative error of
+// Sketches of samples, bit for bit like those of monitoring service A's agents: logarithmic bins with a relative error of
 // 1/128, counted in 16 bits each, at most 4096 of them.
 
 import type { MetricValue } from '../../event/metric.ts'
@@ -16,7 +16,7 @@ export interface Bin {
   readonly count: number
 }
 
-/** The bin that a value belongs to. */
+/** The bin key of a value. */
 export function keyOf(value: number): number {
   if (value < 0) return -keyOf(-value)
   if (value < smallest) return 0
@@ -45,14 +45,14 @@ export class Sketch {
     return this.count === 0 ? 0 : this.sum / this.count
   }
 
-  /** Adds a value that was seen `count` times. */
+  /** Adds a value that occurred `count` times. */
   insert(value: number, count: number): void {
     if (count === 0) return
     this.#measure(value, count)
     this.#add(keyOf(value), count)
   }
 
-  /** Adds `count` values that are spread evenly between two bounds. */
+  /** Adds `count` values spread evenly between two bounds. */
   interpolate(lower: number, upper: number, count: number): void {
     const last = keyOf(upper)
     let key = keyOf(lower)
@@ -82,7 +82,7 @@ export class Sketch {
     }
   }
 
-  /** The bins, by key; of equal keys the last are full. */
+  /** The bins, by key; among equal keys the last ones are full. */
   bins(): Bin[] {
     const bins: Bin[] = []
     for (const key of [...this.#counts.keys()].sort((left, right) => left - right)) {
@@ -109,7 +109,7 @@ function pushBins(bins: Bin[], key: number, count: number): void {
   for (let full = Math.floor(count / widestBin); full > 0; full--) bins.push({ key, count: widestBin })
 }
 
-/** The counts of the lowest bins above the limit go into the first that stays. */
+/** Adds the counts of the lowest excess bins to the first remaining one. */
 function trimmed(bins: Bin[]): Bin[] {
   const surplus = bins.length - maxBins
   if (surplus <= 0) return bins
@@ -129,7 +129,7 @@ function trimmed(bins: Bin[]): Bin[] {
   return [...overflow, kept, ...bins.slice(surplus + 1)]
 }
 
-/** The sketch of a distribution or a histogram; empty for all else. */
+/** The sketch of a distribution or a histogram; empty for other metrics. */
 export function sketchOf(value: MetricValue): Sketch {
   const sketch = new Sketch()
   if (value.type === 'distribution') {
@@ -140,7 +140,7 @@ export function sketchOf(value: MetricValue): Sketch {
       let lower = below
       let upper = upperLimit
       if (upper === Number.POSITIVE_INFINITY) {
-        // Without any limit, all that is known of the values is their mean.
+        // Without any bounds, the mean is the only known fact about the values.
         upper = lower === Number.NEGATIVE_INFINITY ? value.sum / Math.max(value.count, 1) : lower
       }
       if (lower === Number.NEGATIVE_INFINITY) lower = upper

@@ -1,4 +1,4 @@
-// Events as the three APIs of observability platform D take them. Records are new objects; events are not changed.
+// Events in the formats of the three APIs of observability platform D. Records are new objects; events are not changed.
 
 import { valueText } from '../../codecs/value-text.ts'
 import { type MetricEvent, singleTagValue } from '../../event/metric.ts'
@@ -11,9 +11,8 @@ export interface KeyNames {
 }
 
 /**
- * A log: message and time as members, all else as attributes. The user chooses the form of the time.
- * @param fields the fields to send
- * @param time the event's time as it is written; undefined if it has no readable time
+ * A log record: message and time as members, all other fields as attributes. The user chooses the time format. @param
+ * fields the fields to send @param time the formatted time of the event; undefined if it has no readable time
  */
 export function logRecord(fields: ValueObject, time: Value | undefined, keys: KeyNames): ValueObject {
   const { messageKey, timestampKey } = keys
@@ -34,7 +33,7 @@ export function logRecord(fields: ValueObject, time: Value | undefined, keys: Ke
   return record
 }
 
-/** An event: flat, with a type. */
+/** A flat event record with a type. */
 export function eventRecord(fields: ValueObject, time: Value | undefined, keys: KeyNames): ValueObject {
   const { messageKey, timestampKey } = keys
   const record: ValueObject = {}
@@ -56,7 +55,7 @@ export function eventRecord(fields: ValueObject, time: Value | undefined, keys: 
   return record
 }
 
-/** A metric; a text that says why it cannot be sent. */
+/** A metric record; or a text that says why the metric cannot be sent. */
 export function metricRecord(metric: MetricEvent): ValueObject | string {
   const { value, kind } = metric
   if (value.type !== 'gauge' && value.type !== 'counter') return 'unsupported metric type'
@@ -81,7 +80,7 @@ export function metricRecord(metric: MetricEvent): ValueObject | string {
   return record
 }
 
-/** The time as the sink writes it; without one, a float counts seconds, and the rest is as it is. */
+/** Adds the time in the sink's format; without a format, a float counts seconds, and other values stay unchanged. */
 function addTime(record: ValueObject, fields: ValueObject, key: string, time: Value | undefined): void {
   const value = time ?? getField(fields, key)
   if (value === undefined) return
@@ -89,7 +88,7 @@ function addTime(record: ValueObject, fields: ValueObject, key: string, time: Va
   record['timestamp'] = isSeconds ? Math.round((value instanceof Float ? value.value : value) * 1000) : value
 }
 
-/** The value without arrays at any depth; undefined if it is one. */
+/** The value without arrays at any depth; undefined if it is an array. */
 function withoutArrays(value: Value): Value | undefined {
   if (Array.isArray(value)) return undefined
   if (!isObject(value)) return value
@@ -114,7 +113,7 @@ function flatten(record: ValueObject, name: string, value: Value): void {
   }
 }
 
-/** A member of a message, under its path. The destination takes no lists: they are sent as text. */
+/** Adds a member of a message under its path. The destination does not accept lists, so they become text. */
 function flattenMember(record: ValueObject, name: string, value: Value): void {
   if (typeof value === 'string' || typeof value === 'boolean') setField(record, name, value)
   else if (typeof value === 'number' || typeof value === 'bigint') setField(record, name, float(Number(value)))
@@ -128,7 +127,7 @@ function flattenMember(record: ValueObject, name: string, value: Value): void {
   }
 }
 
-/** The members of a message that is the text of a JSON object. */
+/** The members of a message that contains a JSON object. */
 function messageMembers(message: string): ValueObject | undefined {
   if (!/^\s*\{/.test(message)) return undefined
   const value = parseJson(message)

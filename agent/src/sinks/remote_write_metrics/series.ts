@@ -1,5 +1,5 @@
 // The write request of absolute metrics: `WriteRequest{timeseries=1, metadata=3}`. Labels are sorted by name; a label that the
-// sort of metric needs (`le`, `quantile`, `__name__`) is in place of a tag of that name.
+// metric type needs (`le`, `quantile`, `__name__`) replaces a tag of that name.
 
 import type { Body } from '../../event/body.ts'
 import { type MetricEvent, type MetricValue, singleTagValue } from '../../event/metric.ts'
@@ -11,7 +11,7 @@ import { bucketsOf, statisticsOf } from '../../metrics/statistics.ts'
 export interface SeriesForms {
   /** Namespace of metrics that have none. */
   readonly namespace: string | undefined
-  /** Ascending limits of the buckets of distributions. */
+  /** Ascending bucket boundaries for distributions. */
   readonly limits: readonly number[]
   readonly quantiles: readonly number[]
 }
@@ -32,7 +32,7 @@ const gauge = 2
 const histogram = 3
 const summary = 5
 
-/** How many series are written of a value, its family among them. */
+/** Number of series written for a value, including its family metadata. */
 export function seriesOf(value: MetricValue, forms: SeriesForms): number {
   switch (value.type) {
     case 'histogram':
@@ -46,7 +46,7 @@ export function seriesOf(value: MetricValue, forms: SeriesForms): number {
   }
 }
 
-/** Writes a whole request for events in their order: of one series and one time, the last value stays. */
+/** Writes a whole request for events in order: for the same series and time, the last value wins. */
 export function writeSeries(events: readonly MetricEvent[], body: Body, forms: SeriesForms): void {
   const now = Date.now()
   const families = new Map<string, Family>()
@@ -96,14 +96,14 @@ export function writeSeries(events: readonly MetricEvent[], body: Body, forms: S
   }
 }
 
-/** A field of default value is left out. */
+/** A field with its default value is omitted. */
 function text(writer: ProtobufWriter, field: number, value: string): void {
   if (value !== '') writer.text(field, value)
 }
 
 type Add = (suffix: string, value: number, label?: string, text?: string) => void
 
-/** Adds the series of an event; returns the type of its family. */
+/** Adds the series of an event; returns the type of its metric family. */
 function addEvent({ value }: MetricEvent, forms: SeriesForms, add: Add): number {
   switch (value.type) {
     case 'counter':

@@ -3,7 +3,7 @@
 import { BoundedMap } from '../../bounded-map.ts'
 import { actionLine, type BulkAction } from '../../http/bulk.ts'
 
-/** Lines that are kept: one for each index of the present. */
+/** Number of cached lines: one for each current index. */
 const keptLines = { maxEntries: 1000, maxBytes: 2 << 20, sizeOf: (line: Buffer) => 100 + line.length }
 
 export class ActionLines {

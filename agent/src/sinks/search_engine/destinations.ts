@@ -1,5 +1,5 @@
-// Where documents go, and how: the index and the action of an event in mode `bulk`, its data stream in mode `data_stream`.
-// An event without one is counted and discarded here.
+// The destination of documents: the index and action of an event in mode `bulk`, its data stream in mode `data_stream`.
+// Counts and discards an event without one.
 
 import { valueText } from '../../codecs/value-text.ts'
 import type { SinkContext } from '../../component.ts'
@@ -12,20 +12,20 @@ import type { BulkAction } from '../../http/bulk.ts'
 import { fact } from '../../telemetry/facts.ts'
 import { commonLikeness, compileTemplate, type Likeness, type Template } from '../../template.ts'
 
-/** The form in which an event is written. */
+/** How and where an event is written. */
 export interface Destination {
   readonly action: BulkAction
-  /** Of the index or the data stream. */
+  /** Name of the index or data stream. */
   readonly name: string
   readonly document: LogEvent
 }
 
 export interface Destinations {
-  /** Templates that may take dates from events. */
+  /** Templates that may use the date of an event. */
   readonly dated: readonly Template[]
-  /** The data that events with the same destination share; undefined if unknown. */
+  /** The facts shared by events with the same destination; undefined if unknown. */
   readonly likeness: Likeness | undefined
-  /** How much of events has been counted: where it grows with an event, the next one is asked for, too. */
+  /** Number of events counted so far. If it grows with an event, the next event must be checked too. */
   readonly counted: number
   /** Undefined if the event has been discarded. */
   of(event: LogEvent): Destination | undefined
@@ -167,7 +167,7 @@ export class DataStreams implements Destinations {
   }
 }
 
-/** Members of an object that are there. */
+/** Members of an object that are not undefined. */
 function present(fields: ValueObject): Record<string, Value> {
   return Object.fromEntries(Object.entries(fields).filter((entry): entry is [string, Value] => entry[1] !== undefined))
 }

@@ -1,4 +1,4 @@
-// Writes events as documents, each with the line before it.
+// Writes events as documents, each with its action line.
 
 import type { ByteBatch } from '../../bytes/byte-batch.ts'
 import { maxAffix } from '../../bytes/kernel.ts'
@@ -28,7 +28,7 @@ export interface DocumentOptions {
   readonly version: Template | undefined
   /** How metric events become documents. */
   readonly metrics: Parameters<typeof metricLog>[1]
-  /** A request that has become larger than this ends. */
+  /** A request ends when its body is larger than this. */
   readonly maxWritten: number
 }
 
@@ -38,7 +38,7 @@ export class DocumentWriter {
   readonly #reportUnusableIds: (count: number) => void
   readonly #reportUnreadableTimes: (count: number) => void
   #unusableIds = 0
-  /** The destination of events that are being written as lines. */
+  /** The destination of the byte lines being written. */
   #alike: Destination | undefined
   readonly #target: LineTarget
 
@@ -47,7 +47,7 @@ export class DocumentWriter {
     this.#options = options
     const frames = { delimiter: 0x0a, isSeparator: false, fields: options.encoder.lineFields }
     this.#target = new LineTarget(frames, (events, from, _, open) => {
-      // Lines that the kernel cannot write come one by one.
+      // Lines that the kernel cannot write are written one by one.
       this.#writeDocument({ ...(this.#alike as Destination), document: events[from] as LogEvent }, open)
     })
     this.#reportUnreadableTimes = unreadableEventTimes(context)
@@ -55,12 +55,12 @@ export class DocumentWriter {
       type: 'conversion_failed',
       stage: 'processing',
       code: 'unusable_id',
-      message: 'The field that `id_key` names holds a list or an object; the destination makes an id for the document.',
+      message: 'The field in `id_key` holds a list or an object; the destination generates an id for the document.',
       fields: { field: idOption },
     })
   }
 
-  /** Whether no objects are needed of events that are lines still. */
+  /** Whether the writer accepts byte lines. */
   get takesBytes(): boolean {
     const { encoder, id } = this.#options
     return encoder.lineFields !== undefined && id === undefined
@@ -75,7 +75,7 @@ export class DocumentWriter {
       const destination = destinations.of(event instanceof LogEvent ? event : metricLog(event, metrics))
       if (destination === undefined) continue
       if (!this.#writeDocument(destination, open)) continue
-      // The line before a document may be far longer than the document: templates hold any text.
+      // The action line may be far longer than its document, because templates may contain any text.
       if (body.length > maxWritten) {
         open.stoppedAt = at + 1
         break
@@ -91,7 +91,7 @@ export class DocumentWriter {
     this.#reportUnreadableTimes(Math.max(...dated.map((template) => template.takeUnreadableTimes())))
   }
 
-  /** The same for events that are lines still: those that follow each other and have one destination are written at once. */
+  /** The same for byte lines: consecutive lines with one destination are written at once. */
   writeLines(batch: ByteBatch, from: number, to: number, open: OpenRequest): void {
     const { destinations, maxWritten } = this.#options
     const { likeness } = destinations
@@ -109,7 +109,7 @@ export class DocumentWriter {
         const before = destinations.counted
         const destination = destinations.of(batch.eventAt(at))
         if (destination !== undefined) {
-          // The counts belong to one event.
+          // The event itself was counted, so other events cannot share the result.
           if (before === destinations.counted) while (end < to && groups[end] === group) end++
           this.#writeAlike(batch, at, end, destination, open)
         }

@@ -1,10 +1,10 @@
-// The major version of the engine, which decides whether documents carry a type. OpenSearch counts from 1 again; it behaves as
-// version 7 and later.
+// The major version of the engine, which decides whether documents have a type. OpenSearch restarted its numbering at 1; it
+// behaves like version 7 and later.
 
 import { isRecord } from '../../http/bulk.ts'
 import type { HttpResponse } from '../../http/client.ts'
 
-/** The major version in the answer to `GET /`; undefined if the answer does not say. */
+/** The major version in the response to `GET /`; undefined if the response does not contain it. */
 export function majorVersion(response: HttpResponse): number | undefined {
   if (response.status < 200 || response.status >= 300) return undefined
   let answer: unknown

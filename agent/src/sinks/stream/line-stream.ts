@@ -1,4 +1,4 @@
-// Writes events that are lines still into the bodies of streams, whose sinks need no place of a single event.
+// Writes byte lines into the bodies of streams, for sinks that do not need the positions of single events.
 
 import type { ByteBatch } from '../../bytes/byte-batch.ts'
 import type { ByteTarget } from '../../bytes/byte-target.ts'
@@ -15,7 +15,7 @@ export class LineStream implements ByteTarget {
   readonly #encoder: StreamEncoder
   readonly #failed: (event: LogEvent, problem: string) => void
 
-  /** @param failed records an event that cannot be encoded */
+  /** @param failed called for an event that cannot be encoded */
   private constructor(
     encoder: StreamEncoder,
     fields: FieldSelection,
@@ -28,7 +28,7 @@ export class LineStream implements ByteTarget {
     this.#failed = failed
   }
 
-  /** Undefined if events are not JSON on one line there, or are in other frames than lines do. */
+  /** Undefined if the encoder does not write events as JSON lines with newline framing. */
   static of(encoder: StreamEncoder, failed: (event: LogEvent, problem: string) => void): LineStream | undefined {
     const { framing, lineFields } = encoder
     const { delimiter } = framing

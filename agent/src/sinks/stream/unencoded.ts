@@ -1,4 +1,4 @@
-// The end of events that could not be written, in sinks that write streams: counted, logged and rejected.
+// Finalizes events that stream sinks could not write: counts, logs and rejects them.
 
 import type { Batch } from '../../event/batch.ts'
 import type { ComponentEvents, ErrorReport } from '../../telemetry/component-events.ts'
@@ -7,7 +7,7 @@ import { fact } from '../../telemetry/facts.ts'
 const encoderFailed = {
   type: 'encoder_failed',
   stage: 'processing',
-  message: 'Events could not be encoded.',
+  message: 'Could not encode events.',
 } as const satisfies ErrorReport
 
 const templateFailed = {
@@ -16,13 +16,13 @@ const templateFailed = {
   message: 'Events lack fields that a template refers to.',
 } as const satisfies ErrorReport
 
-/** Events of one batch that will not continue. */
+/** Events of one batch that were not written. */
 export class Unencoded {
   encoding = 0
-  /** Text of the last problem with encoding. */
+  /** Text of the last encoding problem. */
   problem: string | undefined
   rendering = 0
-  /** Names of the fields that the last event did not have. */
+  /** Names of the fields missing from the last event. */
   missing: readonly string[] = []
   /** Estimated JSON size of the events. */
   bytes = 0
@@ -31,7 +31,10 @@ export class Unencoded {
     return this.encoding + this.rendering
   }
 
-  /** Counts the events and ends them. The batch's share of the finalizer stays with those that continue, if there are any. */
+  /**
+   * Counts the events and finalizes them. If other events of the batch continue, they keep the batch's share of the
+   * finalizer.
+   */
   reject(batch: Batch, events: ComponentEvents): void {
     if (this.count === 0) return
     if (this.encoding > 0) {
