@@ -1,34 +1,37 @@
-// The buffer between the topology and a sink: batches wait here until the sink takes them.
-// Every accepted event is handed out or counted as discarded.
+// The buffer between the topology and a sink: batches wait here until the sink takes them. The buffer passes every
+// accepted event on, or counts it as discarded.
 
 import type { Batch } from '../event/batch.ts'
 import type { ErrorType } from '../telemetry/component-events.ts'
 import type { Labels, Metrics, Series } from '../telemetry/metrics.ts'
 
 export interface SinkBuffer {
-  /** Events inside when the agent stops are still there when it starts. */
+  /** Whether buffered events survive a restart of the agent. */
   readonly durable: boolean
   /**
-   * Takes a batch over, with its share of the finalizer. A returned promise resolves when all of the batch is in:
-   * until then the buffer is full and its writer must wait.
+   * Takes a batch over, with its share of the finalizer. A returned promise resolves when the whole batch is in; until
+   * then the buffer is full and the writer must wait.
    */
   write(batch: Batch): Promise<void> | undefined
-  /** The next batch, or a part of one, now the taker's; undefined if there is none at the moment. */
+  /**
+   * Returns the next batch, or a part of one, which then belongs to the caller; undefined if there is none at the
+   * moment.
+   */
   take(): Batch | undefined
-  /** Called when there may be something to take. May be called at any time, also from inside `write`. */
+  /** Called when a batch may be available. The call may come at any time, even from inside `write`. */
   onReadable: (() => void) | undefined
-  /** True if nothing is inside and nothing waits to come in. */
+  /** True if the buffer holds no events and no writer waits. */
   readonly empty: boolean
-  /** Events and bytes inside. */
+  /** Number and bytes of the buffered events. */
   readonly events: number
   readonly bytes: number
-  /** The limit, in the unit in which the buffer counts. */
+  /** The limit, in the unit that the buffer counts. */
   readonly limit: { readonly events?: number; readonly bytes?: number }
-  /** Sets other limits for later events; only durable buffers support it. */
+  /** Changes the limits for later events; only durable buffers support it. */
   reconfigure?(options: DiskBufferOptions): void
   /** Writes the events that must survive, and closes files. Events in a memory buffer are lost. */
   close(): Promise<void>
-  /** Closes, and takes away the files if nothing is in them: for a buffer whose sink is gone for good. */
+  /** Closes, and removes the files if they hold no events: for a buffer whose sink was removed permanently. */
   removeIfEmpty?(): Promise<void>
 }
 
@@ -76,7 +79,7 @@ export class BufferCounters {
     this.#discardedBytes.add(bytes)
   }
 
-  /** Events that were taken in and cannot be handed out any more. */
+  /** Events that were accepted but can no longer be passed on. */
   lost(events: number): void {
     if (events > 0) {
       this.#metrics.counter('buffer_discarded_events_total', { ...this.#labels, intentional: 'false' }).add(events)
@@ -93,7 +96,7 @@ function bufferLabels(component: Labels): Labels {
   return { ...component, buffer_id: component['component_id'] ?? '', stage: '0' }
 }
 
-/** Shows the state of a buffer in the metrics, in place of another buffer of the same component. */
+/** Exposes the state of a buffer in the metrics, replacing an earlier buffer of the same component. */
 export function showBuffer(buffer: SinkBuffer, metrics: Metrics, component: Labels): void {
   const labels = bufferLabels(component)
   metrics.computed('buffer_events', labels, () => buffer.events)

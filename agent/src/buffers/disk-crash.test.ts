@@ -1,5 +1,5 @@
-// Crashes of a disk buffer between any two system calls, by kills and by power failures on a model of the disk. Segments are small
-// here, so that few events fill many.
+// Crashes of a disk buffer between any two system calls: kills of the process, and power failures on a model of the disk. The
+// segments are small, so that few events fill many of them.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,12 +17,12 @@ import { Ledger, type LedgerState, ledgerName } from './disk/ledger.ts'
 
 const numberedLines = await lineNumbering()
 
-/** So many turns of the loop that what was handed over is on its way to the disk. */
+/** Enough turns of the loop for all pending writes to start. */
 async function turn(): Promise<void> {
   for (let turns = 0; turns < 3; turns++) await immediate()
 }
 
-/** Writes take some turns; returns a function that waits for all of them. */
+/** Delays writes by some turns; returns a function that waits for all of them. */
 function slowly(chance: Random): () => Promise<void> {
   let underWay = 0
   disk.writes = async (go) => {
@@ -65,7 +65,7 @@ async function end(run: BufferRun): Promise<void> {
   await run.end()
 }
 
-/** Advances time until a sync, a retry and a write of the ledger are due, and waits until they end. */
+/** Advances time until a sync, a retry and a ledger write are due, and waits until they end. */
 async function pass(until: () => boolean): Promise<void> {
   const began = Date.now()
   while (!until()) {
@@ -75,7 +75,10 @@ async function pass(until: () => boolean): Promise<void> {
   }
 }
 
-/** Writes a batch as its own record, which may have to wait for a sync: time passes quicker here than the disk is. */
+/**
+ * Writes a batch as its own record. The record may have to wait for a sync, because the fake time advances faster than
+ * the disk works.
+ */
 async function write(run: BufferRun, batch: Batch): Promise<void> {
   const held = run.buffer.write(batch)
   if (held !== undefined) {
@@ -88,15 +91,15 @@ async function write(run: BufferRun, batch: Batch): Promise<void> {
   await turn()
 }
 
-/** The history of each event, by the number of steps done at that time. */
+/** The history of each event, as the number of steps completed at that time. */
 class History {
   readonly given: number[] = []
   readonly written: number[] = []
   readonly heard: number[] = []
   readonly done: number[] = []
-  /** Events whose source got any status. */
+  /** Events whose source received a status. */
   readonly answered = new Set<number>()
-  /** Whether writes take their time: the outcome of a write is known only occasionally, and some events are delivered before. */
+  /** Whether writes take time: their outcome is then known late, and some events are delivered earlier. */
   readonly slow: boolean
   #run = 0
 
@@ -104,7 +107,7 @@ class History {
     this.slow = slow
   }
 
-  /** The current run was killed: its callbacks are ignored, and bytes on their way to the disk may be lost. */
+  /** The current run was killed: its callbacks are ignored, and bytes not yet on the disk may be lost. */
   isKilled(): void {
     this.#run++
     const unknown = this.written.indexOf(Number.POSITIVE_INFINITY)
@@ -126,19 +129,19 @@ class History {
     return (first % 2 === 0 ? numbered : numberedLines)(first, size, heard, text)
   }
 
-  /** Everything that was handed over so far is written. */
+  /** Everything handed to the buffer so far has been written. */
   isWritten(): void {
     for (let n = this.written.length - 1; this.written[n] === Number.POSITIVE_INFINITY; n--)
       this.written[n] = disk.steps.length
   }
 
   isDone(batch: Batch): void {
-    // After a kill it may come once more; what counts is the first time.
+    // After a kill an event may be delivered again; only its first delivery counts.
     for (const event of batch.events) this.done[(event as LogEvent).fields['n'] as number] ??= disk.steps.length
     finalizeBatch(batch, 'delivered')
   }
 
-  /** Events that met the condition after this many steps. */
+  /** Events that met the condition within this many steps. */
   before(what: 'given' | 'written' | 'heard' | 'done', step: number): number[] {
     return this[what].flatMap((at, n) => (at <= step ? [n] : []))
   }
@@ -150,7 +153,7 @@ async function examine(history: History, step: number, power: Random | undefined
   const live = disk.folder
   const { folder } = disk.crashed(step, power)
   const ledger = join(folder, ledgerName)
-  // Nothing was ever lost before, so that events have their numbers as ids, if each was written before it was delivered.
+  // If no event was lost before, and each was written before its delivery, the ids equal the event numbers.
   const certain = existsSync(ledger) && !history.slow ? (Ledger.read(ledger).state?.syncedId ?? 0) : 0
   disk.folder = ''
   try {
@@ -184,7 +187,7 @@ async function examine(history: History, step: number, power: Random | undefined
   }
 }
 
-/** A few runs in which much happens: segments fill, are given back and used again, syncs come and fail. */
+/** A few runs with many kinds of steps: segments fill, are released and reused, and syncs start and fail. */
 async function live(history: History, chance: Random, failing: boolean): Promise<void> {
   const settled = history.slow ? slowly(chance) : undefined
   for (let round = 0; round < 3; round++) {
@@ -262,7 +265,7 @@ test('a spare file that cannot be opened for a while is used later', async () =>
   const out = await run.drain()
   await pass(() => dataFiles().includes('buffer-spare.dat'))
   disk.fault = (call, path) => (call === 'open' && path.endsWith('spare.dat') ? 'EMFILE' : undefined)
-  const rest = fill(run, 300, 60) // it is held
+  const rest = fill(run, 300, 60) // the buffer holds it back
   await pass(() => run.value('buffer_errors_total', { error_code: 'EMFILE' }) > 1)
   disk.fault = () => undefined
   await rest
@@ -306,7 +309,7 @@ test('a record that a full disk took a part of promises nothing to the next star
   await fill(run, 0, 60)
   await run.drain()
   await pass(() => dataFiles().includes('buffer-spare.dat'))
-  // The rest goes to a file that was used before: there a header is followed by as many bytes as it speaks of.
+  // Writes the rest to a reused file, in which a header is followed by at least as many bytes as it announces.
   for (let first = 300; dataFiles().includes('buffer-spare.dat'); first += 5) await fill(run, first, 1)
   const kept = run.value('buffer_events')
   disk.room = 70
@@ -363,7 +366,7 @@ test('what a run could not sync is not called safe by the next', async () => {
   )
   await pass(() => heard.length > 0)
   expect(heard).toEqual(['delivered'])
-  // The kernel took it for written: this sync says nothing of it.
+  // The kernel considered the data written, so this sync proves nothing.
   expect(ledger()).toMatchObject({ syncedId: 0, unsafe: true })
   await second.drain()
   await fill(second, 20, 1)
@@ -394,7 +397,7 @@ test('what is written while a sync fails for the last time is not called safe be
   for (const failed of [1, 2]) {
     await put()
     await pass(() => run.value('buffer_errors_total') === failed)
-    await deliver() // otherwise the buffer takes in no more events
+    await deliver() // otherwise the buffer accepts no more events
   }
   await put()
   await pass(() => fail !== undefined)
@@ -432,7 +435,7 @@ test('a sync that hangs holds the writer within half a second, unless all is del
   expect(passed).toBeGreaterThan(400)
   await vi.advanceTimersByTimeAsync(5000)
   expect(run.value('buffer_events')).toBe(taken - 1)
-  // All of it is delivered: a loss of power would cost nothing.
+  // All of it is delivered, so a power failure would lose nothing.
   const out: number[] = []
   const take = async () => {
     const batch = run.buffer.take()
@@ -473,7 +476,7 @@ test('the numbers of the ledger begin again after the last', async () => {
 
 test('a sink that has read all there is finds no damage at the end', async () => {
   const run = start()
-  // More than waits in memory, and then nothing more.
+  // More than fits in memory, and then no further events.
   for (let batch = 0; batch < 100; batch++) {
     await write(run, numbered(10 * batch, 10, undefined, 'x'.repeat(3000)))
   }

@@ -1,5 +1,5 @@
-// Lines that stay bytes pass a disk buffer as they pass one in memory: the sink gets the same events, from memory and from the files, and
-// the buffer counts the same.
+// Lines that stay bytes pass through a disk buffer as through a memory buffer: the sink gets the same events, from memory and from the
+// files, and the counts are equal.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** The JSON and sizes of what a run hands out, and how many of the events were lines. */
+/** The JSON and sizes of a run's output, and how many of its events were byte lines. */
 async function drained(run: BufferRun): Promise<{ events: [string, number][]; lines: number }> {
   const events: [string, number][] = []
   let lines = 0

@@ -1,4 +1,4 @@
-// Buffers on disk: what one run of the agent leaves behind, whole or damaged, and what the next finds.
+// Buffers on disk: a run of the agent leaves a buffer behind, intact or damaged, and the next run opens it.
 
 import {
   existsSync,
@@ -27,7 +27,7 @@ import { diskFiles } from './disk/files.ts'
 import { headerBytes, type RecordHeader, readHeader, writeHeader } from './disk/record.ts'
 import { recordsIn } from './disk/segment.ts'
 
-// Hundreds of megabytes go to a disk that others use too.
+// The test writes hundreds of megabytes to a disk that other processes use too.
 
 let folder = ''
 const open = new Set<Run>()
@@ -58,7 +58,7 @@ beforeEach(() => {
   next = 0
 })
 
-/** A batch of numbered events; `text` makes them as large as a test needs them. */
+/** A batch of numbered events; `text` sets their size. */
 function batch(size: number, heard?: (status: BatchStatus) => void, text = ''): Batch {
   const first = next
   next += size
@@ -108,7 +108,7 @@ test('what was taken and not answered for comes again', async () => {
   finalizeBatch(taken[0] as Batch, 'delivered')
   finalizeBatch(taken[2] as Batch, 'rejected')
   await first.end()
-  finalizeBatch(taken[1] as Batch, 'delivered') // too late
+  finalizeBatch(taken[1] as Batch, 'delivered') // after the close
 
   const second = new Run()
   expect(second.value('buffer_events')).toBe(20)
@@ -130,7 +130,7 @@ test('what is abandoned at the end stays; what was refused before does not', asy
 test('a sink that falls behind is served from the files, and catches up with memory', async () => {
   const run = new Run()
   const text = 'x'.repeat(10_000)
-  await fill(run, 80, 10, text) // 8 MB: four times of what waits in memory
+  await fill(run, 80, 10, text) // 8 MB: four times the memory limit
   const numbers: number[] = []
   for (let index = 0; index < 40; index++) {
     const taken = (await run.take()) as Batch
@@ -161,7 +161,7 @@ test('a sink that falls behind and catches up while the disk is written to gets 
     const [taken] = open.splice(chance.below(open.length), 1)
     if (taken !== undefined) finalizeBatch(taken, 'delivered')
   }
-  // Faster than the sink for a while, and then slower.
+  // Writes faster than the sink for a while, and then more slowly.
   for (let round = 0; round < 800; round++) {
     const isFast = round % 200 < 100
     for (let batches = chance.below(isFast ? 5 : 2); batches > 0; batches--)
@@ -173,7 +173,7 @@ test('a sink that falls behind and catches up while the disk is written to gets 
   while (open.length > 0) finish()
   numbers.push(...(await run.drain()))
   expect(numbers).toEqual(range(0, next))
-  // An event that is delivered while it waits to be written is forgotten at once.
+  // An event delivered before it was written leaves the buffer at once.
   await vi.waitFor(() => expect([run.value('buffer_events'), run.value('buffer_byte_size')]).toEqual([0, 0]), 10_000)
   expect(run.lost).toBe(0)
 })
@@ -184,7 +184,7 @@ test('segments are given back, and the folder stays within its limit', async () 
   const size = () => readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
   let largest = 0
   const numbers: number[] = []
-  // 600 MB through 256 MB, read half a megabyte behind.
+  // Passes 600 MB through 256 MB, with the reader half a megabyte behind.
   for (let index = 0; index < 600; index++) {
     await fill(run, 1, 10, text)
     if (index % 25 === 0) largest = Math.max(largest, size())
@@ -218,7 +218,7 @@ test('a full buffer holds its writer until a segment is free', async () => {
     }
     return taken
   }
-  // A slow disk holds its writer too, until it has synced: fewer events than a segment has are taken meanwhile.
+  // A slow disk also blocks its writer until a sync: meanwhile the buffer accepts fewer events than one segment holds.
   for (let taken = 0; taken <= 100; ) {
     const wait = run.buffer.write(batch(1, undefined, text))
     if (wait === undefined) while (run.nextId < next) await new Promise((resolve) => setImmediate(resolve))
@@ -258,7 +258,7 @@ test('a second agent cannot have the folder', async () => {
 
 // --- Damage ---
 
-/** Leaves behind 20 records of 10 events, in one segment. */
+/** Leaves a segment with 20 records of 10 events. */
 async function leave(records = 20): Promise<{ offset: number; bytes: number }[]> {
   const run = new Run()
   await fill(run, records)
@@ -299,7 +299,7 @@ test('every bit of a header counts, and reading finds the next one', async () =>
 test('a torn tail is cut off, and what the ledger knows of it is counted', async () => {
   const records = await leave()
   truncateSync(segment(0), (records[18]?.offset ?? 0) + 30)
-  // As after a crash of the machine: the ledger knows of less that is certain than there is.
+  // Like after a crash of the machine: the ledger confirms less than the files contain.
   const run = new Run()
   expect(run.lost).toBe(20)
   expect(run.value('buffer_events')).toBe(180)
@@ -335,7 +335,7 @@ test('damage at the very end of what is certain is counted once it is read', asy
   expect(run.value('buffer_events')).toBe(0)
   await run.end()
   const again = new Run()
-  expect(again.lost).toBe(0) // it was counted
+  expect(again.lost).toBe(0) // this loss was counted
   await again.end()
 })
 
@@ -393,7 +393,7 @@ test('events of a missing segment are counted once if the record behind them is 
   const [, second = 0, third = 0] = ends
   const run = new Run('block', 2 ** 40)
   expect(run.lost).toBe(third - second)
-  expect(await run.drain()).toEqual([...range(0, second), ...range(third + 1, total)]) // each of these events is its own record
+  expect(await run.drain()).toEqual([...range(0, second), ...range(third + 1, total)]) // each of these events is a record of its own
   expect(run.lost).toBe(third + 1 - second)
   expect(run.value('buffer_events')).toBe(0)
 })
@@ -427,7 +427,7 @@ test.each([
 ])('a segment that was begun and holds $name does not disturb those before it', async ({ damage }) => {
   const text = 'x'.repeat(1_000_000)
   const first = new Run('block', 2 ** 40)
-  // As after a loss of power before the first sync of the new segment: the ledger does not know of it.
+  // Like after a power failure before the first sync of a new segment: the ledger does not contain it.
   const ledger = join(folder, 'buffer.db')
   let before = Buffer.alloc(0)
   while (!existsSync(segment(1))) {
@@ -449,7 +449,7 @@ test.each([
 })
 
 test.skipIf(process.platform !== 'linux')('ten gigabytes are opened without being read', async () => {
-  // Eighty segments with a record at their beginning; the rest is a hole.
+  // Eighty segments with one record at the beginning; the rest is a hole in the file.
   await leave(1)
   const record = readFileSync(segment(0))
   const header = readHeader(record, 0) as RecordHeader

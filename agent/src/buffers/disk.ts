@@ -1,7 +1,7 @@
-// A sink's buffer on disk. It decides which batches enter, and connects the parts that do the rest: intake packs events into
-// records, write-queue writes them, syncs makes them safe and acknowledges them to their sources, handout gives them to the sink,
-// progress knows which are done, release gives their files back. An event stays until the destination has answered for it, and is
-// read again after a crash.
+// A sink's buffer on disk. This class decides which batches enter, and connects the other parts: intake packs events into
+// records, write-queue writes the records, syncs makes them durable and acknowledges them to their sources, handout passes their
+// events to the sink, progress tracks finished events, and release removes files. An event stays until the destination has
+// answered for it, and is read again after a crash.
 
 import { join } from 'node:path'
 import { makeDirectory } from '../data-dir.ts'
@@ -30,13 +30,13 @@ const ledgerMs = 50
 
 export interface DiskBufferContext extends AccountingContext {
   readonly folder: string
-  /** From here on what the sink could not deliver stays in the buffer for the next start. */
+  /** After this abort, events that the sink could not deliver stay in the buffer for the next start. */
   readonly abandoning: AbortSignal
   /** Called with the number of events dropped because the buffer is full. */
   readonly onDrop?: (events: number) => void
-  /** Whether lines that an earlier run has stored become objects: the configuration has no byte lane. */
+  /** Whether byte lines stored by an earlier run become objects, because the configuration has no byte lane. */
   readonly linesAsObjects?: boolean
-  /** Stand-ins for the real file operations, and smaller segments, in tests. */
+  /** Test doubles for the file operations, and smaller segments. */
   readonly files?: DiskFiles
   readonly segmentLimit?: number
 }
@@ -68,7 +68,7 @@ export class DiskBuffer implements SinkBuffer {
   #closing: Promise<void> | undefined
   #closed = false
 
-  /** Opens the folder, creates it if it is missing, and reads its content. */
+  /** Opens the folder, creates it if missing, and reads its content. */
   static open(options: DiskBufferOptions, context: DiskBufferContext): DiskBuffer {
     const { folder, files } = context
     try {
@@ -116,7 +116,7 @@ export class DiskBuffer implements SinkBuffer {
     this.#syncs.startWithLeftovers()
     if (this.events > 0) {
       const fields = { events: this.events, bytes: this.bytes, folder }
-      context.logger.info(fields, 'The disk buffer holds events of an earlier run.')
+      context.logger.info(fields, 'The disk buffer contains events of an earlier run.')
     }
   }
 
@@ -154,7 +154,7 @@ export class DiskBuffer implements SinkBuffer {
         return this.#ledger.sync()
       },
       onFailed: (error) => {
-        this.#accounting.writerFailed(error, 'A segment of the disk buffer could not be given back.')
+        this.#accounting.writerFailed(error, 'Could not release a segment of the disk buffer.')
         this.#queue.retryLater()
       },
       onEnded: () => {
@@ -164,13 +164,13 @@ export class DiskBuffer implements SinkBuffer {
     })
   }
 
-  /** Counts the events and losses that the start found. */
+  /** Counts the events and losses found at start. */
   #countFound({ findings, gaps, segments, nextId, readId, read }: Recovered): void {
     let lost = 0
     for (const finding of findings) {
       lost += finding.lost
       const fields = { path: finding.path, events: finding.lost }
-      this.#accounting.error('reader_failed', finding.code, fields, 'The disk buffer was found incomplete.')
+      this.#accounting.error('reader_failed', finding.code, fields, 'The disk buffer is incomplete.')
     }
     this.#accounting.lost(lost)
     let missing = 0
@@ -191,7 +191,7 @@ export class DiskBuffer implements SinkBuffer {
     return this.#handout.isEmpty && this.#waiting.length === 0
   }
 
-  /** Other limits for new events; what is inside stays. */
+  /** Changes the limits for new events; stored events stay. */
   reconfigure(options: DiskBufferOptions): void {
     this.#whenFull = options.whenFull
     this.limit = { bytes: options.maxSize }
@@ -242,7 +242,7 @@ export class DiskBuffer implements SinkBuffer {
   }
 
   #admitWaiting(): void {
-    // Entering calls the reader, which may take, which would admit: once is enough.
+    // Admission calls the reader, which may take events, which would start admission again.
     if (this.#admitting || this.#closed) return
     this.#admitting = true
     for (;;) {
@@ -271,7 +271,7 @@ export class DiskBuffer implements SinkBuffer {
       'writer_failed',
       'record_too_large',
       { events: state.events },
-      'An event is larger than a segment of the disk buffer; it passes without being kept.',
+      'An event is larger than a segment of the disk buffer; passing it on without storing it.',
     )
     for (const origin of origins) origin.release(1, 'delivered')
     this.#accounting.passed(state, this.#progress.forget(state))
@@ -293,7 +293,7 @@ export class DiskBuffer implements SinkBuffer {
   // --- Acknowledgement ---
 
   #onPartEnded(state: RecordState, status: string): void {
-    // Events that could not be delivered before the end stay for the next start.
+    // Events undelivered at the stop stay for the next start.
     if (this.#closed || (this.#context.abandoning.aborted && status !== 'delivered')) return
     this.#endPart(state)
   }
@@ -304,18 +304,18 @@ export class DiskBuffer implements SinkBuffer {
     else if (state.parts === 1 && state === this.#queue.items[0]?.state) this.#queue.writeOn()
   }
 
-  /** Moves on over the records that are done. */
+  /** Advances past the finished records. */
   #acknowledge(): void {
     const done = this.#progress.advance()
     for (const state of done) this.#accounting.left(state)
     const { newest, nextId } = this.#store
     const isAtRest = this.#handout.isHot && !this.#intake.isOpen && this.#queue.items.length === 0
     if (isAtRest && this.#progress.isSettled && newest?.end !== undefined) {
-      // All that was written is done, what is damaged included.
+      // Everything written is finished, including damaged records.
       this.#progress.finish({ segment: newest.sequence, offset: newest.end }, nextId)
       this.#accounting.bytes = 0
       this.#syncs.nothingToLose()
-      // Not at once: the caller may still be writing, and admission would enter again.
+      // Deferred: the caller may still be writing, and admission would start again.
       if (this.#waiting.length > 0) setImmediate(() => this.#admitWaiting())
     } else if (done.length === 0) {
       return
@@ -328,7 +328,7 @@ export class DiskBuffer implements SinkBuffer {
   }
 
   #releaseDone(): void {
-    if (this.#closing === undefined) this.#release.start() // the next start releases the rest
+    if (this.#closing === undefined) this.#release.start() // the next start releases the remaining segments
   }
 
   // --- The ledger and reports ---
@@ -343,18 +343,18 @@ export class DiskBuffer implements SinkBuffer {
     try {
       this.#ledger.write(this.#ledgerState)
     } catch (error) {
-      this.#accounting.writerFailed(error, 'The ledger of the disk buffer could not be written.')
+      this.#accounting.writerFailed(error, 'Could not write the ledger of the disk buffer.')
     }
   }
 
   #onDamage({ code, path, offset, error }: Damage): void {
-    const message = 'The disk buffer is damaged; what is whole is still delivered.'
+    const message = 'The disk buffer is damaged; its intact events are still delivered.'
     this.#accounting.error('reader_failed', code, { path, offset, error }, message)
   }
 
   // --- The end ---
 
-  /** Closes, and removes the folder if nothing is left in it. */
+  /** Closes, and removes the folder if it holds no events. */
   async removeIfEmpty(): Promise<void> {
     await this.close()
     if (this.events === 0) this.#store.files.rmSync(this.#context.folder, { recursive: true, force: true })
@@ -369,7 +369,7 @@ export class DiskBuffer implements SinkBuffer {
   async #close(): Promise<void> {
     this.onReadable = undefined
     this.#queue.endRetries()
-    // A sync may let more events in.
+    // A sync may admit more events.
     do {
       this.#intake.flush()
       await this.#queue.drain()
@@ -384,7 +384,7 @@ export class DiskBuffer implements SinkBuffer {
     this.#handout.stop()
     const unwritten = this.#queue.close()
     await this.#ledger.sync().catch((error: unknown) => {
-      this.#accounting.writerFailed(error, 'The ledger of the disk buffer could not be synced.')
+      this.#accounting.writerFailed(error, 'Could not sync the ledger of the disk buffer.')
     })
     this.#endUnwritten(unwritten)
     for (const { batch, admitted } of this.#waiting.splice(0)) {

@@ -1,14 +1,14 @@
-// Where the disk buffer of a sink is. Ids hold characters that file names do not, such as the slash between the parts of the
-// id of a Pipeline's component.
+// Determines the folder of a sink's disk buffer. Ids may contain characters that file names do not allow, such as the slash
+// in the id of a Pipeline's component.
 
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Longest name that is the id itself; file systems take 255 bytes. */
+/** Longest id used directly as a name; file systems allow 255 bytes. */
 const longestName = 200
 
-/** Where the folders of all disk buffers are. */
+/** The parent folder of all disk buffers. */
 export function bufferRoot(dataDir: string): string {
   return join(dataDir, 'buffer', 'v2')
 }
@@ -23,7 +23,7 @@ function folderName(id: string): string {
   return `${name.slice(0, longestName - 34)}--${createHash('sha256').update(id).digest('hex').slice(0, 32)}`
 }
 
-/** Names of the folders in a folder, in order; none if it is not there. */
+/** Sorted names of the sub-folders of a folder; none if it does not exist. */
 export function foldersIn(folder: string): string[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
@@ -31,6 +31,6 @@ export function foldersIn(folder: string): string[] {
       .map((entry) => entry.name)
       .sort()
   } catch {
-    return [] // nothing was ever written there
+    return [] // no buffer was ever written there
   }
 }

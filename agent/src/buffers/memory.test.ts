@@ -70,7 +70,7 @@ test('drop_newest keeps what has room and discards the rest on purpose', () => {
   expect(buffer.events).toBe(4)
   expect(metrics.sum('buffer_discarded_events_total', { intentional: 'true', buffer_id: 'out' })).toBe(9)
   expect(metrics.sum('buffer_max_event_size')).toBe(4)
-  expect(statuses).toEqual(['delivered']) // the second batch, which was dropped whole
+  expect(statuses).toEqual(['delivered']) // the second batch, which was dropped completely
   buffer.take()?.finalizer.release(1, 'rejected')
   expect(statuses).toEqual(['delivered', 'rejected'])
 })

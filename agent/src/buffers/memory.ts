@@ -1,5 +1,5 @@
-// A sink's buffer in memory, counted in events. A batch larger than the room enters in slices as room frees, so the limit
-// holds whatever the sizes of batches.
+// A sink's buffer in memory, limited by the number of events. A batch larger than the free space enters in parts as space
+// becomes free, so the limit holds for batches of any size.
 
 import { type Batch, finalizeBatch } from '../event/batch.ts'
 import type { Labels, Metrics } from '../telemetry/metrics.ts'
@@ -83,7 +83,7 @@ export class MemoryBuffer implements SinkBuffer {
     return batch
   }
 
-  /** Takes in as many events as fit; returns the rest. */
+  /** Admits as many events as fit; returns the rest. */
   #admit(batch: Batch): Batch | undefined {
     let rest = batch
     for (;;) {
@@ -97,7 +97,7 @@ export class MemoryBuffer implements SinkBuffer {
       const part = rest.slice(0, room)
       rest = rest.slice(room, rest.count)
       this.#enter(part)
-      // The sink may have taken the part at once; then there is room again.
+      // The sink may have taken the part already, which frees space again.
     }
   }
 
@@ -110,7 +110,7 @@ export class MemoryBuffer implements SinkBuffer {
   }
 
   #admitWaiting(): void {
-    // Entering calls the reader, which may take, which would admit: once is enough.
+    // Admission calls the reader, which may take events, which would start admission again.
     if (this.#admitting) return
     this.#admitting = true
     for (;;) {

@@ -1,4 +1,4 @@
-// The content of a disk buffer, and its metrics. Every received event leaves these accounts as sent or as lost.
+// The accounts of a disk buffer and its metrics. Every received event leaves them as sent or as lost.
 
 import type { Logger } from '../../telemetry/logger.ts'
 import type { Labels, Metrics } from '../../telemetry/metrics.ts'
@@ -14,7 +14,7 @@ export interface AccountingContext {
 }
 
 export class Accounting {
-  /** Events inside, and bytes of their records in files. */
+  /** Number of events in the buffer, and bytes of their records in files. */
   events = 0
   bytes = 0
   readonly #counters: BufferCounters
@@ -32,31 +32,31 @@ export class Accounting {
     this.events += events
   }
 
-  /** Events that found no room. */
+  /** Events discarded for lack of space. */
   discarded(events: number, eventBytes: number): void {
     this.#counters.discarded(events, eventBytes)
   }
 
-  /** A record is no longer in the buffer. */
+  /** A record has left the buffer. */
   left(state: RecordState): void {
     this.events -= state.events
     this.bytes -= state.diskBytes
     this.#counters.sent(state.events, state.eventBytes)
   }
 
-  /** A record that no segment can hold is not kept; the sink may have its events from memory. */
+  /** A record larger than a segment is not stored; the sink may still get its events from memory. */
   passed(state: RecordState, toSink: boolean): void {
     this.events -= state.events
     if (toSink) this.#counters.sent(state.events, state.eventBytes)
     else this.#counters.lost(state.events)
   }
 
-  /** Events that `events` does not contain are lost. */
+  /** Events not contained in `events` are lost. */
   lost(events: number): void {
     this.#counters.lost(events)
   }
 
-  /** Events turn out to be in no file any more. */
+  /** Events found missing in all files. */
   missing(events: number, path: string): void {
     this.events -= events
     this.#counters.lost(events)
@@ -73,7 +73,7 @@ export class Accounting {
   }
 }
 
-/** The code of an error of the file system. */
+/** The code of a file system error. */
 export function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? 'UNKNOWN'
 }

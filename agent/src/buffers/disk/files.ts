@@ -1,5 +1,5 @@
-// The file operations of a disk buffer, named as in `node:fs`. A test can fail, delay or record each of them. Those that return a
-// promise run on the thread pool, so a slow disk delays nothing else.
+// The file operations of a disk buffer, named as in `node:fs`, so that a test can fail, delay or record each of them. Operations
+// that return a promise run on the thread pool, so a slow disk does not block other work.
 
 import {
   closeSync,
@@ -27,7 +27,7 @@ export interface DiskFiles extends DirectoryFiles {
   readdirSync(folder: string): string[]
   openSync(path: string, flags: string | number, mode?: number): number
   closeSync(file: number): void
-  /** Bytes of a file. */
+  /** Size of a file in bytes. */
   sizeSync(file: number): number
   readSync(file: number, into: Buffer, offset: number, length: number, at: number): number
   writeSync(file: number, bytes: Buffer, offset: number, length: number, at: number): number
@@ -35,12 +35,12 @@ export interface DiskFiles extends DirectoryFiles {
   truncateSync(path: string, size: number): void
   renameSync(from: string, to: string): void
   unlinkSync(path: string): void
-  /** Removes a file, or a folder with its content, if it is there. */
+  /** Removes a file, or a folder with its content, if it exists. */
   rmSync(path: string, options: { readonly recursive?: boolean; readonly force: true }): void
 
   open(path: string, flags: string): Promise<number>
   read(file: number, into: Buffer, offset: number, length: number, at: number): Promise<number>
-  /** Writes several pieces by one call; returns how many bytes the disk took. */
+  /** Writes several pieces in one call; returns the number of bytes written. */
   writev(file: number, pieces: readonly Buffer[], at: number): Promise<number>
   fdatasync(file: number): Promise<void>
   fsync(file: number): Promise<void>

@@ -1,5 +1,5 @@
-// Hands events of a disk buffer to the sink: from memory while it keeps up (`hot`), from the files while it is behind (`cold`), in the
-// order of the ids in both cases. Memory is bounded in both.
+// Passes events of a disk buffer to the sink in the order of their ids: from memory while the sink keeps up (`hot`), from the files
+// while it is behind (`cold`). Memory is bounded in both states.
 
 import { ByteBatch } from '../../bytes/byte-batch.ts'
 import { LineRestorer } from '../../bytes/stored-lines.ts'
@@ -17,10 +17,10 @@ import type { Gaps } from './recovery.ts'
 import type { Segment } from './segment.ts'
 import type { SegmentStore } from './store.ts'
 
-/** Estimated size of the events that wait for the sink in memory while it keeps up. */
+/** Limit for the estimated size of events in memory while the sink keeps up. */
 const hotLimit = 2 * 1024 * 1024
 
-/** Events in memory that the sink has not taken. */
+/** Events in memory that the sink has not taken yet. */
 interface HotPart {
   readonly batch: Batch
   readonly bytes: number
@@ -33,14 +33,14 @@ export interface HandoutParts {
   readonly progress: Progress
   readonly accounting: Accounting
   readonly gaps: Gaps
-  /** Whether lines that files hold become objects. */
+  /** Whether byte lines in files become objects. */
   readonly linesAsObjects: boolean
 }
 
 export interface HandoutHooks {
-  /** The sink has a status for a part of a record. */
+  /** The sink has reported a status for a part of a record. */
   onPartEnded(state: RecordState, status: string): void
-  /** Packed records that no file holds yet, in their order. */
+  /** Packed records that no file contains yet, in order. */
   unwritten(): readonly Unwritten[]
   /** The sink has read all files and gets events from memory again. */
   onCaughtUp(): void
@@ -52,20 +52,23 @@ export class Handout {
   readonly #progress: Progress
   readonly #accounting: Accounting
   readonly #hooks: HandoutHooks
-  /** Losses that are known from the start, by the id behind them. */
+  /** Losses known since the start, by the id that follows them. */
   readonly #gaps: Gaps
   readonly #unpacker = new Unpacker()
   #hot: boolean
   #hotParts: HotPart[] = []
   #hotBytes = 0
-  /** The last record whose events the sink gets from memory: it fell behind, and reads the files once they hold this record. */
+  /**
+   * The last record whose events the sink gets from memory. When the sink has fallen behind, it reads the files once they
+   * contain this record.
+   */
   #lastHot: RecordState | undefined
   /** The events of the open record, in case the sink catches up before it is written. */
   #openParts: HotPart[] = []
-  /** Batches of the record that was read last. */
+  /** Batches of the last read record. */
   #readParts: Batch[] = []
   readonly #restorer: LineRestorer
-  /** Id of the next event that reading should bring. */
+  /** Id of the next event expected from the files. */
   #expectedId: number
   #closed = false
 
@@ -85,14 +88,14 @@ export class Handout {
     return this.#hot
   }
 
-  /** Whether the sink has taken everything. */
+  /** Whether the sink has taken all events. */
   get isEmpty(): boolean {
     return this.#hot && this.#lastHot === undefined && this.#hotParts.length === 0
   }
 
   // --- From the intake and the write queue ---
 
-  /** Hands events of the open record to the sink, as long as it keeps up. */
+  /** Passes events of the open record to the sink, as long as the sink keeps up. */
   handOn(
     events: readonly (LogEvent | MetricEvent)[],
     type: RecordKind,
@@ -106,9 +109,9 @@ export class Handout {
     this.#handOn({ batch: shared ? own.share() : own, bytes, state })
   }
 
-  /** The same for lines that stay bytes. */
+  /** The same for byte lines. */
   handOnLines(batch: ByteBatch, state: RecordState): void {
-    // A few lines of a chunk keep all of it in memory.
+    // A few lines of a chunk keep the whole chunk in memory.
     const bytes = Math.max(batch.bytes, batch.lines.heldBytes)
     this.#handOn({ batch: batch.under(this.#finalizerOf(state)), bytes, state })
   }
@@ -134,23 +137,23 @@ export class Handout {
     this.#hotBytes += part.bytes
   }
 
-  /** The open record gets no more events. */
+  /** The open record is complete. */
   recordClosed(): void {
     for (const { batch } of this.#openParts) if (batch instanceof ByteBatch) batch.done()
     this.#openParts = []
   }
 
-  /** A record waits to be written. If the sink has fallen behind, it reads the files from the next one on. */
+  /** A record waits to be written. If the sink has fallen behind, it reads the files from the next record on. */
   recordQueued(state: RecordState): void {
     if (this.#hot && this.#hotBytes > hotLimit) this.#lastHot ??= state
   }
 
-  /** A record is written, or will never be. */
+  /** A record was written, or never will be. */
   recordDequeued(state: RecordState): void {
     if (state === this.#lastHot) this.#turnCold(state)
   }
 
-  /** The files hold more. */
+  /** The files contain more records. */
   onWritten(): void {
     if (!this.#hot) this.#reader.onReadable()
   }
@@ -181,7 +184,7 @@ export class Handout {
     const endId = header.firstId + header.events
     if (endId <= this.#expectedId) {
       this.#accounting.bytes -= recordBytes(header)
-      return undefined // an earlier run was done with it
+      return undefined // an earlier run finished it
     }
     this.#countMissing(header.firstId, segment)
     const { kind, events, eventBytes } = header
@@ -206,12 +209,12 @@ export class Handout {
     })
   }
 
-  /** Counts the events between the expected id and the one that was read. */
+  /** Counts the events missing between the expected id and the id just read. */
   #countMissing(firstId: number, segment: Segment): void {
     const missing = firstId - this.#expectedId
     if (missing <= 0) return
     let known = 0
-    // The record before a gap may itself be damaged: the next one is behind both.
+    // The record before a gap may itself be damaged; the next id read is then after both.
     for (const [behind, events] of this.#gaps) {
       if (behind > firstId) continue
       known += events
@@ -221,17 +224,17 @@ export class Handout {
     if (missing > known) this.#accounting.missing(missing - known, segment.path)
   }
 
-  /** The sink gets everything behind a record from the files. */
+  /** From now on the sink gets all events after a record from the files. */
   #turnCold({ segment, end, endId }: RecordState): void {
     this.#lastHot = undefined
     this.#hot = false
     const { newest, nextId } = this.#store
     if (segment !== undefined) this.#reader.skipTo(segment, end)
-    else if (newest?.end !== undefined) this.#reader.skipTo(newest, newest.end) // it was delivered before its turn to be written
+    else if (newest?.end !== undefined) this.#reader.skipTo(newest, newest.end) // it was delivered before it could be written
     this.#expectedId = segment === undefined ? nextId : endId
   }
 
-  /** The sink has read all files: it gets the records that they do not hold yet, and everything from now on, from memory. */
+  /** The sink has read all files: it gets unwritten records, and all later events, from memory. */
   #turnHot(): void {
     const { newest, nextId } = this.#store
     if (newest !== undefined) this.#countMissing(nextId, newest)
@@ -249,7 +252,7 @@ export class Handout {
     })
   }
 
-  /** Hands out no more from the files. */
+  /** Stops reading from the files. */
   stop(): void {
     this.#closed = true
   }

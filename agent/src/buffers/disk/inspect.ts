@@ -1,5 +1,5 @@
-// Looks at the folder of a disk buffer without changing it, also while an agent uses it: what is then being written may look
-// torn. Every record is read and compared with its checksums.
+// Examines the folder of a disk buffer without changing it, even while an agent uses it; records being written at that
+// moment may look damaged. It reads every record and checks its checksums.
 
 import { existsSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -15,12 +15,12 @@ export interface InspectedSegment {
   readonly bytes: number
   readonly records: number
   readonly events: number
-  /** Of the first and the last event; absent if it holds none. */
+  /** Id of the first event; absent if there is none. */
   readonly first_id?: number
   readonly last_id?: number
-  /** Records whose events differ from those written. */
+  /** Records whose events do not match their checksum. */
   readonly damaged_records: number
-  /** Bytes that are no records: damaged headers, a torn end, or the remains of an earlier use of the file. */
+  /** Bytes outside of records: damaged headers, an incomplete end, or remains of an earlier use of the file. */
   readonly other_bytes: number
 }
 
@@ -31,12 +31,12 @@ export interface InspectedBuffer {
   readonly ledger: LedgerState | 'damaged' | 'missing'
   readonly segments: readonly InspectedSegment[]
   readonly spare_bytes: number
-  /** Events that no record holds any more, between the first that is not done and the next. */
+  /** Events that no record contains any more, from the first unfinished one on. */
   readonly missing_events: number
-  /** Events that are not done yet, and bytes of their records. */
+  /** Number of unfinished events, and bytes of their records. */
   readonly lag_events: number
   readonly lag_bytes: number
-  /** When the oldest of them was written; absent if there is none. */
+  /** When the oldest unfinished event was written; absent if there is none. */
   readonly oldest_at?: string
 }
 
@@ -46,7 +46,7 @@ export function inspectBuffer(path: string, files: DiskFiles = diskFiles): Inspe
   const ledger = readLedger(files, path)
   const state = typeof ledger === 'string' ? undefined : ledger
   const segments: Writable<InspectedSegment>[] = []
-  /** The missing ids, from one to another, and the segment that should contain them. */
+  /** The ranges of missing ids, and the segment that should contain each. */
   const gaps: { from: number; to: number }[] = []
   const damages: { segment: number; from: number; to: number }[] = []
   let lag = 0
@@ -90,7 +90,7 @@ export function inspectBuffer(path: string, files: DiskFiles = diskFiles): Inspe
   if (state !== undefined && expected !== undefined && state.nextId > expected) {
     gaps.push({ from: expected, to: state.nextId })
   }
-  // While an agent runs, the records that it has just begun or finished may look damaged.
+  // While an agent runs, records that it has just begun or finished may look damaged.
   const after = inUse ? readLedger(files, path) : undefined
   const doneId = typeof after === 'object' ? after.readId : 0
   const begunId = inUse ? (state?.nextId ?? 0) : Number.POSITIVE_INFINITY
@@ -117,7 +117,7 @@ export function inspectBuffer(path: string, files: DiskFiles = diskFiles): Inspe
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Whether the folder is that of a disk buffer. */
+/** Whether the folder contains a disk buffer. */
 export function isBuffer(path: string): boolean {
   return existsSync(join(path, ledgerName)) || existsSync(join(path, lockName))
 }

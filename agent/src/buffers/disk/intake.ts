@@ -10,13 +10,13 @@ import { Packer } from './packing/packer.ts'
 import { type RecordKind, recordBytes } from './record.ts'
 import { newRecordState, type RecordState, type Unwritten } from './record-state.ts'
 
-/** Packed bytes of a record, about: it is closed when it has so many, or at the end of the turn. */
+/** Approximate size of a record: it is closed at this size, or at the end of the turn. */
 export const recordTarget = 256 * 1024
 
 export interface IntakeHooks {
-  /** A record is closed and is to be written. */
+  /** A record is closed and must be written. */
   onRecord(item: Unwritten): void
-  /** A record is larger than a segment: no file can hold it. */
+  /** A record is larger than a segment, so no file can hold it. */
   onOversized(state: RecordState, origins: readonly Finalizer[]): void
 }
 
@@ -25,7 +25,7 @@ export class Intake {
   readonly #segmentLimit: number
   readonly #hooks: IntakeHooks
   readonly #packer = new Packer()
-  /** The record that is being packed, and the finalizers of its events. */
+  /** The record being packed, and the finalizers of its events. */
   #open: RecordState | undefined
   #origins: Finalizer[] = []
   #flushing: NodeJS.Immediate | undefined
@@ -54,7 +54,7 @@ export class Intake {
     if (this.#open !== undefined) this.#flushing ??= setImmediate(this.#flushSoon)
   }
 
-  /** Lines that stay bytes are those of one chunk: they are packed at once. */
+  /** Byte lines come from one chunk, so they are packed at once. */
   #takeLines(batch: ByteBatch): void {
     this.#open ??= this.#begin('log')
     const state = this.#open
@@ -92,7 +92,7 @@ export class Intake {
     return newRecordState(kind)
   }
 
-  /** Packs events from `from` on, as many as a record takes; returns where it stopped. */
+  /** Packs events from `from` on until the record is full; returns the index where it stopped. */
   #pack(events: readonly (LogEvent | MetricEvent)[], from: number): number {
     const packer = this.#packer
     let to = from
@@ -117,7 +117,7 @@ export class Intake {
     this.#flushSoon()
   }
 
-  /** Closes the open record, which is then written. */
+  /** Closes the open record for writing. */
   #flush(): void {
     const state = this.#open
     if (state === undefined) return

@@ -1,6 +1,6 @@
-// The ledger records how far a buffer is written and synced, and how far its events are done. Writes alternate between two slots with a
-// number and a checksum, so a torn write leaves the other slot intact. The ledger may lag behind the segments but never run ahead: a
-// position is written only when everything before it is no longer needed.
+// The ledger records how far a buffer is written and synced, and how far its events are finished. Writes alternate between two slots
+// with a number and a checksum, so a torn write leaves the other slot intact. The ledger may lag behind the segments but must never be
+// ahead of them: a position is written only when everything before it is no longer needed.
 
 import { crc32c } from '../../formats/crc32c.ts'
 import { type DiskFiles, diskFiles } from './files.ts'
@@ -21,17 +21,20 @@ export function isBefore(one: Position, other: Position): boolean {
 }
 
 export interface LedgerState {
-  /** Where the reader continues: everything before is done. */
+  /** Where the reader continues: everything before is finished. */
   readonly read: Position
-  /** Id of the first event that is not done. */
+  /** Id of the first unfinished event. */
   readonly readId: number
-  /** Up to here everything is on the disk for certain. */
+  /** Position up to which the data is known to be on the disk. */
   readonly synced: Position
-  /** Id of the first event behind that. */
+  /** Id of the first event after that position. */
   readonly syncedId: number
   /** Id that the next event gets. */
   readonly nextId: number
-  /** A sync of the bytes after `synced` has failed: the kernel considers them written, and reports nothing at the next sync. */
+  /**
+   * Whether a sync of the data after `synced` has failed: the kernel considers that data written, so a later sync does not
+   * report the failure.
+   */
   readonly unsafe: boolean
 }
 
@@ -46,19 +49,19 @@ export class Ledger {
     this.#sequence = sequence
   }
 
-  /** Opens the ledger, which is made if there is none. `state` is undefined where it says nothing that can be trusted. */
+  /** Opens the ledger, or creates it. `state` is undefined if neither slot is valid. */
   static open(
     path: string,
     files: DiskFiles = diskFiles,
   ): { ledger: Ledger; state: LedgerState | undefined; damaged: boolean } {
     const file = files.openSync(path, 'a+', 0o600)
-    files.closeSync(file) // `a+` makes it; positions can be written in `r+` only
+    files.closeSync(file) // `a+` creates the file; only `r+` can write at positions
     const opened = files.openSync(path, 'r+')
     const { state, sequence, damaged } = readSlots(files, opened)
     return { ledger: new Ledger(files, opened, sequence), state, damaged }
   }
 
-  /** Reads a ledger without a change; throws if there is no such file. */
+  /** Reads a ledger without changing it; throws if there is no such file. */
   static read(path: string, files: DiskFiles = diskFiles): { state: LedgerState | undefined; damaged: boolean } {
     const file = files.openSync(path, 'r')
     try {
@@ -68,7 +71,7 @@ export class Ledger {
     }
   }
 
-  /** Writes the state down (throws if the disk does not take it); it survives an end of the process, and one of the machine after `sync`. */
+  /** Writes the state; throws if the disk refuses it. It survives a process crash at once, and a machine crash after `sync`. */
   write(state: LedgerState): void {
     const slot = Buffer.alloc(slotBytes)
     const sequence = (this.#sequence + 1) >>> 0
@@ -85,7 +88,7 @@ export class Ledger {
     slot.writeUInt32LE(state.unsafe ? 1 : 0, 56)
     slot.writeUInt32LE(crc32c(slot.subarray(8)), 4)
     this.#files.writeSync(this.#file, slot, 0, slotBytes, (sequence & 1) * slotBytes)
-    this.#sequence = sequence // one that failed is tried again in the same slot: the other is whole
+    this.#sequence = sequence // a failed write is retried in the same slot, because the other slot is intact
   }
 
   sync(): Promise<void> {
@@ -109,7 +112,7 @@ function readSlots(
     const slot = bytes.subarray(at, at + slotBytes)
     if (slot.readUInt32LE(0) !== magic || slot.readUInt32LE(4) !== crc32c(slot.subarray(8))) continue
     const number = slot.readUInt32LE(12)
-    // The numbers begin again after the last of 32 bits.
+    // The numbers wrap around after 32 bits.
     if (slot.readUInt32LE(8) !== ledgerVersion || (state !== undefined && ((number - sequence) | 0) <= 0)) continue
     sequence = number
     state = {

@@ -1,6 +1,6 @@
-// One process at a time in the folder of a buffer. Node offers no file locks, but the SQLite that comes with it takes them from
-// the kernel: an open exclusive transaction on an empty file is a lock that ends with the process, however it ends, and that
-// other containers on the machine see as well. Nothing is ever written into the file.
+// Allows one process at a time in the folder of a buffer. Node has no file locks, but its built-in SQLite uses the kernel's: an
+// open exclusive transaction on an empty file is a lock that ends with the process in any case, and that other containers on
+// the machine respect too. The file always stays empty.
 
 import { closeSync, openSync } from 'node:fs'
 import type { DatabaseSync } from 'node:sqlite'
@@ -10,7 +10,7 @@ export const lockName = 'buffer.lock'
 
 const lockedBySqlite = 5 // SQLITE_BUSY
 
-/** @param patienceMs how long to wait for another holder, who may just be ending */
+/** @param patienceMs how long to wait for another holder, which may be about to stop */
 export function lockFolder(path: string, patienceMs = 1000): Disposable {
   const { DatabaseSync } = process.getBuiltinModule('node:sqlite')
   let database: DatabaseSync | undefined
@@ -21,7 +21,7 @@ export function lockFolder(path: string, patienceMs = 1000): Disposable {
   } catch (error) {
     database?.close()
     if ((error as { errcode?: number }).errcode === lockedBySqlite) {
-      const message = `The disk buffer is in use: another agent holds the lock ${path}. Stop it, or give this one another \`data_dir\`.`
+      const message = `The disk buffer is in use: another agent holds the lock ${path}. Stop that agent, or use another \`data_dir\` for this one.`
       throw new PenstockError('PEN_IO', message, { cause: error })
     }
     throw error
@@ -30,7 +30,10 @@ export function lockFolder(path: string, patienceMs = 1000): Disposable {
   return { [Symbol.dispose]: () => held.close() }
 }
 
-/** SQLite would make the file readable for all. An existing file is not opened: closing it would release a lock of this process. */
+/**
+ * SQLite would make the file world-readable. An existing file is not opened, because closing it would release a lock of this
+ * process.
+ */
 function makePrivate(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))
@@ -39,7 +42,7 @@ function makePrivate(path: string): void {
   }
 }
 
-/** Whether somebody holds the lock; looks without taking it for longer than a moment. */
+/** Whether another process holds the lock; takes the lock only for a moment. */
 export function isLocked(path: string): boolean {
   try {
     lockFolder(path, 0)[Symbol.dispose]()

@@ -1,16 +1,16 @@
-// How far a disk buffer is done: in the order of their ids, all events before a position have a status. Records that are done out
-// of order wait here for those before them.
+// Tracks how far a disk buffer is finished: in the order of their ids, all events before a position have a status. Records
+// finished out of order wait here for earlier ones.
 
 import type { Position } from './ledger.ts'
 import type { RecordState } from './record-state.ts'
 import type { Segment } from './segment.ts'
 
 export class Progress {
-  /** Everything before is done. */
+  /** Position before which everything is finished. */
   done: Position
-  /** Id of the first event that is not done. */
+  /** Id of the first unfinished event. */
   doneId: number
-  /** Records in the order of their ids that are not all done; the first is the oldest. */
+  /** Unfinished records in the order of their ids, the oldest first. */
   readonly #records: RecordState[] = []
 
   constructor(done: Position, doneId: number) {
@@ -18,7 +18,7 @@ export class Progress {
     this.doneId = doneId
   }
 
-  /** Whether the sink has answered for all that it got. */
+  /** Whether the sink has reported a status for everything it received. */
   get isSettled(): boolean {
     return this.#records.length === 0
   }
@@ -27,14 +27,14 @@ export class Progress {
     this.#records.push(state)
   }
 
-  /** Forgets a record that no file will hold; false if the sink never got any of it. */
+  /** Forgets a record that no file will hold; false if the sink never received any of it. */
   forget(state: RecordState): boolean {
     const index = this.#records.indexOf(state)
     if (index >= 0) this.#records.splice(index, 1)
     return index >= 0
   }
 
-  /** Moves on over the records that are done. */
+  /** Advances past the finished records. */
   advance(): readonly RecordState[] {
     let count = 0
     for (const state of this.#records) {
@@ -45,13 +45,13 @@ export class Progress {
     return count === 0 ? none : this.#records.splice(0, count)
   }
 
-  /** Everything before a position is done. */
+  /** Marks everything before a position as finished. */
   finish(done: Position, doneId: number): void {
     this.done = done
     this.doneId = doneId
   }
 
-  /** Whether all of a segment to which no more is written is done. */
+  /** Whether a segment without further writes is completely finished. */
   covers({ sequence, end }: Segment): boolean {
     const { segment, offset } = this.done
     return sequence < segment || (sequence === segment && end !== undefined && offset >= end)

@@ -1,5 +1,5 @@
-// The reading side of a disk buffer: records in the order of their ids, read ahead in large pieces on the thread pool. It
-// skips damaged records; the ids of later records show how many events that costs.
+// The reading side of a disk buffer: reads records in the order of their ids, in large pieces ahead of their use, on the
+// thread pool. It skips damaged records; the ids of later records show how many events were lost.
 
 import type { DiskFiles } from './files.ts'
 import type { Position } from './ledger.ts'
@@ -16,7 +16,7 @@ export interface ReadRecord {
   /** Packed values and texts; valid until the next call. */
   readonly bytes: Buffer
   readonly segment: Segment
-  /** Where the record ends in its segment. */
+  /** End offset of the record in its segment. */
   readonly end: number
 }
 
@@ -27,27 +27,27 @@ export interface Damage {
   readonly error?: unknown
 }
 
-/** The piece behind the window, which is read into the second half of the other buffer while the window is worked on. */
+/** The piece after the window, which is read into the second half of the other buffer while the window is processed. */
 interface Ahead {
   readonly file: number
   readonly from: number
-  /** Bytes that were read; 0 if that did not go well. */
+  /** Number of bytes read; 0 if the read failed. */
   readonly length: Promise<number>
 }
 
 export class SegmentReader {
-  /** Called when `next` may have something that it did not have before. */
+  /** Called when `next` may have a new record. */
   onReadable: () => void = () => {}
   readonly #files: DiskFiles
   readonly #store: SegmentStore
   readonly #damaged: (damage: Damage) => void
   #segment: Segment | undefined
-  /** Where reading begins in the next segment that is opened. */
+  /** Start offset in the next opened segment. */
   #startOffset: number
   #startSegment: number
   #file: number | undefined
   #offset = 0
-  /** Bytes of the file from `#from` on, of which `#length` are there: a part of `#buffer`. */
+  /** The `#length` bytes of the file that follow `#from`: a part of `#buffer`. */
   #window: Buffer = Buffer.alloc(0)
   #buffer: Buffer = Buffer.allocUnsafeSlow(2 * pieceBytes)
   #other: Buffer = Buffer.allocUnsafeSlow(2 * pieceBytes)
@@ -56,7 +56,7 @@ export class SegmentReader {
   #ahead: Ahead | undefined
   #loading: Promise<void> | undefined
   #closed = false
-  /** Start of a damaged stretch, until it is reported. */
+  /** Start of a damaged range until it is reported. */
   #damagedAt: number | undefined
 
   constructor(store: SegmentStore, start: Position, damaged: (damage: Damage) => void) {
@@ -67,7 +67,7 @@ export class SegmentReader {
     this.#damaged = damaged
   }
 
-  /** True if everything that was written has been read. */
+  /** True if all written records have been read. */
   get atEnd(): boolean {
     const { newest } = this.#store
     if (newest === undefined) return true
@@ -76,14 +76,14 @@ export class SegmentReader {
     return this.#offset + headerBytes > end
   }
 
-  /** Goes on behind a record that was handed over without being read. */
+  /** Continues after a record that was passed on without being read. */
   skipTo(segment: Segment, offset: number): void {
     this.#leave()
     this.#startSegment = segment.sequence
     this.#startOffset = offset
   }
 
-  /** The next record that is whole; undefined while none is available. */
+  /** The next intact record; undefined while none is available. */
   next(): ReadRecord | undefined {
     for (;;) {
       if (this.#loading !== undefined) return undefined
@@ -124,7 +124,7 @@ export class SegmentReader {
     }
   }
 
-  /** Takes the next segment to read. */
+  /** Opens the next segment. */
   #enter(): Segment | undefined {
     const segment = this.#store.segments.find(({ sequence }) => sequence >= this.#startSegment)
     if (segment === undefined) return undefined
@@ -139,7 +139,7 @@ export class SegmentReader {
     const file = this.#file
     const ahead = this.#ahead
     if (ahead !== undefined) {
-      // Nothing else may use the buffer while a read into it is in progress.
+      // The buffer must not be used during a read into it.
       this.#ahead = undefined
       this.#other = Buffer.allocUnsafeSlow(2 * pieceBytes)
       void ahead.length.then(() => this.#files.closeSync(ahead.file))
@@ -152,16 +152,16 @@ export class SegmentReader {
     this.#damagedAt = undefined
   }
 
-  /** Skips bytes that are not a record, as far as the bytes read so far go. */
+  /** Skips bytes that are not a record, within the bytes read so far. */
   #search(segment: Segment): void {
     this.#damagedAt ??= this.#offset
     const at = findHeader(this.#window.subarray(0, this.#length), this.#offset - this.#from + 8, segment.sequence)
     if (at !== undefined) this.#offset = this.#from + at
-    // A header may begin in these bytes and end in the next.
+    // A header may begin in these bytes and end in the next ones.
     else this.#offset = Math.max(this.#offset + 8, (this.#from + this.#length - headerBytes + 8) & ~7)
   }
 
-  /** Damage before a record is reported when the record is read: at the end of a segment there may just be old bytes. */
+  /** Damage is reported only when a later record is read, because the end of a segment may just contain old bytes. */
   #reportDamage(segment: Segment, code: 'header'): void {
     if (this.#damagedAt === undefined) return
     const offset = this.#damagedAt
@@ -178,7 +178,7 @@ export class SegmentReader {
     })
   }
 
-  /** Reads until at least `needed` bytes after the offset are in memory, or else moves to the next segment. */
+  /** Reads until at least `needed` bytes after the offset are in memory, or moves to the next segment. */
   async #fill(segment: Segment, needed: number): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -198,7 +198,7 @@ export class SegmentReader {
           offset: this.#offset,
           error,
         })
-        // The rest of the segment is given up.
+        // Skips the rest of the segment.
         this.#offset = segment.end ?? segment.size
         this.#length = 0
         this.#from = this.#offset
@@ -228,7 +228,7 @@ export class SegmentReader {
     let length = kept
     let target = this.#other
     if (isNext) {
-      // Kept bytes go right before those in the buffer.
+      // The kept bytes are placed right before the bytes already read.
       tail.copy(target, pieceBytes - kept)
       length += ready
       this.#window = target.subarray(pieceBytes - kept)
@@ -243,7 +243,7 @@ export class SegmentReader {
         length += count
       }
       if (length < needed) {
-        throw Object.assign(new Error('The file is shorter than it was.'), { code: 'EIO' })
+        throw Object.assign(new Error('The file has become shorter.'), { code: 'EIO' })
       }
       this.#window = target
     }
@@ -254,11 +254,11 @@ export class SegmentReader {
     this.#readAhead(segment, file)
   }
 
-  /** Begins to read the piece behind the window, if all of it is there. */
+  /** Starts to read the piece after the window, if all of it exists. */
   #readAhead(segment: Segment, file: number): void {
     const from = this.#from + this.#length
     if (this.#closed || from + pieceBytes > (segment.end ?? segment.size)) return
-    // A piece that cannot be read now is read again when it is needed.
+    // If this read fails, the piece is read again when needed.
     const length = this.#files.read(file, this.#other, pieceBytes, pieceBytes, from).catch(() => 0)
     this.#ahead = { file, from, length }
   }

@@ -1,4 +1,5 @@
-// A record of a disk buffer as memory knows it: from its first event, or from its reading, until all its events have a status.
+// The in-memory state of a record of a disk buffer: from its first event, or from its reading, until all its events have a
+// status.
 
 import type { Finalizer } from '../../event/finalizer.ts'
 import type { RecordKind } from './record.ts'
@@ -10,17 +11,17 @@ export interface RecordState {
   events: number
   eventBytes: number
   diskBytes: number
-  /** Batches in the sink's hands, and one share while the record may get more. */
+  /** Number of batches that the sink holds, plus one while the record may get more. */
   parts: number
-  /** The sink has got some of it: the record is among those that are not acknowledged. */
+  /** Whether the sink received some of it: the record then counts as unacknowledged. */
   handedOn: boolean
-  /** Id of the event behind its last, and where it ends: known when it is written. */
+  /** Id after its last event, and its end position: known once it is written. */
   endId: number
   segment: Segment | undefined
   end: number
 }
 
-/** A record that is packed and not written yet. */
+/** A packed record that is not written yet. */
 export interface Unwritten {
   readonly state: RecordState
   readonly record: NewRecord
@@ -43,7 +44,7 @@ export function newRecordState(kind: RecordKind): RecordState {
   }
 }
 
-/** Whether all of an unwritten record was delivered from memory: there is nothing left to keep. */
+/** Whether an unwritten record was completely delivered from memory: it then need not be written. */
 export function isDelivered(state: RecordState): boolean {
   return state.parts === 1 && state.handedOn
 }

@@ -1,6 +1,6 @@
-// A record is the unit of writing: up to 256 KiB of packed events after a header. The header has a separate checksum, so a flipped bit
-// in the events costs only these events, and a reader finds the next record after a damaged stretch. Records begin at multiples of
-// eight bytes.
+// A record is the unit of writing: a header and up to 256 KiB of packed events. The header has a separate checksum, so a flipped bit
+// in the events loses only these events, and a reader finds the next record after a damaged range. Records begin at multiples of eight
+// bytes.
 
 import { crc32c } from '../../formats/crc32c.ts'
 
@@ -8,9 +8,9 @@ const recordMagic = 0x31425350 // "PSB1", little-endian
 export const headerBytes = 56
 const alignment = 8
 
-/** Version of header and packing together; another one is another magic or number. */
+/** Version of header and packing together; a change needs another magic number or version. */
 export const recordFormat = 2
-/** The first one whose records can be read: since then there are lines among the packed values. */
+/** The oldest readable version; later versions add lines to the packed values. */
 const oldestFormat = 1
 
 /** Whether records of a format can be read. */
@@ -22,14 +22,14 @@ export type RecordKind = 'log' | 'metric'
 
 export interface RecordHeader {
   readonly kind: RecordKind
-  /** Sequence number of the segment: remains of an earlier use of its file have another number. */
+  /** Sequence number of the segment, which distinguishes records from remains of an earlier use of the file. */
   readonly segment: number
-  /** Number of the first event; ids go up by one for each event. */
+  /** Id of the first event; ids increase by one for each event. */
   readonly firstId: number
   readonly events: number
   /** Estimated JSON size of the events. */
   readonly eventBytes: number
-  /** Length of the packed values, and of the blocks of text behind them. */
+  /** Length of the packed values, and of the following blocks of text. */
   readonly valueBytes: number
   readonly textBytes: number
   readonly checksum: number
@@ -38,7 +38,7 @@ export interface RecordHeader {
   readonly format: number
 }
 
-/** Bytes that a record takes in its segment. */
+/** Size of a record in its segment. */
 export function recordBytes({ valueBytes, textBytes }: Pick<RecordHeader, 'valueBytes' | 'textBytes'>): number {
   return aligned(headerBytes + valueBytes + textBytes)
 }
@@ -63,7 +63,7 @@ export function writeHeader(header: Omit<RecordHeader, 'format'>, into: Buffer):
   into.writeUInt32LE(crc32c(into.subarray(8, headerBytes)), 4)
 }
 
-/** Reads the header at an offset; undefined if there is none that is whole. */
+/** Reads the header at an offset; undefined if there is no intact header. */
 export function readHeader(bytes: Buffer, offset: number): RecordHeader | undefined {
   const kind = isReadable(formatAt(bytes, offset) ?? 0) ? bytes.readUInt8(offset + 36) : 0
   if (kind !== 1 && kind !== 2) return undefined
@@ -81,20 +81,20 @@ export function readHeader(bytes: Buffer, offset: number): RecordHeader | undefi
   }
 }
 
-/** The format of the record at an offset, if there is a header whose checksum fits. */
+/** The format of the record at an offset, if it has a header with a valid checksum. */
 export function formatAt(bytes: Buffer, offset: number): number | undefined {
   if (offset + headerBytes > bytes.length || bytes.readUInt32LE(offset) !== recordMagic) return undefined
   if (bytes.readUInt32LE(offset + 4) !== crc32c(bytes.subarray(offset + 8, offset + headerBytes))) return undefined
   return bytes.readUInt8(offset + 37)
 }
 
-/** Whether the events behind a header are as they were written. */
+/** Whether the events after a header match their checksum. */
 export function isWhole(bytes: Buffer, offset: number, header: RecordHeader): boolean {
   const start = offset + headerBytes
   return crc32c(bytes.subarray(start, start + header.valueBytes + header.textBytes)) === header.checksum
 }
 
-/** The next offset from `offset` on at which a header of the segment begins; undefined if there is none in these bytes. */
+/** The offset of the segment's next header, at or after `offset`; undefined if these bytes contain none. */
 export function findHeader(bytes: Buffer, offset: number, segment: number): number | undefined {
   for (let at = aligned(offset); at + headerBytes <= bytes.length; at += alignment) {
     if (bytes.readUInt32LE(at) === recordMagic && readHeader(bytes, at)?.segment === segment) return at

@@ -1,5 +1,5 @@
-// Recovers the folder of a buffer after any end of an earlier run. The ledger names the start; it counts only as far as the segments
-// agree with it. Little is read: the beginning of each segment, and the part of the newest that may not be on the disk.
+// Recovers the folder of a buffer after an earlier run, however that run ended. The ledger gives the start position, as far as the
+// segments agree with it. Recovery reads only the beginning of each segment, and the part of the newest that may not be on the disk.
 
 import { join } from 'node:path'
 import type { DiskFiles } from './files.ts'
@@ -7,7 +7,7 @@ import { isBefore, Ledger, type LedgerState, ledgerName, type Position } from '.
 import { recordBytes } from './record.ts'
 import { type FoundSegment, findSegments, isUnreadable, recordsIn, type Segment } from './segment.ts'
 
-/** Events that are gone, by the id of the first event behind them. */
+/** Numbers of lost events, by the id of the first event after them. */
 export type Gaps = Map<number, number>
 
 export interface Recovered {
@@ -15,17 +15,17 @@ export interface Recovered {
   readonly segments: Segment[]
   readonly nextId: number
   readonly nextSequence: number
-  /** Where reading continues, and the id of the first event that is not done. */
+  /** Where reading continues, and the id of the first unfinished event. */
   readonly read: Position
   readonly readId: number
-  /** Up to here everything is on the disk for certain; what follows may be in the page cache only. */
+  /** Position up to which the data is known to be on the disk; later data may be in the page cache only. */
   readonly synced: Position
   readonly syncedId: number
-  /** No sync makes safe what follows that. */
+  /** Whether no sync can make the data after that position safe. */
   readonly unsafe: boolean
-  /** Losses that are known already; reading finds those inside segments. */
+  /** Known losses; reading finds losses inside segments. */
   readonly gaps: Gaps
-  /** Why events are missing, for the log: one sentence for each place. */
+  /** Why events are missing, for the log: one sentence for each location. */
   readonly findings: readonly { readonly code: string; readonly lost: number; readonly path: string }[]
 }
 
@@ -50,14 +50,14 @@ function examine(
   const findings: { code: string; lost: number; path: string }[] = []
   if (damaged) findings.push({ code: 'ledger', lost: 0, path: join(folder, ledgerName) })
   const found = findSegments(files, folder, state?.read.segment ?? 0)
-  // Segments that are done were about to be released when the last run ended.
+  // Finished segments were about to be released when the last run ended.
   const segments = found.filter((segment) => state === undefined || segment.sequence >= state.read.segment)
   for (const segment of found) if (!segments.includes(segment)) files.unlinkSync(segment.path)
 
   const tail = readableTailOf(files, segments, state, findings)
   const begin = state?.readId ?? segments.find((segment) => segment.firstId !== undefined)?.firstId ?? 0
   const gaps: Gaps = new Map()
-  // Ids that were never given out can be used again, so the next id does not show how much is lost here.
+  // Unassigned ids can be used again, so the next id does not show how many events were lost here.
   const nextId = Math.max(tail.nextId, begin)
   const lostTail = Math.max(tail.promised, state?.nextId ?? 0) - nextId
   if (lostTail > 0) findings.push({ code: 'torn_tail', lost: lostTail, path: segments.at(-1)?.path ?? folder })
@@ -78,7 +78,8 @@ function examine(
     before = segment
   }
   const [oldest] = segments
-  // Records that were delivered before they reached the disk may be missing there: new records take their place and must be read.
+  // Records delivered before they reached the disk may be missing there: new records are written at their position and must be
+  // read.
   const read =
     state !== undefined && oldest?.sequence === state.read.segment
       ? { segment: oldest.sequence, offset: Math.min(state.read.offset, oldest.end ?? oldest.size) }
@@ -97,7 +98,7 @@ function examine(
   }
 }
 
-/** The found records that are on the disk for certain. */
+/** The found records that are known to be on the disk. */
 function syncedOf(segments: readonly FoundSegment[], state: LedgerState | undefined, nextId: number, begin: number) {
   const newest = segments.at(-1)
   if (newest === undefined) return { synced: { segment: 0, offset: 0 }, syncedId: nextId }
@@ -108,7 +109,7 @@ function syncedOf(segments: readonly FoundSegment[], state: LedgerState | undefi
     : { synced: end, syncedId: nextId }
 }
 
-/** The end of the newest segment; where the disk does not give it back, what comes goes to another. */
+/** The end of the newest segment; if the disk cannot read it, new records go to another segment. */
 function readableTailOf(
   files: DiskFiles,
   segments: readonly FoundSegment[],
@@ -118,14 +119,14 @@ function readableTailOf(
   try {
     return tailOf(files, segments, state)
   } catch (error) {
-    // Without a ledger nobody knows which ids were given.
+    // Without a ledger the assigned ids are unknown.
     if (!isUnreadable(error) || state === undefined) throw error
     findings.push({ code: 'unreadable', lost: 0, path: segments.at(-1)?.path ?? '' })
     return { nextId: state.nextId, promised: 0 }
   }
 }
 
-/** Finds the end of the newest segment and cuts off what is behind it. */
+/** Finds the end of the newest segment and truncates the rest. */
 function tailOf(files: DiskFiles, segments: readonly FoundSegment[], state: LedgerState | undefined) {
   const segment = segments.at(-1)
   if (segment === undefined) return { nextId: 0, promised: 0 }
@@ -140,7 +141,7 @@ function tailOf(files: DiskFiles, segments: readonly FoundSegment[], state: Ledg
     end = offset + recordBytes(header)
     nextId = promised
   }
-  // A segment that was begun and got nothing: the ids continue where the one before it ends.
+  // If the newest segments are empty, the ids continue at the end of an earlier one.
   for (let index = segments.length - 2; nextId === undefined && index >= 0; index--) {
     nextId = endId(files, segments[index] as FoundSegment)
   }
@@ -150,7 +151,7 @@ function tailOf(files: DiskFiles, segments: readonly FoundSegment[], state: Ledg
   return { nextId: nextId ?? 0, promised }
 }
 
-/** Id behind the last event of a segment. */
+/** Id after the last event of a segment. */
 function endId(files: DiskFiles, segment: Segment): number | undefined {
   let end: number | undefined
   for (const { header } of recordsIn(files, segment, 0, false)) end = header.firstId + header.events

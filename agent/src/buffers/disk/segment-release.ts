@@ -1,5 +1,5 @@
-// Gives segments that are done back to the disk, oldest first, in the background. The ledger is synced before each: it must not
-// name a segment that is gone.
+// Releases finished segments, oldest first, in the background. It syncs the ledger before each release, because the ledger must
+// not refer to a removed segment.
 
 import type { Progress } from './progress.ts'
 import type { Segment } from './segment.ts'
@@ -25,12 +25,12 @@ export class SegmentRelease {
     this.#hooks = hooks
   }
 
-  /** Resolves when no segment is being given back. */
+  /** Resolves when no release is running. */
   get settled(): Promise<void> | undefined {
     return this.#running
   }
 
-  /** Begins to give segments back if the oldest one is done. */
+  /** Starts to release segments if the oldest one is finished. */
   start(): void {
     if (this.#oldestDone() !== undefined) this.#running ??= this.#release()
   }
@@ -38,7 +38,7 @@ export class SegmentRelease {
   async #release(): Promise<void> {
     try {
       for (let segment = this.#oldestDone(); segment !== undefined; segment = this.#oldestDone()) {
-        // For each: the next one may have become done while the last was given back.
+        // Synced for each segment, because the next one may have finished during the last release.
         await this.#hooks.syncLedger()
         await this.#store.release(segment)
       }

@@ -1,5 +1,5 @@
-// The files that hold the records of a buffer, oldest first: `buffer-data-<n>.dat`, where n is the sequence number modulo 65536.
-// Segments are looked at here without a change; the code that opens a buffer decides about the findings.
+// The files with the records of a buffer, oldest first: `buffer-data-<n>.dat`, where n is the sequence number modulo 65536. The
+// functions here examine segments without changing them; the code that opens a buffer handles the results.
 
 import { join } from 'node:path'
 import { PenstockError } from '../../errors.ts'
@@ -16,20 +16,20 @@ import {
   recordFormat,
 } from './record.ts'
 
-/** A segment takes at most this many bytes. */
+/** Maximum size of a segment. */
 export const defaultSegmentLimit = 128 * 1024 * 1024
 export const maxSegments = 65_536
 export const spareName = 'buffer-spare.dat'
 
-/** A segment of a buffer that is open. */
+/** A segment of an open buffer. */
 export interface Segment {
   readonly sequence: number
   readonly path: string
-  /** Bytes of the file. */
+  /** Size of the file. */
   size: number
-  /** Where its records end; undefined if only reading can find out. */
+  /** End of its records; undefined if only reading can determine it. */
   end: number | undefined
-  /** The format of its first record, if that was found by an earlier run: records of another one do not follow. */
+  /** The format of its first record, if an earlier run wrote it: records of another format must not follow. */
   readonly format?: number | undefined
 }
 
@@ -38,13 +38,13 @@ export function segmentName(sequence: number): string {
 }
 
 export interface FoundSegment extends Segment {
-  /** Id of the first event in it; undefined if it holds no record that is whole. */
+  /** Id of its first event; undefined if it contains no intact record. */
   readonly firstId: number | undefined
 }
 
 /**
- * The segments of a folder in order. Reads no more than the beginning of each.
- * @param near sequence number of a segment that is or was there, for files without a readable one
+ * The segments of a folder in order. Reads only the beginning of each. @param near sequence number of a current or
+ * former segment, for files without a readable one
  */
 export function findSegments(files: DiskFiles, folder: string, near: number): FoundSegment[] {
   const found: FoundSegment[] = []
@@ -66,7 +66,7 @@ export function findSegments(files: DiskFiles, folder: string, near: number): Fo
   return found.sort((left, right) => left.sequence - right.sequence)
 }
 
-/** Opens a segment; undefined if it is gone: a running agent gives segments back at any time. */
+/** Opens a segment; undefined if it was removed, because a running agent may release segments at any time. */
 export function openIfThere(files: DiskFiles, path: string, mode = 'r'): number | undefined {
   try {
     return files.openSync(path, mode)
@@ -76,7 +76,7 @@ export function openIfThere(files: DiskFiles, path: string, mode = 'r'): number 
   }
 }
 
-/** The sequence number of this remainder that is nearest to another one. */
+/** The sequence number with this remainder that is nearest to another one. */
 function nearest(remainder: number, near: number): number {
   const base = near - (near % maxSegments) + remainder
   const candidates = [base - maxSegments, base, base + maxSegments].filter((sequence) => sequence >= 0)
@@ -85,7 +85,7 @@ function nearest(remainder: number, near: number): number {
 
 const peekBytes = 1 << 20
 
-/** The first header of a file whose segment fits its name; undefined also where the disk does not give it back. */
+/** The first header of a file whose segment number matches the file name; undefined also if the disk cannot read it. */
 function firstRecord(files: DiskFiles, file: number, path: string, remainder: number): RecordHeader | undefined {
   try {
     return firstHeader(files, file, path, remainder)
@@ -95,7 +95,7 @@ function firstRecord(files: DiskFiles, file: number, path: string, remainder: nu
   }
 }
 
-/** Whether the disk did not give back what is on it. */
+/** Whether the disk could not read the data. */
 export function isUnreadable(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'EIO'
 }
@@ -105,7 +105,7 @@ function firstHeader(files: DiskFiles, file: number, path: string, remainder: nu
   if (files.readSync(file, start, 0, headerBytes, 0) < headerBytes) return undefined
   const format = formatAt(start, 0)
   if (format !== undefined && !isReadable(format)) {
-    const message = `The disk buffer's file ${path} is of format ${format}; this version of Penstock reads formats up to ${recordFormat}. Let the version that wrote it deliver what is inside, or move the folder away.`
+    const message = `The file ${path} of the disk buffer has format ${format}; this version of Penstock reads formats up to ${recordFormat}. Let the version that wrote it deliver its events, or move the folder away.`
     throw new PenstockError('PEN_IO', message)
   }
   const header = readHeader(start, 0)
@@ -119,17 +119,17 @@ function firstHeader(files: DiskFiles, file: number, path: string, remainder: nu
   return undefined
 }
 
-/** A record as it was found in a segment. */
+/** A record found in a segment. */
 export interface FoundRecord {
   readonly header: RecordHeader
   readonly offset: number
-  /** False if its events are not as they were written. */
+  /** False if its events do not match their checksum. */
   readonly whole: boolean
 }
 
 /**
- * The records of a segment from an offset on, with what is damaged between them left out.
- * @param check whether the events are read and compared with their checksum
+ * The records of a segment from an offset on, without damaged data between them. @param check whether to read the
+ * events and compare them with their checksum
  */
 export function* recordsIn(files: DiskFiles, segment: Segment, from: number, check: boolean): Generator<FoundRecord> {
   const file = openIfThere(files, segment.path)

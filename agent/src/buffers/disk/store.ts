@@ -1,7 +1,7 @@
-// The writing side of a disk buffer: appends records to the newest segment, begins a new one when it is full, syncs in the
-// background and gives segments back. Both are done on the thread pool: a disk that is slow keeps nothing else from going on. A
-// record is in the page cache when `append` resolves: from then on it survives an end of the process, and one of the machine
-// after the next `sync`.
+// The writing side of a disk buffer: appends records to the newest segment, starts a new segment when it is full, syncs in the
+// background and releases segments. Syncs and releases run on the thread pool, so a slow disk does not block other work. When
+// `append` resolves, the record is in the page cache: it survives a process crash from then on, and a machine crash after the
+// next `sync`.
 
 import { constants } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ export interface NewRecord {
   readonly packed: PackedRecord
 }
 
-/** Where a record is. */
+/** Location of a record. */
 export interface RecordPlace {
   readonly segment: Segment
   readonly end: number
@@ -34,10 +34,10 @@ export interface StoreState {
   readonly nextId: number
   /** Sequence number of the next new segment. */
   readonly nextSequence: number
-  /** Up to here everything is on the disk for certain. */
+  /** Position up to which the data is known to be on the disk. */
   readonly synced: Position
   readonly maxSize: number
-  /** A segment takes at most this many bytes. */
+  /** Maximum size of a segment. */
   readonly segmentLimit: number
 }
 
@@ -53,16 +53,16 @@ export class SegmentStore {
   readonly #folder: string
   readonly #folderFile: number
   #nextSequence: number
-  /** Bytes of all files. */
+  /** Total size of all files. */
   #used: number
-  /** A file that is done with and will be the next segment: overwriting costs half of what writing again does. */
+  /** A finished file that becomes the next segment, because overwriting costs half as much as extending a new file. */
   #spare = 0
   #file: number | undefined
-  /** The newest segment must not be written any more. */
+  /** Whether the newest segment accepts no more writes. */
   #broken = false
-  /** Files written since the last sync, and whether each is to be closed after it. */
+  /** Files written since the last sync, and whether to close each after it. */
   readonly #dirty = new Map<number, boolean>()
-  /** Segments to be synced that no file here is open for. */
+  /** Segments to be synced that have no open file. */
   readonly #unsynced = new Set<Segment>()
   #folderDirty = true
 
@@ -75,16 +75,17 @@ export class SegmentStore {
     this.maxSize = state.maxSize
     this.#nextSequence = state.nextSequence
     this.#used = state.segments.reduce((sum, segment) => sum + segment.size, 0)
-    // After a loss of power a spare file may hold records of a segment that is about to be begun once more.
+    // After a power failure, a spare file may contain records with the number of a segment that is about to be created
+    // again.
     state.files.rmSync(join(state.folder, spareName), { force: true })
-    // Records that the last run wrote but did not sync may be in the page cache only.
+    // Records written but not synced by the last run may be in the page cache only.
     for (const segment of this.segments) {
       if (segment.sequence < state.synced.segment) continue
       const isBehind = segment.sequence > state.synced.segment || (segment.end ?? segment.size) > state.synced.offset
       if (isBehind) this.#unsynced.add(segment)
     }
     const last = this.newest
-    // An agent that reads only the older format refuses a file by its first record.
+    // An agent that only reads the older format rejects a file by its first record.
     const isCurrent = (last?.format ?? recordFormat) === recordFormat
     if (last?.end !== undefined && isCurrent) this.#file = this.files.openSync(last.path, 'r+')
     this.#folderFile = this.files.openSync(state.folder, constants.O_RDONLY)
@@ -94,18 +95,18 @@ export class SegmentStore {
     return this.segments.at(-1)
   }
 
-  /** Where the records end. */
+  /** End of the records. */
   get end(): Position {
     const { newest } = this
     return { segment: newest?.sequence ?? 0, offset: newest?.end ?? newest?.size ?? 0 }
   }
 
-  /** Whether the last run left something that may not be on the disk. */
+  /** Whether the last run left data that may not be on the disk. */
   get hasUnsynced(): boolean {
     return this.#unsynced.size > 0
   }
 
-  /** Whether a record of about this many bytes would find room. */
+  /** Whether a record of about this size fits. */
   fits(bytes: number): boolean {
     const { newest } = this
     if (newest?.end !== undefined && newest.end + bytes <= newest.size) return true
@@ -113,8 +114,8 @@ export class SegmentStore {
   }
 
   /**
-   * Writes records behind the last, by one call, as many of them as go into one segment; returns where these are, none if there is
-   * no room for the first. Rejects if the disk does not take them. More may come when this has been settled.
+   * Appends as many records as fit in one segment, in one write; returns their locations, or none if there is no space for the
+   * first. Rejects if the disk refuses the write. Call it again only after it has settled.
    */
   async append(records: readonly NewRecord[], writtenAt: number): Promise<RecordPlace[]> {
     const length = recordBytes(lengthsOf(records[0] as NewRecord))
@@ -175,25 +176,25 @@ export class SegmentStore {
     return places
   }
 
-  /** Cuts a part of a record off: its header would promise events to the next start that were never taken in. */
+  /** Truncates a partial record: at the next start, its header would announce events that were never accepted. */
   #takeBack(file: number, segment: Segment): void {
     try {
       this.files.ftruncateSync(file, segment.end as number)
       this.#used -= segment.size - (segment.end as number)
       segment.size = segment.end as number
     } catch {
-      // It is written over by the next record, or else found and counted at the next start.
+      // The next record overwrites it, or the next start finds and counts it.
     }
   }
 
-  /** Makes sure that a file may grow by this many bytes. */
+  /** Checks whether a file may grow by this many bytes. */
   #makeRoom(growth: number): boolean {
     if (growth <= 0 || this.#used + growth <= this.maxSize) return true
     if (this.#spare > 0) this.#dropSpare()
     return this.#used + growth <= this.maxSize
   }
 
-  /** Begins a new segment, if there is room for its first record. */
+  /** Starts a new segment, if there is space for its first record. */
   #begin(length: number): Segment | undefined {
     if (this.segments.length >= maxSegments) return undefined
     if (this.#spare < length && !this.#makeRoom(length)) return undefined
@@ -212,7 +213,7 @@ export class SegmentStore {
     return segment
   }
 
-  /** Opens the spare file before it renames it, so a failure changes nothing. */
+  /** Opens the spare file before renaming it, so that a failure changes nothing. */
   #openSpare(path: string): number {
     const spare = join(this.#folder, spareName)
     const file = this.files.openSync(spare, 'r+')
@@ -236,19 +237,19 @@ export class SegmentStore {
         this.#used -= newest.size - newest.end
         newest.size = newest.end
       } catch {
-        // A disk that refuses this, too: the remains have another sequence number, and readers skip them.
+        // If the disk refuses this too, readers skip the remains by their different sequence number.
       }
     }
     this.#dirty.set(file, true)
     this.#file = undefined
   }
 
-  /** The newest segment does not take writes: the next record begins another. */
+  /** Stops writing to the newest segment: the next record starts another. */
   abandonNewest(): void {
     this.#broken = true
   }
 
-  /** Resolves when everything that was appended before is on the disk. */
+  /** Resolves when everything appended before is on the disk. */
   async sync(): Promise<void> {
     const files = [...this.#dirty]
     this.#dirty.clear()
@@ -270,15 +271,15 @@ export class SegmentStore {
     const file = this.segments.includes(segment) ? openIfThere(this.files, segment.path, 'r+') : undefined
     try {
       if (file !== undefined) await this.files.fdatasync(file)
-      this.#unsynced.delete(segment) // also if it was given back meanwhile
+      this.#unsynced.delete(segment) // even if it was released meanwhile
     } finally {
       if (file !== undefined) this.files.closeSync(file)
     }
   }
 
   /**
-   * Writes the bytes after a position again, in place. After a failed sync the kernel considers them written, and the next sync would
-   * report nothing. False if the disk does not return them unchanged.
+   * Rewrites the data after a position in place. After a failed sync, the kernel considers the data written, and the next sync would
+   * not report the failure. False if the disk does not return the data unchanged.
    */
   writeAgain(from: Position): boolean {
     let whole = true
@@ -308,14 +309,14 @@ export class SegmentStore {
     else this.files.closeSync(file)
   }
 
-  /** Gives a segment back, which is not the newest. */
+  /** Releases a segment other than the newest. */
   async release(segment: Segment): Promise<void> {
     const reusable = this.#spare === 0 && segment.size > this.segmentLimit / 2 && this.#used <= this.maxSize
     if (reusable) {
       this.files.renameSync(segment.path, join(this.#folder, spareName))
       this.#spare = segment.size
     } else {
-      // In the background: giving back 128 MiB can take a tenth of a second.
+      // In the background, because releasing 128 MiB can take a tenth of a second.
       await this.files.unlink(segment.path)
       this.#used -= segment.size
     }
@@ -323,7 +324,7 @@ export class SegmentStore {
     this.#folderDirty = true
   }
 
-  /** Gives the space of the spare file back to a disk that is full. */
+  /** Deletes the spare file, because the disk is full. */
   dropSpare(): void {
     if (this.#spare > 0) this.#dropSpare()
   }
@@ -345,7 +346,7 @@ export class SegmentStore {
 
 const lengthsOf = ({ packed: { values, texts } }: NewRecord) => ({ valueBytes: values.length, textBytes: texts.length })
 
-/** Whether records that are whole lie side by side from a position to the end. */
+/** Whether only intact records lie between a position and the end. */
 function isWholeFrom(files: DiskFiles, segment: Segment, start: number, end: number): boolean {
   let at = start
   for (const { header, offset, whole } of recordsIn(files, segment, start, true)) {

@@ -1,6 +1,6 @@
-// When written records are synced, and when their sources get the acknowledgement. A sync begins every 500 ms, or earlier, so that
-// a power failure costs no more than the events of the last 500 ms. A sync that fails leaves pages that the kernel considers
-// written: the buffer writes the records again and syncs them, some times, and then reports them as not safe.
+// Decides when written records are synced, and when their sources get the acknowledgement. A sync starts every 500 ms, or earlier,
+// so that a power failure loses at most the events of the last 500 ms. A failed sync leaves pages that the kernel considers
+// written: the buffer rewrites the records and syncs again several times, and then reports them as not safe.
 
 import type { Finalizer } from '../../event/finalizer.ts'
 import type { Accounting } from './accounting.ts'
@@ -9,24 +9,24 @@ import type { Progress } from './progress.ts'
 import type { Unwritten } from './record-state.ts'
 import type { SegmentStore } from './store.ts'
 
-/** Longest time that events may be unsynced, unless the disk is slower; after it, no more are accepted. */
+/** Maximum age of unsynced events, unless the disk is slower; beyond it, the buffer accepts no more. */
 const syncMs = 500
-/** Events within a moment are synced together, also after a long time without any. */
+/** Events within this time are synced together, even after a long idle time. */
 const minSyncMs = 20
-/** Attempts of a failing sync, each after writing its data again, before its sources get the error. */
+/** Number of attempts of a failing sync, each with a rewrite of its data, before the sources get the error. */
 const syncAttempts = 3
 const retryMs = 1000
-/** Written bytes after which a sync does not wait for its time, and after which writers wait for it. */
+/** Number of written bytes after which a sync starts early, and after which writers wait for it. */
 const syncEarly = 32 * 1024 * 1024
 const unsyncedLimit = 128 * 1024 * 1024
 
 export interface SyncHooks {
   writeLedger(): void
-  /** Called at the end of each sync: more may be accepted. */
+  /** Called at the end of each sync, when more events may be accepted. */
   onEnded(): void
 }
 
-/** The safe part of the buffer's files at the start. */
+/** The durable part of the buffer's files at start. */
 export interface SyncStart {
   readonly synced: Position
   readonly syncedId: number
@@ -38,26 +38,26 @@ export class SyncSchedule {
   readonly #progress: Progress
   readonly #accounting: Accounting
   readonly #hooks: SyncHooks
-  /** Up to here the ledger calls everything safe. */
+  /** Position up to which the ledger considers everything durable. */
   #synced: Position
   #syncedId: number
-  /** The end of the data of the last sync that succeeded, or that is not tried again. */
+  /** End of the data of the last sync that succeeded or was given up. */
   #covered: Position
-  /** Finalizers of written events. */
+  /** Finalizers of written but unsynced events. */
   #unsynced: Finalizer[] = []
   #unsyncedBytes = 0
   #timer: NodeJS.Timeout | undefined
   #running: Promise<void> | undefined
   #began = Number.NEGATIVE_INFINITY
-  /** When the first record was packed that is written and that no sync covers yet, and that the running sync covers. */
+  /** When the first unsynced record was packed; and the same for the running sync. */
   #unsyncedSince = Number.POSITIVE_INFINITY
   #syncingSince = Number.POSITIVE_INFINITY
-  /** How long recent syncs took, at most. */
+  /** Maximum duration of recent syncs. */
   #took = 0
   #failures = 0
-  /** No sync has succeeded since one has failed: the kernel may consider written whatever was written before or meanwhile. */
+  /** Whether no sync has succeeded since a failed one: the kernel may consider all data written meanwhile as written. */
   #doubtful = false
-  /** No sync makes the data before this position safe any more, until it is done. */
+  /** Position before which no sync can make the data durable any more, until it is finished. */
   #unsafeUntil: Position | undefined
   #closed = false
 
@@ -80,7 +80,7 @@ export class SyncSchedule {
     }
   }
 
-  /** Whether the last sync has failed and will be tried again. */
+  /** Whether the last sync failed and will be retried. */
   get isFailing(): boolean {
     return this.#failures > 0
   }
@@ -91,15 +91,15 @@ export class SyncSchedule {
   }
 
   /**
-   * Whether the data that a power failure would cost is as much, or as old, as it may be.
-   * @param unwrittenSince when the oldest record was packed that is not even written
+   * Whether the data at risk of a power failure has reached its limit of size or age. @param unwrittenSince when the
+   * oldest unwritten record was packed
    */
   isLate(unwrittenSince: number): boolean {
     if (this.#unsyncedBytes > unsyncedLimit) return true
     return performance.now() - Math.min(this.#syncingSince, this.#unsyncedSince, unwrittenSince) >= syncMs
   }
 
-  /** Plans a sync of the records that the last run left unsynced. */
+  /** Schedules a sync of the records that the last run left unsynced. */
   startWithLeftovers(): void {
     if (!this.#store.hasUnsynced) return
     this.#unsyncedSince = performance.now()
@@ -112,13 +112,13 @@ export class SyncSchedule {
     this.#unsyncedBytes += state.diskBytes
   }
 
-  /** Plans a sync, or begins one if much was written. */
+  /** Schedules a sync, or starts one if much data was written. */
   plan(): void {
     if (this.#unsyncedBytes >= syncEarly && this.#failures === 0) void this.sync()
     else this.#planSoon()
   }
 
-  /** All that was written is done: no power failure costs any of it. */
+  /** All written records are finished, so a power failure would lose no events. */
   nothingToLose(): void {
     this.#unsyncedSince = Number.POSITIVE_INFINITY
     this.#syncingSince = Number.POSITIVE_INFINITY
@@ -126,8 +126,8 @@ export class SyncSchedule {
   }
 
   /**
-   * Plans the next sync 500 ms after the last one began, and not before that one has ended; earlier if the data written since
-   * would otherwise be older than that when it is on the disk.
+   * Schedules the next sync 500 ms after the start of the last one, and not before its end; earlier if data would otherwise
+   * become durable too late.
    */
   #planSoon(): void {
     if (this.#running !== undefined || this.#timer !== undefined) return
@@ -138,7 +138,7 @@ export class SyncSchedule {
     this.#timer = setTimeout(() => void this.sync(), wait)
   }
 
-  /** Syncs now; if a sync is running already, only waits for its end. */
+  /** Syncs now; if a sync is already running, only waits for its end. */
   async sync(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -176,7 +176,8 @@ export class SyncSchedule {
         this.#hooks.writeLedger()
         return
       }
-      // It is unknown how much of it is on the disk. Sources that can send it again must do so, unless it was delivered meanwhile.
+      // It is unknown how much of it is on the disk. Sources must resend events if they can, unless the events were delivered
+      // meanwhile.
       if (this.#progress.doneId < nextId) status = 'errored'
     }
     this.#syncingSince = Number.POSITIVE_INFINITY
@@ -195,7 +196,7 @@ export class SyncSchedule {
     this.#syncedId = nextId
   }
 
-  /** The next attempt writes again what is not done. */
+  /** The next attempt rewrites unfinished data. */
   #failed(error: unknown, end: Position): void {
     this.#store.abandonNewest()
     this.#doubtful = true
@@ -207,13 +208,13 @@ export class SyncSchedule {
     this.#accounting.writerFailed(
       error,
       attempt < syncAttempts
-        ? 'The disk buffer could not be synced; trying again.'
-        : 'The disk buffer could not be synced; its newest events are not safe.',
+        ? 'Could not sync the disk buffer; trying again.'
+        : 'Could not sync the disk buffer; its newest events are not durable.',
       { attempt },
     )
   }
 
-  /** No further attempt is made to make safe the data before a position. */
+  /** Gives up syncing the data before a position. */
   #noteUnsafe(end: Position): void {
     this.#unsafeUntil = end
     this.#covered = end
@@ -222,12 +223,12 @@ export class SyncSchedule {
   #writeAgain(): void {
     const { done } = this.#progress
     if (this.#store.writeAgain(isBefore(this.#covered, done) ? done : this.#covered)) return
-    throw Object.assign(new Error('Data whose sync failed reads back differently than it was written.'), {
+    throw Object.assign(new Error('Data whose sync failed is read back with different content.'), {
       code: 'EIO',
     })
   }
 
-  /** Plans no further sync. */
+  /** Schedules no further sync. */
   close(): void {
     this.#closed = true
     clearTimeout(this.#timer)

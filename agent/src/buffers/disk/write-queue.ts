@@ -1,31 +1,34 @@
-// Packed records on their way to the files: written in their order, several at once, on the thread pool. A write that fails is
-// tried again every second; a record whose events are all delivered meanwhile is not written any more.
+// Packed records waiting to be written to the files: in order, several at once, on the thread pool. A failed write is retried
+// every second; a record whose events were all delivered meanwhile is not written.
 
 import { type Accounting, codeOf } from './accounting.ts'
 import { recycle } from './packing/record-memory.ts'
 import { isDelivered, type RecordState, type Unwritten } from './record-state.ts'
 import type { RecordPlace, SegmentStore } from './store.ts'
 
-/** Packed bytes that are worth their own write; less is collected for a moment. Each write costs two changes of threads. */
+/**
+ * Packed bytes that justify a separate write; smaller amounts are collected for a moment, because each write costs two
+ * thread switches.
+ */
 const writeTarget = 1024 * 1024
 const collectMs = 10
-/** Packed bytes that may wait to be written before their writers wait too. */
+/** Maximum bytes of packed records in the queue before writers must wait too. */
 const queueLimit = 3 * 1024 * 1024
 const retryMs = 1000
 
 export interface WriteQueueHooks {
-  /** Whether a record is being packed: the queue waits for it for a moment. */
+  /** Whether a record is being packed: the queue then waits briefly for it. */
   isFilling(): boolean
-  /** The files hold further records. */
+  /** The files contain more records. */
   onAppended(): void
   /** A record has left the queue, written or not. */
   onDequeued(state: RecordState): void
   onWritten(item: Unwritten): void
-  /** All events of a record were delivered before its turn to be written came. */
+  /** All events of a record were delivered before it could be written. */
   onDelivered(item: Unwritten): void
-  /** A write has ended, well or not. */
+  /** A write has ended, successfully or not. */
   onEnded(): void
-  /** It is time to try again what failed. */
+  /** It is time to retry a failed write. */
   onRetry(): void
 }
 
@@ -33,12 +36,12 @@ export class WriteQueue {
   readonly #store: SegmentStore
   readonly #accounting: Accounting
   readonly #hooks: WriteQueueHooks
-  /** In their order; the first may be on its way to the disk. */
+  /** In order; the first ones may be in a running write. */
   #items: Unwritten[] = []
   #bytes = 0
   #writing: Promise<void> | undefined
   #collecting: NodeJS.Immediate | undefined
-  /** There was no room for the first record, or the disk did not take it. */
+  /** Whether the first record did not fit, or the disk refused it. */
   #stuck = false
   #retry: NodeJS.Timeout | undefined
   #retries = true
@@ -67,7 +70,7 @@ export class WriteQueue {
     return this.#stuck
   }
 
-  /** Whether the disk is still writing earlier records: a lack of room will last only a moment. */
+  /** Whether the disk is still writing earlier records, so that a lack of space is temporary. */
   get isBusy(): boolean {
     return !this.#stuck && this.#bytes >= queueLimit
   }
@@ -82,7 +85,7 @@ export class WriteQueue {
     this.#bytes += item.state.diskBytes
   }
 
-  /** Writes the queue when it is long, when it has waited for some time, or when a turn of the loop brings nothing more. */
+  /** Writes the queue when it is long, when it has waited for some time, or when a turn of the loop adds nothing. */
   collect(): void {
     const [first] = this.#items
     if (first === undefined) return
@@ -139,7 +142,7 @@ export class WriteQueue {
     this.#hooks.onDequeued(state)
   }
 
-  /** False if the records must wait for room or for the disk. */
+  /** False if the records must wait for space or for the disk. */
   async #write(items: readonly Unwritten[]): Promise<boolean> {
     let places: readonly RecordPlace[]
     try {
@@ -151,7 +154,7 @@ export class WriteQueue {
       this.#failed(error)
       return false
     }
-    // Should the records not survive, the next start knows that they were there.
+    // If the records do not survive, the next start still knows that they existed.
     if (places.length > 0) this.#hooks.onAppended()
     for (const [index, place] of places.entries()) this.#written(items[index] as Unwritten, place)
     return places.length > 0
@@ -168,7 +171,7 @@ export class WriteQueue {
   }
 
   #failed(error: unknown): void {
-    this.#accounting.writerFailed(error, 'The disk buffer cannot be written; trying again.')
+    this.#accounting.writerFailed(error, 'Could not write the disk buffer; trying again.')
     if (codeOf(error) === 'EIO') this.#store.abandonNewest()
     if (codeOf(error) === 'ENOSPC') this.#store.dropSpare()
     this.retryLater()
@@ -183,12 +186,12 @@ export class WriteQueue {
     }, retryMs)
   }
 
-  /** From now on a failed write waits for no further attempt. */
+  /** From now on a failed write is not retried. */
   endRetries(): void {
     this.#retries = false
   }
 
-  /** Writes all records, except those that the disk does not take. */
+  /** Writes all records, except those that the disk refuses. */
   async drain(): Promise<void> {
     do {
       this.writeOn()
@@ -197,7 +200,7 @@ export class WriteQueue {
     clearTimeout(this.#retry)
   }
 
-  /** Writes no more; returns the records that no file holds. */
+  /** Stops writing; returns the records that no file contains. */
   close(): readonly Unwritten[] {
     this.#closed = true
     clearImmediate(this.#collecting)

@@ -1,4 +1,4 @@
-// Lines that are packed as lines come back as the events that they were, whatever the lines and programs are.
+// Packed byte lines are unpacked into the same events, for any lines and programs.
 
 import { expect, test } from 'vitest'
 import { ByteBatch } from '../../../bytes/byte-batch.ts'
@@ -38,7 +38,7 @@ const chains: readonly (readonly string[])[] = [
   ['filter: .stream == "stderr"', merge, 'del(.timestamp)'],
 ]
 
-/** Messages with a member that takes the place of the message. */
+/** Messages with a member that replaces the message. */
 const withMessage = (random: Random) =>
   `{"message":${random.pick(['"\\u00fc"', 'null', '7', '{"b":1,"a":2}'])},"s":${random.below(3)},"v":${random.below(5)}}`
 
@@ -46,7 +46,7 @@ const packer = new Packer()
 const unpacker = new Unpacker()
 const restorer = new LineRestorer(false)
 
-/** The output of a batch: the JSON of its events as a sink takes it, their JSON as objects, and their sizes. */
+/** The output of a batch: the JSON of its events as the sink receives them, their JSON as objects, and their sizes. */
 function contentOf(batch: LogBatch, asObjects: boolean) {
   const sizes = batch instanceof ByteBatch ? Array.from({ length: batch.count }, (_, at) => batch.size(at)) : undefined
   const body = new Body(16)

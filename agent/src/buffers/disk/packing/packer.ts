@@ -1,7 +1,7 @@
-// Events as bytes: every value is packed so that it comes back exactly, 64-bit integers, boxed floats, bytes, nanoseconds and
-// metadata. Packed objects need no others: names of members are written once for each shape, a member that is the same
-// as in the object before is one byte, and text is collected so that one call writes and one reads the strings of many events.
-// FORMAT.md describes the format; a change of it needs another `recordFormat`.
+// Packs events into bytes without loss, including 64-bit integers, boxed floats, bytes, nanoseconds and metadata. A record is
+// self-contained. It stores member names once per shape, and a member equal to that of the previous object is one byte. It
+// collects texts in blocks, so that one call writes or reads the strings of many events. FORMAT.md describes the format; every
+// change to it needs a new `recordFormat`.
 
 import type { ByteBatch } from '../../../bytes/byte-batch.ts'
 import type { LineOrigin } from '../../../bytes/byte-lines.ts'
@@ -17,37 +17,37 @@ import { grown, type PackedRecord, recordMemory, viewOf } from './record-memory.
 import { type ShapePacker, shapePacker } from './shape-packer.ts'
 import * as tags from './tags.ts'
 
-// Constants of this module are part of the machine code of its loops; imported ones are loaded each time.
+// Constants of this module are compiled into the machine code of its loops; imported constants are loaded each time.
 const { tag, fieldParts, kindFlags, headBytes, longestShort, blockUnits, utf8Text, utf16Text } = tags
 
 const replacement = Buffer.from('\u{fffd}')
 const none = Buffer.alloc(0)
 
-/** Distinguishes the records that are packed: a shape that one of them has defined is not defined in the next. */
+/** Counts packed records: each record defines its shapes anew. */
 let records = 0
 
-/** Packs the events of one record after the other. */
+/** Packs the events of one record after another. */
 export class Packer {
-  // Open to generated code, as are `room`, `longText`, `collect` and `value`.
-  /** Values, with this many bytes in use; blocks of text lie behind them. Empty between records. */
+  // Accessible to generated code, like `room`, `longText`, `collect` and `value`.
+  /** Values, with this many bytes in use; blocks of text follow them. Empty between records. */
   values: Buffer = none
   #view: DataView = viewOf(none)
   at = 0
   #texts: Buffer = none
   #textAt = 0
-  /** Text of the block that is being filled. */
+  /** Text of the current block. */
   #text = ''
   #units = 0
-  /** A block was announced. */
+  /** Whether a block was announced. */
   #announced = false
   #record = 0
   #shapes = 0
   #events = 0
-  /** Kinds of lines in this record, by their source and by what programs have made of them. */
+  /** Kinds of lines in this record, by their source and their changes by programs. */
   #kinds: { readonly origin: LineOrigin; readonly form: Form }[] = []
   readonly #lines = new Body(1 << 16)
 
-  /** A new record begins. */
+  /** Starts a new record. */
   begin(): void {
     const { values, texts } = recordMemory()
     this.values = values
@@ -64,7 +64,7 @@ export class Packer {
     this.#kinds = []
   }
 
-  /** Bytes so far, about. */
+  /** Approximate number of bytes so far. */
   get size(): number {
     return this.at + this.#textAt + this.#units
   }
@@ -73,7 +73,7 @@ export class Packer {
     return this.#events
   }
 
-  /** Closes the record and gives it away; who has it calls `recycle` when it is done with. */
+  /** Closes the record and returns it; its owner calls `recycle` when finished with it. */
   finish(): PackedRecord {
     if (this.#units > 0 || this.#announced) this.#closeBlock()
     const packed = { values: this.values.subarray(0, this.at), texts: this.#texts.subarray(0, this.#textAt) }
@@ -89,7 +89,7 @@ export class Packer {
     if (described) this.#metadata(event)
   }
 
-  /** Packs events that are lines still, as lines; those among them that are objects, as objects. */
+  /** Packs byte lines as lines, and the objects among them as objects. */
   lines(batch: ByteBatch): void {
     const { count } = batch
     let lengths: number[] = []
@@ -177,7 +177,7 @@ export class Packer {
     this.values[this.at++] = described ? tag.described : tag.event
   }
 
-  /** Before what is packed next; there is room for its tag. */
+  /** Announces a new block before the next value; there is room for its tag. */
   #announce(): void {
     this.room(2)
     if (this.#units >= blockUnits) {
@@ -242,7 +242,7 @@ export class Packer {
     this.collect(text)
   }
 
-  /** Writes the tag and the length of a long text at a place with enough room; returns the end. */
+  /** Writes the tag and the length of a long text at an offset with enough room; returns the end. */
   longText(at: number, length: number): number {
     this.values[at] = tag.text
     this.at = at + 1
@@ -382,7 +382,7 @@ export class Packer {
     this.#view = viewOf(this.values)
   }
 
-  // A block: how its text is encoded, its length in bytes, the text.
+  // A block: the encoding of its text, its length in bytes, the text.
   #closeBlock(): void {
     const text = this.#text
     this.#text = ''
@@ -394,8 +394,8 @@ export class Packer {
     }
     const start = this.#textAt + 5
     let length = this.#texts.write(text, start)
-    // UTF-8 has no place for half of a surrogate pair, which JSON can bring about: a replacement character is there instead.
-    // To look for that is cheaper than to ask the text, which would be copied into one piece first.
+    // UTF-8 cannot encode half of a surrogate pair, which JSON may contain; a replacement character takes its place.
+    // Searching for that character is cheaper than checking the text, which would first be copied into one piece.
     const isReplaced = length !== units && this.#texts.subarray(start, start + length).includes(replacement)
     const utf8 = !isReplaced || text.isWellFormed()
     if (!utf8) length = this.#texts.write(text, start, 'utf16le')

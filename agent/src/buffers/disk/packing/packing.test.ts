@@ -78,7 +78,7 @@ test.each(Object.entries(values))('a value comes back as it was: %s', (_, value)
 
 test('names that objects have anyway are fields like any other', () => {
   const fields = JSON.parse('{"__proto__":{"a":1},"constructor":2,"10":3,"toString":null,"\\u2028":4}') as ValueObject
-  // As often as it takes for generated code.
+  // Enough rounds to trigger generated code.
   for (let round = 0; round < 20; round++) {
     const events = Array.from({ length: 10 }, (_, index) => new LogEvent({ ...fields, index }))
     Object.defineProperty(events[3]?.fields, '__proto__', {

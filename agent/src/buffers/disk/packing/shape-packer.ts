@@ -1,5 +1,5 @@
-// Generated code that packs the objects of one shape: no look-ups by name, and a member that is the same as in the object before
-// is one byte.
+// Generated code that packs the objects of one shape: it needs no look-ups by name, and writes one byte for a member equal to
+// that of the previous object.
 
 import type { Shape } from '../../../event/shape.ts'
 import type { Value, ValueObject } from '../../../event/value.ts'
@@ -17,7 +17,7 @@ export interface ValueWriter {
 
 type PackMembers = (fields: ValueObject, packer: ValueWriter) => void
 
-/** How objects of a shape are packed within one record. */
+/** Packs objects of a shape within one record. */
 export interface ShapePacker {
   record: number
   id: number
@@ -25,21 +25,21 @@ export interface ShapePacker {
   readonly pack: PackMembers
 }
 
-/** The packer of a shape, which the shape keeps. */
+/** The packer of a shape, cached in the shape. */
 export function shapePacker(shape: Shape): ShapePacker {
   const packer = { record: 0, id: 0, ...compilePack(shape.names) }
   shape.packer = packer
   return packer
 }
 
-/** After this many objects of a shape in a record, a member that has differed each time counts as one that always differs, */
+/** After this many objects of a shape in a record, a member that differed each time counts as always different, */
 const oftenEnough = 16
-/** and is not compared in this many records: comparing long texts costs more than packing them. */
+/** and is not compared in this many records, because comparing long texts costs more than packing them. */
 const recordsUnlike = 15
 
-// The last value is recorded after the member has been packed: objects of the shape may be nested in each other, and the reader knows the
-// member only then. The first object of a record is compared with nothing, rather than with a placeholder: comparing only strings with
-// strings makes it cheap.
+// The last value is recorded only after the member was packed: objects of the shape may be nested, and the reader knows the member only
+// then. The first object of a record is not compared, rather than compared with a placeholder, because comparisons between strings only
+// are cheap.
 function compilePack(names: readonly string[]): { pack: PackMembers; reset: () => void } {
   const each = names.map(
     (name, index) => `value = fields[${JSON.stringify(name)}]

@@ -1,8 +1,8 @@
-// Makes the objects of a shape again: member by member at first, by generated code where the shape returns in several records.
+// Rebuilds the objects of a shape: member by member at first, and by generated code if the shape recurs in several records.
 
 import { setField, type Value, type ValueObject } from '../../../event/value.ts'
 
-/** Stands for a member that is the same as in the object before. */
+/** Marks a member equal to that of the previous object. */
 export const same = Symbol('same')
 
 /** Returns the members of an object, one by one. */
@@ -12,27 +12,27 @@ export interface MemberReader {
 
 type UnpackMembers = (unpacker: MemberReader) => ValueObject
 
-/** How objects of a shape are made again; kept, because the shapes of one record are those of the next. */
+/** Rebuilds objects of a shape; cached, because consecutive records have the same shapes. */
 export interface ShapeUnpacker {
   seen: number
   unpack: UnpackMembers
 }
 
-/** Shapes with the same names: objects whose members have another order are another shape, with other last values. */
+/** Shapes with the same names: objects with another member order are another shape, with separate last values. */
 interface Namesakes {
   readonly shapes: ShapeUnpacker[]
-  /** How many of them a record has defined, and which it was. */
+  /** How many of them a record has defined, and in which record. */
   defined: number
   record: number
 }
 
 const unpackers = new Map<string, Namesakes>()
 let unpackersKept = 0
-/** Records with objects of a shape for which generated code is worth its while. */
+/** Number of records with a shape after which generated code pays off. */
 const worthIt = 8
 const maxUnpackers = 128
 
-/** Members one by one, for shapes that are rare. */
+/** Reads members one by one, for rare shapes. */
 function slowly(names: readonly string[]): UnpackMembers {
   const last = new Array<Value | undefined>(names.length)
   return (unpacker) => {
@@ -51,7 +51,7 @@ function compileUnpack(names: readonly string[]): UnpackMembers {
     (_, index) => `let value_${index} = unpacker.member()
 if (value_${index} === same) value_${index} = last_${index}; else last_${index} = value_${index}`,
   )
-  // In brackets, because a bare `__proto__` would be the prototype.
+  // A computed key, because a bare `__proto__` would set the prototype.
   const members = names.map((name, index) => `[${JSON.stringify(name)}]: value_${index}`)
   const lasts = names.map((_, index) => `last_${index}`)
   const body = `${lasts.length === 0 ? '' : `let ${lasts.join(', ')}\n`}return (unpacker) => {
@@ -61,8 +61,8 @@ return { ${members.join(', ')} } }`
 }
 
 /**
- * The unpacker of the shape that a record defines next.
- * @param record number of the record, another one for each that is read
+ * The unpacker of the shape that a record defines next. @param record number of the record, different for each record
+ * read
  */
 export function shapeUnpacker(names: readonly string[], record: number): ShapeUnpacker {
   const namesakes = namesakesOf(JSON.stringify(names), record)

@@ -1,4 +1,4 @@
-// Brings packed events back as they were. A string is a part of its block's text, so one call decodes the strings of many events.
+// Unpacks events. Each string is a slice of its block's text, so one call decodes the strings of many events.
 
 import type { OriginField } from '../../../bytes/plan.ts'
 import { fitsStored, type LineKind, type StoredLines } from '../../../bytes/stored-lines.ts'
@@ -10,14 +10,14 @@ import { viewOf } from './record-memory.ts'
 import { type ShapeUnpacker, same as sameMember, shapeUnpacker } from './shape-unpacker.ts'
 import { fieldParts, kindFlags, tag as tags, utf8Text } from './tags.ts'
 
-// Constants of this module are part of the machine code of its loops; imported ones are loaded each time.
+// Constants of this module are compiled into the machine code of its loops; imported constants are loaded each time.
 const tag = tags
 const same: typeof sameMember = sameMember
 
-/** Distinguishes the records that are read: shapes are defined again in each. */
+/** Counts read records: each record defines its shapes anew. */
 let records = 0
 
-/** Lines as they are being read: see `StoredLines`. */
+/** Lines during reading: see `StoredLines`. */
 interface OpenLines {
   readonly kind: LineKind
   readonly bytes: Buffer
@@ -27,7 +27,7 @@ interface OpenLines {
   readonly objects: LogEvent[]
 }
 
-/** Brings back the events of one record after the other. */
+/** Unpacks the events of one record after another. */
 export class Unpacker {
   #bytes: Buffer = Buffer.alloc(0)
   #view: DataView = viewOf(this.#bytes)
@@ -40,8 +40,8 @@ export class Unpacker {
   #kinds: LineKind[] = []
 
   /**
-   * The events in their order: objects, and lines with objects among them, which are valid for as long as the bytes are.
-   * @param textAt where in the bytes the blocks of text begin
+   * The events in order: objects, and lines with objects among them, valid as long as the bytes. @param textAt offset of
+   * the blocks of text
    */
   logs(bytes: Buffer, textAt: number, count: number): (LogEvent[] | StoredLines)[] {
     this.#begin(bytes, textAt)
@@ -67,7 +67,7 @@ export class Unpacker {
     return parts
   }
 
-  /** Reads lines, into the same part as those before where they are of one kind; returns how many. */
+  /** Reads lines and adds them to the previous part if both have the same kind; returns their number. */
   #lines(before: LogEvent[] | OpenLines | undefined): readonly [OpenLines, number] {
     const number = this.#unsigned()
     if (number === this.#kinds.length) this.#kinds.push(this.#kind())
@@ -122,7 +122,7 @@ export class Unpacker {
     if (textAt < bytes.length) this.#nextBlock()
   }
 
-  /** Kind of the next entries: an event, or lines. */
+  /** Kind of the next entries: an event or lines. */
   #mark(): number {
     let mark = this.#bytes[this.#at++]
     if (mark === tag.block) {
@@ -243,7 +243,7 @@ export class Unpacker {
         return fields
       }
       default:
-        throw new RangeError(`A record holds the unknown tag ${kind}.`)
+        throw new RangeError(`A record contains the unknown tag ${kind}.`)
     }
   }
 
