@@ -15,11 +15,13 @@ export interface BatchParts {
   readonly count: number
   readonly objects: readonly LogEvent[]
   readonly columns: readonly Column[]
-  /** By event, or their sum. */
+  /** The size of each event, or their sum. */
   readonly sizes: Int32Array | number
 }
 
-/** Sizes of events, or their sum where all are lines. The lines are in the kernel, and read if the form needs it. */
+/**
+ * Sizes of the events, or their sum if all are lines. The lines must be in the kernel, and read if the form needs it.
+ */
 export function measure(
   kernel: Kernel,
   plan: Plan,
@@ -36,7 +38,7 @@ export function measure(
   return sizes
 }
 
-/** Of all events. */
+/** Sum for all events. */
 export function sumOf(sizes: Int32Array): number {
   let sum = 0
   for (let index = 0; index < sizes.length; index++) sum += sizes[index] as number

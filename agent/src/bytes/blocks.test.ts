@@ -27,7 +27,7 @@ test('blocks go that nobody needs any more', () => {
   const pool = new BlockPool()
   const blocks = Array.from({ length: 50 }, () => pool.take(blockBytes))
   for (const block of blocks) pool.give(block)
-  // The first look only begins to count.
+  // The first check only starts the counting.
   for (let copies = 0; copies < 600; copies++) pool.give(pool.take(blockBytes))
 
   const kept = Array.from({ length: 50 }, () => pool.take(blockBytes)).filter((block) => blocks.includes(block))

@@ -1,22 +1,22 @@
-// Copies of chunks whose lines wait. A copy without a reusable block is memory outside the heap: V8 collects garbage when there is much
-// of it, however small the heap is.
+// Copies of chunks whose lines must wait. Reusable blocks avoid memory outside the heap: V8 starts a collection when there is much of
+// it, however small the heap is.
 
 /** Bytes of a block. */
 const blockBytes = 64 * 1024
-/** Fewer bytes get a copy of their size: batches of a few lines may wait by the thousand. */
+/** Smaller copies get a buffer of their own size, because batches of a few lines may wait by the thousand. */
 const minBlockBytes = 32 * 1024
-/** Blocks in reserve at most: what a buffer of usual size takes in and gives back again and again. */
+/** Maximum number of free blocks: as many as a buffer of typical size takes and returns repeatedly. */
 const maxFree = 128
-/** Copies between two looks at how many blocks are needed. */
+/** Number of copies between two checks of how many blocks are needed. */
 const lookAfter = 256
 
 export class BlockPool {
   readonly #free: Buffer[] = []
-  /** Fewest that lay here since the last look: nobody needed those. */
+  /** Lowest number of free blocks since the last check; that many blocks were not needed. */
   #unused = 0
   #untilLook = lookAfter
 
-  /** Room for this many bytes. */
+  /** Returns a buffer for this many bytes. */
   take(bytes: number): Buffer {
     this.#look()
     if (bytes <= minBlockBytes || bytes > blockBytes) return Buffer.allocUnsafeSlow(bytes)
@@ -29,7 +29,7 @@ export class BlockPool {
     if (block.length === blockBytes && this.#free.length < maxFree) this.#free.push(block)
   }
 
-  /** Lets go of what was not needed since the last look. */
+  /** Frees the blocks not needed since the last check. */
   #look(): void {
     if (--this.#untilLook > 0) return
     this.#untilLook = lookAfter

@@ -1,6 +1,6 @@
-// A batch of log events that are still bytes: lines, and the changes that programs have made to them. Objects are created only for
-// components that read the events; the JSON of the events needs none. Some events of a batch may be objects: those with text that the
-// kernel does not take.
+// A batch of log events that are still bytes: lines, and the changes that programs have made to them. The batch creates objects only
+// for components that read the events; writing their JSON needs none. Some events of a batch may be objects, if the kernel does not
+// accept their text.
 
 import { type Holders, type LogBatch, shareBetween } from '../event/batch.ts'
 import type { Body } from '../event/body.ts'
@@ -29,14 +29,14 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   holders: Holders | undefined
   readonly lines: ByteLines
   readonly form: Form
-  /** By event, its line, or -1 less the place of its object; undefined if they are lines that follow each other. */
+  /** For each event, its line, or -1 minus the index of its object; undefined if the events are consecutive lines. */
   readonly #items: Int32Array | undefined
-  /** The first line, where there are no items. */
+  /** The first line, if there are no items. */
   readonly #first: number
   readonly #objects: readonly LogEvent[]
-  /** Values that programs have computed, by the number of the column. */
+  /** Values computed by programs, by column number. */
   readonly columns: readonly Column[]
-  /** By event; undefined: nobody has asked for them. */
+  /** The size of each event; undefined until requested. */
   #sizes: Int32Array | undefined
   #events: LogEvent[] | undefined
   #groups: { fields: readonly string[]; second: string | undefined; groups: Int32Array | undefined } | undefined
@@ -58,10 +58,9 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   }
 
   /**
-   * The events of lines, with others among them.
-   * @param lines of an origin for which there is a plan
-   * @param items by event, its line, or -1 less the place of its object; undefined: all lines
-   * @param form of the events, which has no columns
+   * A batch of the events of lines, with other events among them. @param lines of an origin that has a plan @param
+   * items for each event, its line, or -1 minus the index of its object; undefined: all events are lines @param form of
+   * the events, which has no columns
    */
   static ofLines(
     lines: ByteLines,
@@ -76,7 +75,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return new ByteBatch({ ...parts, sizes: measure(kernel, plan, parts) }, finalizer)
   }
 
-  /** Events that are lines. */
+  /** Number of events that are lines. */
   get lineCount(): number {
     if (this.#items === undefined) return this.count
     let count = 0
@@ -89,7 +88,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return this.#events === undefined ? (this.#allSizes()[index] as number) : (this.#events[index] as LogEvent).size
   }
 
-  /** Few ask for the sizes of single events, so they are measured again for those. */
+  /** Sizes of single events are rarely needed, so they are measured again on request. */
   #allSizes(): Int32Array {
     const from = this.#first
     const to = from + this.count
@@ -97,11 +96,11 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return this.#sizes
   }
 
-  /** Brings in the lines `[from, to)` with their sizes. */
+  /** Loads the lines `[from, to)` with their sizes into the kernel. */
   #enterMeasured(from: number, to: number): Kernel {
     const kernel = this.lines.enterFor(this.form)
     const plan = this.#planOf(kernel, this.form)
-    if (plan === undefined) throw new Error('Lines are in a form that the kernel cannot write.')
+    if (plan === undefined) throw new Error('The kernel cannot write lines of this form.')
     plan.enter(kernel, this.columns)
     kernel.call.measure(from, to, plan.count, plan.mode)
     return kernel
@@ -128,14 +127,14 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return new DeferredEvent(line, this.lines.origin.metadata, this, size)
   }
 
-  /** The fields of the event of a line. */
+  /** The fields of a line's event. */
   make(line: number): ValueObject {
     const event = this.lines.event(line)
     for (const edits of this.form.edits) edits.apply(event)
     return event.fields
   }
 
-  /** Writes the event of a line as JSON. */
+  /** Writes a line's event as JSON. */
   writeJson(line: number, body: Body, hidden: readonly string[]): void {
     if (this.writeChosen(line, body, hidden, allFields, false)) return
     const fields = copyObject(this.make(line))
@@ -161,7 +160,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return true
   }
 
-  /** Brings in the lines in the form in which they are written; undefined if the kernel cannot write it. */
+  /** Loads the lines in the form to be written into the kernel; undefined if the kernel cannot write it. */
   #enterChosen({ form, columns }: Chosen): { kernel: Kernel; plan: Plan } | undefined {
     const kernel = this.lines.enterFor(form)
     const plan = this.#planOf(kernel, form)
@@ -169,17 +168,17 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return plan && { kernel, plan }
   }
 
-  /** The plan of a form, whose lines are in the kernel; undefined if the kernel cannot do it. */
+  /** The plan of a form whose lines are in the kernel; undefined if the kernel does not support it. */
   #planOf(kernel: Kernel, form: Form): Plan | undefined {
     const lines = this.lines
     const plan = lines.origin.plan(kernel, form)
     if (!plan.isPossible) return undefined
-    // The plan may have brought other names, or another source's, into the kernel.
+    // The plan may have loaded other names, or those of another source.
     lines.enterFor(form)
     return plan
   }
 
-  /** A field of the event of a line. */
+  /** A field of a line's event. */
   fieldOf(line: number, name: string): Value | undefined {
     const member = this.form.members.get(name)
     if (member === undefined) return this.#unchanged(line, name)
@@ -195,7 +194,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return edit.is === 'constant' ? edit.value : undefined
   }
 
-  /** A field as the message or the source has it. */
+  /** A field as the message or the source contains it. */
   #unchanged(line: number, name: string): Value | undefined {
     const lines = this.lines
     const { hasOrigin, parsing, spreads } = this.form
@@ -204,7 +203,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return value === undefined && hasOrigin ? lines.field(line, name) : value
   }
 
-  /** The object in the message of a line, which the kernel has read. */
+  /** The object in the message of a line that the kernel has read. */
   #object(line: number, field: string): Value {
     const text = this.lines.field(line, field)
     const value = typeof text === 'string' ? parseJson(text) : null
@@ -240,7 +239,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     }
   }
 
-  /** The same events under another finalizer. Do not use the batch itself afterwards. */
+  /** The same events with another finalizer. Do not use the batch itself afterwards. */
   under(finalizer: Finalizer): ByteBatch {
     const other = new ByteBatch(this.#parts, finalizer)
     other.shared = this.shared
@@ -257,10 +256,9 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   }
 
   /**
-   * The events after a program. The batch itself must not be used again.
-   * @param one runs the program on an event that is an object and belongs to the batch alone, and adds the result
-   * @param ended records how the program ends for an event; false: `one` must run it
-   * @returns undefined if the program does not fit; then nothing has changed
+   * The events after a program. Do not use the batch itself afterwards. @param one runs the program on an object event
+   * that only the batch holds, and adds the result @param ended records how the program ends for an event; false: `one`
+   * must run it @returns undefined if the program is not supported; the batch is then unchanged
    */
   through(
     edits: ByteEdits,
@@ -294,13 +292,13 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return next
   }
 
-  /** Whether all events are lines, and surely stay lines: the rule. */
+  /** Whether all events are lines and certainly stay lines, which is the usual case. */
   #allStay({ units }: ByteEdits, { parses, newColumns }: Form): boolean {
     if (this.#items !== undefined || units.length > 0 || newColumns.length > 0) return false
     return !parses || this.form.parses || !this.lines.hasOdd
   }
 
-  /** The fate of each event by its text. The lines are in the kernel. */
+  /** The fate of each event by its text. The lines must be in the kernel. */
   #fatesOf(kernel: Kernel, form: Form): Uint8Array {
     const isOdd = kernel.at('isOdd')
     const parses = form.parses && !this.form.parses
@@ -312,7 +310,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return fates
   }
 
-  /** Runs the units of a program for events that would stay lines; returns the columns of the form after it. */
+  /** Runs the units of a program for events that would stay lines; returns the columns of the resulting form. */
   #compute(
     kernel: Kernel,
     { units, bare }: ByteEdits,
@@ -328,7 +326,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return columns
   }
 
-  /** The results of single events: lines that stay lines, and objects on which the program runs. */
+  /** The results of single events: lines that stay lines, and objects that need the program. */
   #through(fates: Uint8Array, objects: LogEvent[], one: (event: LogEvent, kept: LogEvent[]) => void): Int32Array {
     const items: number[] = []
     for (let index = 0; index < this.count; index++) {
@@ -374,13 +372,13 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     let done = 0
     while (done < count) {
       const entered = this.#enterChosen(chosen)
-      if (entered === undefined) throw new Error('Lines are in a form that the kernel cannot write.')
+      if (entered === undefined) throw new Error('The kernel cannot write lines of this form.')
       const { kernel, plan } = entered
       if (prefix !== undefined) kernel.memory.set(prefix, kernel.at('prefix'))
       const from = first + done
       const written = kernel.call.write(from, first + count, plan.count, plan.mode, prefix?.length ?? 0, suffix)
       if (written === 0) {
-        // It alone is longer than the kernel's place for it.
+        // This single event is larger than the kernel's buffer.
         target.object(this.#event(index + done))
         done++
         continue
@@ -398,9 +396,8 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   }
 
   /**
-   * For each event, the line of the first equal event, or -1 for objects; undefined if there is none, or if it is unknown.
-   * @param fields of the root
-   * @param second the field whose times count as equal within a second
+   * For each event, the line of the first equal event, or -1 for objects; undefined if no two are equal, or if that is
+   * unknown. @param fields root fields to compare @param second the field whose times count as equal within a second
    */
   groups(fields: readonly string[], second?: string): Int32Array | undefined {
     if (this.#events !== undefined) return undefined
@@ -413,7 +410,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return groups
   }
 
-  /** The parts of lines that make their events equal, besides columns; undefined if no two are equal. */
+  /** The parts of lines that determine equality, not counting columns; undefined if no two events are equal. */
   #likenessOf(fields: readonly string[], second: string | undefined): LineLikeness | undefined {
     const { parsing, spreads, hasOrigin } = this.form
     const names: string[] = []
@@ -433,7 +430,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return { members: names, stream: byStream, second: bySecond }
   }
 
-  /** The field of the message or the source that a field may be; undefined if it is none. */
+  /** The field of the message or source that a field may be; undefined if it is neither. */
   #unchangedIn(field: string): string | undefined {
     const member = this.form.members.get(field)
     const edit = member?.is === 'computed' ? member.under : member
@@ -448,7 +445,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return items.map((item) => (item < 0 ? -1 : (groups[item] as number)))
   }
 
-  /** Parts groups where columns differ. The new ones have the line of their first event as their number, too. */
+  /** Splits groups whose columns differ. The number of a new group is also the line of its first event. */
   #split(groups: Int32Array, fields: readonly string[]): void {
     for (const field of fields) {
       const member = this.form.members.get(field)
@@ -468,37 +465,37 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   }
 
   /**
-   * Where the time of an event is that has none in its message: in its line, or nowhere. Undefined if another field of the source is in
-   * that place.
+   * Location of the time of events that have none in their message: in the line, or nowhere. Undefined if another field of the source
+   * has that name.
    */
   timesBeside(field: string): LineTimes | 'none' | undefined {
     if (this.#events !== undefined) return undefined
     const { members, hasOrigin } = this.form
     const member = members.get(field)
-    // Some lines may have their own time there, and others something else.
+    // Some lines may have a time of their own there, and others another value.
     if (member?.is === 'computed') return undefined
     if (member !== undefined || !hasOrigin || !this.lines.origin.has(field)) return 'none'
     return this.lines.origin.partOf(field) === 'time' ? this.lines.times() : undefined
   }
 
-  /** A field that a program or the message has set. */
+  /** A field set by a program or the message. */
   memberOf(index: number, field: string): Value | undefined {
     const { members, spreads } = this.form
     if (members.has(field)) return this.fieldOf(this.#line(index), field)
     return spreads ? this.lines.member(this.#line(index), field) : undefined
   }
 
-  /** Metadata of the events that are lines. */
+  /** Metadata of the line events. */
   get metadata(): EventMetadata {
     return this.lines.origin.metadata
   }
 
-  /** Whether its events are still lines, and no objects have been made of them. */
+  /** Whether all events are still lines and no objects have been created. */
   get isLines(): boolean {
     return this.#events === undefined
   }
 
-  /** Some fields of an event, as far as it has them. */
+  /** The fields with these names that an event has. */
   fieldsOf(index: number, names: readonly string[]): ValueObject {
     const event = this.eventAt(index)
     const fields: ValueObject = {}
@@ -509,7 +506,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return fields
   }
 
-  /** The events in these places, in their order. Do not use the batch itself afterwards. */
+  /** The events at these indices, in this order. Do not use the batch itself afterwards. */
   select(places: Int32Array): ByteBatch {
     const all = this.#allSizes()
     const sizes = places.map((place) => all[place] as number)
@@ -520,12 +517,12 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return part
   }
 
-  /** The line of an event; negative if it is an object. */
+  /** The line of an event; negative if the event is an object. */
   lineOf(index: number): number {
     return this.#line(index)
   }
 
-  /** An event, which is not kept. */
+  /** Creates an event, which the batch does not keep. */
   eventAt(index: number): LogEvent {
     return this.#events?.[index] ?? this.#event(index)
   }
@@ -537,12 +534,10 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   }
 
   /**
-   * Writes events from `first` on as entries of a log aggregator: `,["<nanoseconds>",<a string that holds the JSON>` and a tail. The
-   * events are lines.
-   * @param hidden fields that the JSON does not have, besides those that the choice leaves out
-   * @param tail no more than the kernel's `maxAffix`
-   * @param ends takes where each ends in the body, from its beginning on
-   * @returns how many were written; none if the first is one that the kernel cannot write
+   * Writes events from `first` on as log aggregator entries: `,["<nanoseconds>",<a string with the JSON>` and a tail. The events
+   * must be lines. @param hidden fields omitted from the JSON, in addition to those that the selection omits @param tail at most
+   * `maxAffix` bytes @param ends receives the end of each entry in the body @returns the number of entries written; 0 if the kernel
+   * cannot write the first one
    */
   writeEntries(
     run: EntryRun,
@@ -575,7 +570,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return written
   }
 
-  /** Says that all events have been written, or are not needed. */
+  /** Marks all events as written or not needed. */
   done(): void {
     if (this.#isDone) return
     this.#isDone = true

@@ -1,5 +1,5 @@
-// Lines of a container runtime that stay bytes, and their origin. While a source passes them on, their bytes are those of the chunk
-// that it has read. A component that keeps some of them longer makes the source keep a copy.
+// Container runtime lines that stay bytes, and their origin. While the source passes them on, their bytes are in the chunk that it
+// has read. If a component keeps lines longer, the source makes a copy.
 
 import { joinedKey } from '../event/joined-key.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
@@ -14,7 +14,10 @@ import type { KeyTable } from './key-table.ts'
 import { type LinePart, type OriginField, Plan } from './plan.ts'
 import { ReadObjects } from './read-objects.ts'
 
-/** The data that the lines of a file share. They never change: if a file's facts change, it gets another object. */
+/**
+ * The data shared by the lines of a file. It never changes: if the metadata of a file changes, the file gets a new
+ * object.
+ */
 export class LineOrigin {
   readonly fields: readonly OriginField[]
   readonly metadata: EventMetadata
@@ -22,7 +25,7 @@ export class LineOrigin {
   readonly #eventOf: LineOrigin['eventOf']
   readonly #plans = new WeakMap<Form, Plan>()
 
-  /** @param eventOf makes the event of a line, which is whole and in the usual form */
+  /** @param eventOf creates the event of a line, which must be whole and in the usual format */
   constructor(
     fields: readonly OriginField[],
     metadata: EventMetadata,
@@ -39,7 +42,9 @@ export class LineOrigin {
     return this.fields.some((field) => field.name === name)
   }
 
-  /** The part of a line that is a field; undefined if it is the same in all lines, or if there is none. */
+  /**
+   * The part of a line that a field comes from; undefined if the field is the same for all lines, or does not exist.
+   */
   partOf(name: string): LinePart | undefined {
     for (const field of this.fields) if (field.name === name) return 'part' in field ? field.part : undefined
     return undefined
@@ -59,38 +64,38 @@ export class LineOrigin {
   }
 }
 
-/** Of all lines in the thread. */
+/** Shared by all lines in the thread. */
 const blocks = new BlockPool()
 
-/** Members of one name. */
+/** Message members of one name. */
 interface NamedValues {
-  /** By line, the first one with the same value; -1 if it has no such member. */
+  /** For each line, the first line with the same value; -1 if it has no such member. */
   readonly groups: Int32Array
-  /** By line, the number of the member. */
+  /** For each line, the number of the member. */
   readonly members: Int32Array
-  /** By that first line; made when they are asked for. */
+  /** For each of these first lines, the value, created on request. */
   readonly values: (Value | undefined)[]
 }
 
-/** Where sources that read the same lines leave what the kernel has read, one for all. */
+/** Where sources that read the same lines share the kernel's results. */
 export interface ObjectsPlace {
   readonly result: unknown
   readonly isWanted: boolean
   leave(objects: ReadObjects): boolean
 }
 
-/** Times of lines, by line. */
+/** Times, by line. */
 export interface LineTimes {
   readonly ms: Float64Array
   readonly ns: Int32Array
 }
 
-/** The data that the lines of one group share. */
+/** The facts shared by the lines of a group. */
 export interface LineLikeness {
-  /** Members of the objects in messages. */
+  /** Members of the message objects. */
   readonly members: readonly string[]
   readonly stream: boolean
-  /** The second of their times. */
+  /** Whether the seconds of their times must be equal. */
   readonly second: boolean
 }
 
@@ -102,26 +107,26 @@ export class ByteLines {
   #starts: Int32Array
   #ends: Int32Array
   #hasOdd = true
-  /** Batches that may still need the bytes. */
+  /** Number of batches that may still need the bytes. */
   #holders = 0
-  /** Members that were asked for, by their names, which come from a configuration. */
+  /** Requested members, by their names, which come from a configuration. */
   #values: Map<string, NamedValues> | undefined
-  /** By the likeness that was asked for, which comes from a configuration. */
+  /** Groups by requested likeness, which comes from a configuration. */
   #groups: Map<string, Int32Array> | undefined
   #times: LineTimes | undefined
 
-  /** As long as the bytes are those of the chunk. */
+  /** Set as long as the bytes are those of the chunk. */
   #place: ObjectsPlace | undefined
   #hasPlaces: boolean | undefined
   #isKept = false
-  /** The kernel's results about the objects in messages before the lines had to wait. */
+  /** The kernel's results about the message objects, from before the lines had to wait. */
   #objects: ReadObjects | undefined
-  /** Lines whose bytes the kernel must not take. */
+  /** Lines that the kernel must not read. */
   #excluded: readonly number[] = []
 
   /**
-   * @param bytes and where the lines lie in them, which are the caller's again after `keep`
-   * @param place of the same bytes, for others who read the same lines
+   * @param bytes the lines' bytes, which belong to the caller again after `keep` @param place shares results with other
+   * readers of the same bytes
    */
   constructor(
     origin: LineOrigin,
@@ -141,13 +146,13 @@ export class ByteLines {
     this.#isAscii = isAscii
   }
 
-  /** Whether the kernel has room for lines between these places. */
+  /** Whether this range of lines fits in the kernel. */
   static fits(count: number, from: number, to: number): boolean {
     const kernel = theKernel()
     return count <= kernel.at('maxLines') && to - from <= kernel.at('maxInput')
   }
 
-  /** Brings the lines into the kernel, if they are not there, and their beginnings are read. */
+  /** Loads the lines into the kernel if needed, and reads their prefixes. */
   enter(): Kernel {
     const kernel = theKernel()
     const { content } = kernel
@@ -170,7 +175,7 @@ export class ByteLines {
     return kernel
   }
 
-  /** The same, and the objects in their messages are read. */
+  /** The same, and also reads the objects in their messages. */
   enterRead(): Kernel {
     const kernel = this.enter()
     const { content } = kernel
@@ -196,29 +201,29 @@ export class ByteLines {
     return new ReadObjects(kernel, this.origin.keys, this.count, this.#hasOdd, blocks)
   }
 
-  /** The objects in the same lines, if the kernel has read them for another pipeline that has the same names. */
+  /** The objects in the same lines, if the kernel has read them for another pipeline with the same names. */
   #objectsOfOthers(): ReadObjects | undefined {
     const result = this.#place?.result
     return result instanceof ReadObjects && result.keys === this.origin.keys ? result : undefined
   }
 
-  /** Whether the object in the message of some line is not taken. They have been read. */
+  /** Whether the kernel rejects some line's message. The objects must have been read. */
   get hasOdd(): boolean {
     return this.#hasOdd
   }
 
-  /** Whether members have names that the kernel knows by their places alone: it cannot leave them out. */
+  /** Whether the kernel knows some member names only by their positions, so that it cannot omit these members. */
   get hasPlaces(): boolean {
     this.#hasPlaces ??= hasPlaces(this.enterRead(), this.count)
     return this.#hasPlaces
   }
 
-  /** Brings in what events of a form need. */
+  /** Loads the data that events of a form need. */
   enterFor(form: Form): Kernel {
     return form.parses ? this.enterRead() : this.enter()
   }
 
-  /** A member of the object in the message of a line; undefined if there is none. */
+  /** A member of the object in a line's message; undefined if there is none. */
   member(line: number, name: string): Value | undefined {
     const { groups, members, values } = this.#valuesOf(name)
     const group = groups[line] as number
@@ -231,13 +236,13 @@ export class ByteLines {
     return value
   }
 
-  /** Whether the object in some message may have a member of this name. */
+  /** Whether some message may have a member of this name. */
   mayHaveMember(name: string): boolean {
     const kernel = this.enterRead()
     return this.origin.keys.known(name) !== undefined || this.origin.keys.isFull(kernel)
   }
 
-  /** By line, the first one that is alike; undefined if that is not known. */
+  /** For each line, the first equal line; undefined if that is unknown. */
   groups({ members, stream, second }: LineLikeness): Int32Array | undefined {
     const id = joinedKey([stream ? 'stream' : '', second ? 'second' : '', ...members])
     this.#groups ??= new Map()
@@ -249,7 +254,7 @@ export class ByteLines {
     joined.fill(0, 0, count)
     for (const name of members) {
       if (this.origin.keys.known(name) !== undefined) {
-        // The values are often asked for next.
+        // These values are often requested next.
         kernel.groups.set(this.#valuesOf(name).groups)
         call.join(kernel.at('byMember'), count)
       } else if (this.origin.keys.isFull(kernel)) return undefined
@@ -261,12 +266,12 @@ export class ByteLines {
     return groups
   }
 
-  /** By line, the first one with the same member of this name in its message; negative if it has none. */
+  /** For each line, the first line with the same message member of this name; negative if it has none. */
   linesWith(name: string): Int32Array {
     return this.#valuesOf(name).groups
   }
 
-  /** The times of lines that the kernel takes. */
+  /** The times of the lines that the kernel accepts. */
   times(): LineTimes {
     if (this.#times === undefined) {
       const kernel = this.enter()
@@ -296,7 +301,7 @@ export class ByteLines {
     return { groups: kernel.groups.slice(0, count), members: kernel.grouped.slice(0, count), values: [] }
   }
 
-  /** The same for a name that is not in the table, which may have had no room for it: the kernel then knows it by its place. */
+  /** The same for a name missing from the table, which may have been full: the kernel then knows the name by its position. */
   #groupedByPlace(kernel: Kernel, name: string): NamedValues {
     const { count } = this
     const groups = new Int32Array(count).fill(-1)
@@ -323,17 +328,17 @@ export class ByteLines {
     const from = members[member + 1] as number
     const to = members[member + 2] as number
     if (memory[from] === 0x22) {
-      // An escape may have become another character than ASCII.
+      // An escape may decode to a character outside ASCII.
       const isAscii = this.#isAscii && from < recoded
       const text = isAscii ? memory.latin1Slice(from + 1, to - 1) : memory.utf8Slice(from + 1, to - 1)
       if (!text.includes('\\')) return text
     }
     const value = parseJson(memory.utf8Slice(from, to))
-    // It is what the kernel has read, or what was written of a value.
+    // The text is the kernel's input or a serialised value, so it is valid JSON.
     return isFailedJson(value) ? null : value
   }
 
-  /** A field of the event of a line as the source makes it. */
+  /** A field of a line's event as the source creates it. */
   field(line: number, name: string): Value | undefined {
     const { fields } = this.origin
     for (let index = 0; index < fields.length; index++) {
@@ -347,19 +352,19 @@ export class ByteLines {
     return undefined
   }
 
-  /** The event of a line as the source makes it. */
+  /** A line's event as the source creates it. */
   event(line: number): LogEvent {
     return this.origin.eventOf(this.#held(), this.#starts[line] as number, this.#ends[line] as number)
   }
 
-  /** Bytes that are kept for as long as somebody needs one of the lines. */
+  /** Bytes kept in memory as long as any of the lines is needed. */
   get heldBytes(): number {
     const bytes = (this.#ends[this.count - 1] as number) - (this.#starts[0] as number)
     return bytes + (this.#objects?.bytes ?? 0)
   }
 
   #held(): Buffer {
-    if (this.#bytes === undefined) throw new Error('Lines were asked for after they had been given back.')
+    if (this.#bytes === undefined) throw new Error('Lines were requested after their memory was released.')
     return this.#bytes
   }
 
@@ -367,7 +372,7 @@ export class ByteLines {
     this.#holders++
   }
 
-  /** Removes one holder. Without holders, nothing may read the lines again. */
+  /** Removes one holder. When there are no more holders, the lines must not be read again. */
   release(): void {
     if (--this.#holders > 0) return
     const bytes = this.#bytes
@@ -379,7 +384,7 @@ export class ByteLines {
     this.#objects = undefined
   }
 
-  /** Leaves out lines whose bytes are not text: the kernel relies on that. */
+  /** Excludes lines that are not valid text, which the kernel relies on. */
   exclude(lines: readonly number[]): void {
     this.#excluded = lines
     this.#markExcluded(this.enter())
@@ -390,7 +395,7 @@ export class ByteLines {
     for (const line of this.#excluded) kernel.flags[line] = (kernel.flags[line] as number) | isUnusual
   }
 
-  /** Called before the memory of the lines is reused: bytes that are still needed are copied. */
+  /** Called before the memory of the lines is reused: copies bytes that are still needed. */
   keep(): void {
     const bytes = this.#bytes
     if (bytes === undefined || this.#isKept) return
@@ -432,7 +437,7 @@ function hasPlaces(kernel: Kernel, count: number): boolean {
   return false
 }
 
-/** Writes members in their final form, through their values: long floats, and objects with unsorted names. */
+/** Converts members to their final form by parsing their values: long floats, and objects with unsorted names. */
 function putIntoForm(kernel: Kernel, count: number): void {
   const { members, memory, flags, recodes, totals } = kernel
   const isOdd = kernel.at('isOdd')
@@ -458,13 +463,13 @@ function putIntoForm(kernel: Kernel, count: number): void {
   kernel.call.setRecodedLength(at - kernel.at('recoded'))
 }
 
-/** How a value is written, and its estimated size. */
+/** The serialised value and its estimated size. */
 interface WrittenValue {
   readonly text: string
   readonly size: number
 }
 
-/** Of a number with a fraction, which needs no reader of JSON: the kernel has read it. */
+/** The form of a number with a fraction: the kernel has validated it, so no JSON parser is needed. */
 function floatForm(text: string): WrittenValue | undefined {
   if (!/^-?\d+\.\d+$/.test(text)) return undefined
   const value = Number(text)

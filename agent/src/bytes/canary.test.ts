@@ -1,6 +1,6 @@
-// No byte of another line, of another pod, or of what the kernel had in its memory before leaves with an event: through computed columns,
-// fields that are moved, lines that are stored, entries of streams. Every line has a canary of its own in all its values; all pods use the
-// same chunk; and before lines come in, the memory of the kernel is filled with something else.
+// An event never contains bytes of another line, of another pod, or of earlier kernel memory, whatever happens to it: computed columns,
+// moved fields, stored lines, entries of streams. Every line has its own canary in all its values, all pods use the same chunk, and the
+// kernel's memory is overwritten before lines are loaded.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import { type LogBatch, logBatch } from '../event/batch.ts'
@@ -29,20 +29,20 @@ const chains: readonly (readonly string[])[] = [
   [`. = object(parse_json(.message) ?? {}) ?? {}\n.a = .secret\nif .n == 3 { abort }`],
 ]
 
-/** The one that computes the longest values. */
+/** The chain that computes the longest values. */
 const longChain = 3
 
 afterEach(() => {
   vi.restoreAllMocks()
 })
 
-/** Overwrites everything that the kernel has in its memory. The next caller has to bring all that it needs. */
+/** Overwrites the kernel's memory. The next caller must load everything it needs. */
 function overwrite(kernel: Kernel): void {
   const { content, memory } = kernel
-  // The names go back to the source that they belong to.
+  // Saves the names back to their source.
   new KeyTable().enter(kernel)
   memory.fill('"SCRATCH', kernel.at('starts'), kernel.at('shuffles'))
-  // The bits by which members are ordered are 0 between calls.
+  // The bits for sorting members must be 0 between calls.
   memory.fill(0, kernel.at('rankBits'), kernel.at('rankPlaces'))
   content.keys = undefined
   content.lines = undefined
@@ -69,7 +69,7 @@ function messageOf(random: Random, canary: string): string {
   return `{${members.join(',')}}`
 }
 
-/** Entries of a stream as they are written for some lines, in another order than that of the batch. */
+/** Entries of a stream for some lines, in an order other than that of the batch. */
 function checkEntries(batch: ByteBatch, expected: Expected, random: Random): void {
   const places = Array.from({ length: batch.count }, (_, index) => index).filter((index) => batch.lineOf(index) >= 0)
   for (let index = places.length - 1; index > 0; index--) {
@@ -84,7 +84,7 @@ function checkEntries(batch: ByteBatch, expected: Expected, random: Random): voi
   for (let first = 0; first < lines.length; ) {
     const body = new Body(16)
     const written = batch.writeEntries(run, first, [], allFields, Buffer.from(']'), body, ends)
-    // The sink writes an event that has no room alone as an object.
+    // The sink writes an event that is too large on its own as an object.
     if (written === 0) {
       first++
       continue
@@ -131,7 +131,7 @@ test('no event has anything of another line, of another pod or of what the kerne
   for (let round = 0; round < 150; round++) {
     const pod = random.below(pods.length)
     const reader = pods[pod] ?? first
-    // Some chunks have more bytes than there is room for in columns.
+    // Some chunks have more bytes than the columns have room for.
     const isLong = round % 10 === 5
     const lines = isLong ? 400 : 1 + random.below(40)
     const chunk: Buffer[] = []
@@ -166,7 +166,7 @@ test('no event has anything of another line, of another pod or of what the kerne
         else late.push(look)
       }
     })
-    // The chunk is that of the next pod when these look at their lines.
+    // The chunk already belongs to the next pod when these readers look at their lines.
     for (const look of waiting) look()
     waiting = late
   }

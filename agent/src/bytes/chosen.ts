@@ -1,4 +1,4 @@
-// The parts that a sink keeps of events that are lines: the form without the fields that it does not want, and columns with its form of times.
+// The parts of line events that a sink writes: the form without unwanted fields, and columns with the sink's time format.
 
 import { Timestamp } from '../event/timestamp.ts'
 import type { Value } from '../event/value.ts'
@@ -7,16 +7,15 @@ import { type Column, NewColumn, ValueRoom } from './columns.ts'
 import type { ByteEdit, FieldSelection, Form, Member } from './form.ts'
 import { type Kernel, theKernel } from './kernel.ts'
 
-/** A form in which lines are written, and its columns. */
+/** The form and columns in which lines are written. */
 export interface Chosen {
   readonly form: Form
   readonly columns: readonly Column[]
 }
 
 /**
- * The written parts of events.
- * @param hidden fields that are left out besides
- * @returns undefined if the kernel cannot do it
+ * The written parts of events. @param hidden additional fields to omit @returns undefined if the kernel does not
+ * support them
  */
 export function chosenOf(
   lines: ByteLines,
@@ -34,13 +33,16 @@ export function chosenOf(
   return isPossible ? chosen : undefined
 }
 
-/** How a column comes about: from one of the batch, from the times of the lines where that one leaves them, or from these alone. */
+/**
+ * How a column is built: from a column of the batch, from that column with the lines' times where it leaves the field, or from
+ * these times alone.
+ */
 interface ColumnPlan {
   readonly from: number | undefined
   readonly times: boolean
 }
 
-/** A form whose times are converted; undefined for one that has others than those of lines, of programs and of constants. */
+/** A form with converted times; undefined if it has times other than those of lines, programs and constants. */
 interface Layout {
   readonly form: Form
   readonly columns: readonly ColumnPlan[]
@@ -48,7 +50,7 @@ interface Layout {
 
 const layouts = new WeakMap<LineOrigin, WeakMap<Form, Layout | 'impossible'>>()
 
-/** The layout of a form that belongs to the choice. */
+/** Returns the layout for a form and a selection. */
 function layoutOf(origin: LineOrigin, form: Form, converted: (value: Value) => Value): Layout | 'impossible' {
   let known = layouts.get(origin)
   if (known === undefined) {
@@ -65,7 +67,7 @@ function layoutOf(origin: LineOrigin, form: Form, converted: (value: Value) => V
 
 function newLayout(origin: LineOrigin, form: Form, converted: (value: Value) => Value): Layout | 'impossible' {
   const fields = form.hasOrigin ? origin.fields : []
-  // A field that the message may replace cannot be a constant.
+  // A field that the message may replace cannot be constant.
   if (fields.some((field) => 'value' in field && converted(field.value) !== field.value)) return 'impossible'
   const under = form.parsing?.under
   const times = fields.flatMap((field) => ('part' in field && field.part === 'time' ? [field.name] : []))
@@ -96,7 +98,7 @@ function newLayout(origin: LineOrigin, form: Form, converted: (value: Value) => 
   return { form: form.withMembers(members, columns.length), columns }
 }
 
-/** The last form made for the lines of a chunk: slices of a batch come one after the other. */
+/** The last form for the lines of a chunk, because slices of a batch come one after the other. */
 const last = new WeakMap<
   ByteLines,
   { readonly rest: Form; readonly columns: readonly Column[]; readonly chosen: Chosen | undefined }
@@ -118,7 +120,7 @@ function withTimes(
   return chosen
 }
 
-/** Undefined if the kernel has no room for them. */
+/** Undefined if they do not fit in the kernel. */
 function columnsOf(
   lines: ByteLines,
   layout: Layout,
@@ -140,14 +142,14 @@ function columnsOf(
   return made.every(({ values, json }) => room.take(values.length, json.length)) ? made : undefined
 }
 
-/** A column with another one where it leaves the field. */
+/** Combines two columns: the second fills the gaps of the first. */
 function joined(over: Column, under: Column, kernel: Kernel): Column | undefined {
   const room = new ValueRoom(kernel, [])
   const column = new NewColumn(over.places.length)
   return column.putUnder(over, room) && column.putUnder(under, room) ? column : undefined
 }
 
-/** A column with other values in the places of its times; itself if it has none. */
+/** A column with its times converted; the column itself if it has none. */
 function convertedColumn(kernel: Kernel, column: Column, converted: (value: Value) => Value): Column | undefined {
   const values = column.values.map(converted)
   if (values.every((value, index) => value === column.values[index])) return column
@@ -157,7 +159,7 @@ function convertedColumn(kernel: Kernel, column: Column, converted: (value: Valu
   return values.every((value) => made.add(value, room) !== undefined) ? made : undefined
 }
 
-/** The times of lines, except of those whose message has a field in their place; undefined if there is no room for them. */
+/** The times of lines, except lines whose message has that field; undefined if they do not fit. */
 function timesOf(lines: ByteLines, spreads: boolean, converted: (value: Value) => Value): Column | undefined {
   const { ms, ns } = lines.times()
   const name = lines.origin.fields.find((field) => 'part' in field && field.part === 'time')?.name
@@ -169,7 +171,7 @@ function timesOf(lines: ByteLines, spreads: boolean, converted: (value: Value) =
   let before: Value | undefined
   let place = 0
   for (let line = 0; line < lines.count; line++) {
-    // The entry of a line that is not taken is no time.
+    // A rejected line has no valid time entry.
     if (((kernel.flags[line] as number) & isUnusual) !== 0 || (own !== undefined && (own[line] as number) >= 0))
       continue
     const value = converted(new Timestamp(ms[line] as number, ns[line] as number))

@@ -1,4 +1,4 @@
-// Values that programs have computed for events that are lines still: by field a column, with what each line has there.
+// Values that programs have computed for byte lines: one column per field, with an entry for each line.
 
 import { Body } from '../event/body.ts'
 import { memberSize } from '../event/size.ts'
@@ -11,19 +11,19 @@ export const noValue = -1
 export const untouched = -2
 
 export interface Column {
-  /** By line, the number of a value, `noValue` or `untouched`. */
+  /** For each line, the number of a value, `noValue` or `untouched`. */
   readonly places: Int32Array
   readonly values: readonly Value[]
-  /** Estimated sizes of the values, without those of names. */
+  /** Estimated sizes of the values, without names. */
   readonly sizes: readonly number[]
-  /** The JSON of all values, and where that of each ends. */
+  /** The JSON of all values, and the end of each. */
   readonly json: Body
   readonly ends: readonly number[]
 }
 
 export const noColumns: readonly Column[] = []
 
-/** How much room for values is left in the kernel. */
+/** Tracks the kernel's remaining room for values. */
 export class ValueRoom {
   #values: number
   #bytes: number
@@ -34,7 +34,7 @@ export class ValueRoom {
     for (const { values, json } of columns) this.take(values.length, json.length)
   }
 
-  /** Whether there is room for more values, which is then taken. */
+  /** Reserves room for values; false if there is not enough. */
   take(values: number, bytes: number): boolean {
     if (this.#values < values || this.#bytes < bytes) return false
     this.#values -= values
@@ -43,7 +43,7 @@ export class ValueRoom {
   }
 }
 
-/** A column as it is made. */
+/** A column under construction. */
 export class NewColumn implements Column {
   readonly places: Int32Array
   readonly values: Value[] = []
@@ -55,7 +55,7 @@ export class NewColumn implements Column {
     this.places = new Int32Array(lineCount).fill(untouched)
   }
 
-  /** Adds a value, and returns its number; undefined if there is no room for it, or if it is nested too deep. */
+  /** Adds a value, and returns its number; undefined if it does not fit or is nested too deeply. */
   add(value: Value, room: ValueRoom): number | undefined {
     const { json } = this
     const start = json.length
@@ -76,7 +76,7 @@ export class NewColumn implements Column {
     }
   }
 
-  /** Puts the values of an older column where this one has left them; false if there is no room for them. */
+  /** Fills the gaps of this column with the values of an older column; false if they do not fit. */
   putUnder(older: Column, room: ValueRoom): boolean {
     const shift = this.values.length
     const start = this.json.length
@@ -94,7 +94,7 @@ export class NewColumn implements Column {
     return true
   }
 
-  /** Null where there is no value. */
+  /** Fills the gaps with null; false if that does not fit. */
   fillWithNull(room: ValueRoom): boolean {
     const place = this.add(null, room)
     if (place === undefined) return false
@@ -103,7 +103,7 @@ export class NewColumn implements Column {
   }
 }
 
-/** Brings columns into the kernel. They are no more than it has room for. */
+/** Loads columns into the kernel. They must fit. */
 export function enterColumns(kernel: Kernel, columns: readonly Column[]): void {
   const { content, memory, values: list } = kernel
   if (content.columns === columns) return

@@ -11,7 +11,7 @@ export const stays = 0
 const ends = 1
 export const runs = 2
 
-/** Events as a program finds them when it has parsed the text. */
+/** Events as a program sees them after it has parsed the text. */
 interface Found {
   readonly count: number
   readonly metadata: EventMetadata
@@ -20,10 +20,10 @@ interface Found {
   groups(fields: readonly string[]): Int32Array | undefined
 }
 
-/** In the place of a value that a unit does not read. */
+/** Placeholder for a value that a unit does not read. */
 const unread: ValueObject = Object.freeze({})
 
-/** A unit's results do not fit, or are nested too deep: the caller then runs the program for the event. */
+/** The results of a unit do not fit, or are nested too deeply: the caller then runs the program for the event. */
 const needsRun = Symbol('needsRun')
 
 export class Computation {
@@ -50,9 +50,8 @@ export class Computation {
   }
 
   /**
-   * Returns the older columns with the new ones.
-   * @param fates of events by their texts, which change for those that do not stay
-   * @param ended records how the program ends for an event; false: it is to be run
+   * Returns the old and new columns. @param fates of events by their texts; updated for events that do not stay lines
+   * @param ended records how the program ends for an event; false: it must be run
    */
   run(units: readonly ByteUnit[], fates: Uint8Array, ended: (end: object) => boolean): readonly Column[] {
     for (const [number, unit] of units.entries()) {
@@ -76,7 +75,7 @@ export class Computation {
   #runUnit(unit: ByteUnit, columns: readonly NewColumn[], fates: Uint8Array, ended: (end: object) => boolean): void {
     const found = this.#found
     const groups = found.groups(unit.reads)
-    // For each group, the line of the first event for which the program continues, plus one; and how it ended for the others.
+    // For each group, the line of the first event for which the program continues, plus one; or how the program ended.
     const lines = new Int32Array(this.#lineCount)
     const known = new Map<number, object | typeof needsRun>()
     for (let index = 0; index < found.count; index++) {
@@ -98,7 +97,7 @@ export class Computation {
     }
   }
 
-  /** Runs a unit for a line. Returns how the program ends, if it does. */
+  /** Runs a unit for a line. Returns how the program ended; undefined if it continues. */
   #run(unit: ByteUnit, columns: readonly NewColumn[], line: number): object | typeof needsRun | undefined {
     const { reads, writes } = unit
     const found = this.#found

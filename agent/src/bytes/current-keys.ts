@@ -1,17 +1,20 @@
-// The table of names that sources use at the moment. Sources that may read the same pods use the same one, so that the kernel keeps it
-// from one to the next, and what it has read of lines for one of them holds for the others.
+// The table of names that sources currently use. Sources that may read the same pods share a table: the kernel then keeps it loaded
+// between them, and its results for a chunk are valid for all of them.
 
 import type { Kernel } from './kernel.ts'
 import { KeyTable } from './key-table.ts'
 
-/** How long a table is used that has no room any more. */
+/** How long a full table stays in use. */
 const minMs = 60_000
 
 export class CurrentKeys {
   #table = new KeyTable()
   #since = performance.now()
 
-  /** One pod whose names are data must not exclude those of all others permanently: a full table is replaced after some time. */
+  /**
+   * A pod with arbitrary member names must not block the names of all other pods permanently, so a full table is replaced after
+   * some time.
+   */
   table(kernel: Kernel): KeyTable {
     const now = performance.now()
     if (this.#table.isFull(kernel) && now - this.#since > minMs) {

@@ -1,54 +1,55 @@
-// The changes by programs to events whose fields nothing has read: the members of the message in place of the event, beside its fields
-// or under one of them, and fields of the root that are then set, moved, removed or computed.
+// The changes by programs to events whose fields have not been read yet: the members of the message replace the event, are merged with
+// its fields or go into one field; then root fields are set, moved, removed or computed.
 
 import { joinedKey } from '../event/joined-key.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import type { Value, ValueObject } from '../event/value.ts'
 
-/** The treatment of a text that is a JSON object. */
+/** How a text that is a JSON object is parsed. */
 export interface ByteParsing {
   /** The field with the text. */
   readonly field: string
-  /** Whether the fields from before stay, where the text has no member of that name. */
+  /** Whether fields without a same-named member in the text are kept. */
   readonly merges: boolean
-  /** The field that holds the object; undefined: its members become those of the event. */
+  /** The field for the object; undefined: its members become members of the event. */
   readonly under: string | undefined
 }
 
-/** The result of a program for a field, for every event. */
+/** How a program changes a field, for every event. */
 export type ByteEdit =
   | { readonly is: 'constant'; readonly value: Value }
   | { readonly is: 'removed' }
-  /** The value that another field, or the same, had before; null if there was none. */
+  /** The previous value of a field; null if it did not exist. */
   | { readonly is: 'moved'; readonly from: string }
 
-/** A part of a program that runs once for events whose values of a few fields are the same. */
+/** A part of a program that runs once for all events with the same values of a few fields. */
 export interface ByteUnit {
-  /** Fields of the root that decide, as they are before any is changed. */
+  /** Root fields that it reads, with their values from before any change. */
   readonly reads: readonly string[]
-  /** Fields of the root that it may change. */
+  /** Root fields that it may change. */
   readonly writes: readonly string[]
   /**
-   * Runs it on the fields that it reads. Those that it only writes may have any value.
-   * @returns how the program ends; undefined if it continues
+   * Runs on the fields that it reads. Fields that it only writes may have any value. @returns how the program ends;
+   * undefined if it continues
    */
   run(fields: ValueObject, metadata: EventMetadata): object | undefined
   /** The fields after the last run. */
   readonly after: ValueObject
 }
 
-/** A program whose result is known without a run for each event. */
+/** A program whose effect is known without running it for each event. */
 export interface ByteEdits {
   readonly parsing: ByteParsing | undefined
-  /** By field. No unit reads or writes it, and it moves none that a unit writes. */
+  /** By field. No unit reads or writes these fields, and no edit moves a field that a unit writes. */
   readonly edits: ReadonlyMap<string, ByteEdit>
   /**
-   * In their order; no two write the same field, or a field that another one reads. The program continues unless one of them ends it.
+   * In execution order. No two units write the same field, or a field that another one reads. The program continues unless a unit
+   * ends it.
    */
   readonly units: readonly ByteUnit[]
-  /** The input of the units: the same program after it has only parsed the text; itself, if it does nothing else. */
+  /** The input of the units: the program reduced to its parsing; the object itself if it only parses. */
   readonly bare: ByteEdits
-  /** Runs the program on an event for which it does not fail. */
+  /** Runs the program on an event for which it cannot fail. */
   apply(event: LogEvent): void
 }
 
@@ -56,25 +57,29 @@ export interface ByteEdits {
 export type Member =
   | ByteEdit
   /**
-   * The value of a column of the batch; if the column leaves the field, the value `under` it, or the field of the message or the
-   * source.
+   * The value of a column of the batch. If the column leaves the field, the value `under` it, or that of the message or source.
    */
   | { readonly is: 'computed'; readonly column: number; readonly under: ByteEdit | undefined }
 
-/** The source of a new column's values: a unit, over those of an older column; or an older column, with null for missing values. */
+/**
+ * Where the values of a new column come from: a unit, with an older column below it; or an older column, with null for missing
+ * values.
+ */
 export type ColumnSource =
   | { readonly unit: number; readonly field: string; readonly over: number | undefined }
   | { readonly copied: number }
 
 type Members = ReadonlyMap<string, Member>
 
-/** Fields of the root that are written, and how. */
+/** Which root fields are written, and how. */
 export interface FieldSelection {
-  /** Those that are; undefined: all. */
+  /** The only fields written; undefined: all. */
   readonly only: ReadonlySet<string> | undefined
-  /** Those of them that are not. */
+  /** Exceptions from them. */
   readonly except: readonly string[]
-  /** Gives a value with its times in another form, or itself if it has none; undefined: times are written as they are. */
+  /**
+   * Converts the times in a value; returns the value itself if it contains none. Undefined: times are written unchanged.
+   */
   readonly converted: ((value: Value) => Value) | undefined
 }
 
@@ -96,12 +101,12 @@ export class Form {
   /** Undefined if the message is not parsed. */
   readonly parsing: ByteParsing | undefined
   readonly members: Members
-  /** Columns that a batch of this form has, and the last ones of them, which the last program has added. */
+  /** Number of columns in a batch of this form, and how many of them the last program has added. */
   readonly columnCount: number
   readonly newColumns: readonly ColumnSource[]
-  /** The programs, in their order. */
+  /** The programs, in execution order. */
   readonly edits: readonly ByteEdits[]
-  /** The only fields that count; undefined: all. Such a form is for writing. */
+  /** The only relevant fields; undefined: all. A form with this restriction is only for writing. */
   readonly only: ReadonlySet<string> | undefined
   readonly #next = new WeakMap<ByteEdits, Form>()
   readonly #less = new Map<string, Form>()
@@ -117,7 +122,7 @@ export class Form {
     this.only = only
   }
 
-  /** Events as a source makes them. */
+  /** Events as the source creates them. */
   static readonly asRead = new Form({
     parsing: undefined,
     members: new Map(),
@@ -126,22 +131,22 @@ export class Form {
     edits: [],
   })
 
-  /** Whether the objects in messages are read. */
+  /** Whether the objects in messages are parsed. */
   get parses(): boolean {
     return this.parsing !== undefined
   }
 
-  /** Whether the members of the message are members of the event. */
+  /** Whether message members become event members. */
   get spreads(): boolean {
     return this.parsing !== undefined && this.parsing.under === undefined
   }
 
-  /** Whether fields of the source are fields of the event. */
+  /** Whether fields of the source are event fields. */
   get hasOrigin(): boolean {
     return !this.spreads || this.parsing?.merges === true
   }
 
-  /** The form after a further program; undefined if there is none. */
+  /** The form after another program; undefined if it cannot be represented. */
   after(edits: ByteEdits): Form | undefined {
     const known = this.#next.get(edits)
     if (known !== undefined) return known
@@ -150,7 +155,7 @@ export class Form {
     return next
   }
 
-  /** The form without some fields. The names come from a configuration, not from data. */
+  /** The form without some fields. Their names come from a configuration, not from data. */
   without(names: readonly string[]): Form {
     const key = joinedKey(names)
     let form = this.#less.get(key)
@@ -162,7 +167,7 @@ export class Form {
     return form
   }
 
-  /** The form with some fields alone. */
+  /** The form with only some fields. */
   selected(selection: FieldSelection): Form {
     const { only, except, converted } = selection
     if (only === undefined && except.length === 0 && converted === undefined) return this
@@ -175,12 +180,12 @@ export class Form {
     return form
   }
 
-  /** The form with other members, of which columns are computed that a batch of this form does not have. */
+  /** The form with other members, including columns that a batch of this form does not have. */
   withMembers(members: ReadonlyMap<string, Member>, columnCount: number): Form {
     return new Form({ ...this, members, columnCount })
   }
 
-  /** The members of the message alone that no program has set or removed. */
+  /** Only the message members that no program has set or removed. */
   get bare(): Form {
     this.#bare ??= new Form({
       parsing: { field: 'message', merges: false, under: undefined },
@@ -194,7 +199,7 @@ export class Form {
 
   #after(edits: ByteEdits): Form | undefined {
     const { parsing = this.parsing, units } = edits
-    // Fields set before a text is parsed may be replaced by its members, or be the text.
+    // A field set before parsing may be replaced by a message member, or be the parsed text.
     if (edits.parsing !== undefined && (edits.parsing.field !== 'message' || this.parses || this.members.size > 0)) {
       return undefined
     }
@@ -222,7 +227,7 @@ export class Form {
   }
 }
 
-/** A field that was moved: null where it was removed. */
+/** The edit, with null for a removed field. */
 function orNull(edit: ByteEdit): ByteEdit {
   return edit.is === 'removed' ? nothing : edit
 }

@@ -1,4 +1,5 @@
-// A program that ends for some events does the same with lines as with objects, whatever becomes of the events for which it ends.
+// A program that ends for some events has the same effect on lines and on objects, whatever happens to the events for which it
+// ends.
 
 import { expect, test } from 'vitest'
 import { type Batch, logBatch } from '../event/batch.ts'
@@ -25,7 +26,7 @@ const source = [
   '.level = "changed"',
 ].join('\n')
 
-/** The events that leave by each output, and the counters. */
+/** The events of each output, and the counters. */
 async function sent(options: object, isBytes: boolean) {
   const events = new RecordedEvents()
   const globals = { remap: { network: false, byte_lane: isBytes } }
@@ -60,7 +61,7 @@ test.each([
   const { asLines: none, ...objects } = await sent(options, false)
   expect(bytes).toEqual(objects)
   expect(bytes.outputs['']?.length).toBeGreaterThan(5)
-  // The lines for which it continues stay lines.
+  // The lines for which the program continues stay lines.
   expect(asLines).toBe(bytes.outputs['']?.filter((json) => json.includes('"level":"changed"')).length)
   expect(none).toBe(0)
 })

@@ -1,4 +1,4 @@
-// Lines that are made to get at the lines of others, or to make the kernel slow or wrong.
+// Lines crafted to read other lines' data, or to make the kernel slow or wrong.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import { compileEncoder } from '../codecs/encoding/encoder.ts'
@@ -192,7 +192,7 @@ test('long lines of every kind are written as objects are, and nothing is writte
     for (const [index, text] of texts.entries()) {
       for (const run of programs) {
         new BytePod('p').read([lineOf(text)], (batch) => {
-          // Without an object in the message, only the first program leaves an event.
+          // Without an object in the message, only the first program emits an event.
           if (index === 3 && run !== programs[0]) return
           const after = run(batch)
           const other = after.share()

@@ -1,5 +1,5 @@
-// The kernel of the lane for bytes as the rest of the agent sees it: one instance for the thread, its memory, and what is in it at the
-// moment. Nothing in that memory outlasts its owner: a caller that needs its lines again brings them again.
+// The interface to the byte lane's kernel: one instance per thread, its memory, and the current content of that memory. Content may be
+// replaced at any time: a caller that needs its lines again loads them again.
 
 import { instantiate } from '../formats/assembly.ts'
 import { kernelCode } from './kernel-code.ts'
@@ -21,22 +21,22 @@ interface Calls {
   writeEntries(first: number, count: number, outside: number, mode: number, tailLength: number): number
 }
 
-/** The owner of the lines in the memory: it need not bring them again. */
+/** The owner of each part of the memory, who need not load it again. */
 interface Content {
   /** The owner of the lines. */
   lines: object | undefined
-  /** Whether the objects in their messages are read. */
+  /** Whether the objects in their messages have been read. */
   isRead: boolean
   /** The owner of the names. */
   keys: object | undefined
-  /** The owner of the plan, and its order of names. */
+  /** The owner of the plan, and the plan's version of the name order. */
   plan: object | undefined
   planVersion: number
   /** The owner of the columns. */
   columns: object | undefined
 }
 
-/** The function behind `toString`: for single fields, the way there costs as much as the work. */
+/** The function behind `toString`; for single fields, the indirection would cost as much as the work. */
 type Memory = Buffer & { latin1Slice(from: number, to: number): string; utf8Slice(from: number, to: number): string }
 
 export class Kernel {
@@ -57,33 +57,33 @@ export class Kernel {
   readonly ends: Int32Array
   readonly messages: Int32Array
   readonly flags: Int32Array
-  /** The first of the members of a line, and how many it has. */
+  /** Index of the first member of each line, and number of members. */
   readonly firsts: Int32Array
   readonly counts: Int32Array
-  /** Estimated size of all these members, with their names. */
+  /** Estimated size of all members of a line, with their names. */
   readonly totals: Int32Array
   readonly sizes: Int32Array
-  /** Of the member that was grouped last: the first line with the same value, and the number of the member; negative if there is none. */
+  /** For the last grouped member: the first line with the same value, and the number of the member; negative if there is none. */
   readonly groups: Int32Array
   readonly grouped: Int32Array
-  /** The joined groups: the first line with the same value of each. */
+  /** The joined groups: for each line, the first line of its group. */
   readonly joined: Int32Array
   readonly timeMs: Float64Array
   readonly timeNs: Int32Array
-  /** Lines that are to be written as entries. */
+  /** Lines to be written as entries. */
   readonly selected: Int32Array
-  /** Where events end that were written, in `memory`. */
+  /** Ends of the written events in `memory`. */
   readonly writtenEnds: Int32Array
-  /** Pairs of a line and the number of a member that the caller puts into form. */
+  /** Pairs of a line and the number of a member that the caller must convert. */
   readonly recodes: Int32Array
-  /** Four numbers a member: its key, where its value begins and ends, and its estimated size. */
+  /** Four numbers per member: its key, the start and end of its value, and its estimated size. */
   readonly members: Int32Array
-  /** Eight numbers a member that does not come from the message. */
+  /** Eight numbers per member that does not come from the message. */
   readonly outside: Int32Array
   readonly edited: Uint8Array
   /** By column and line, the number of a value. */
   readonly columns: Int32Array
-  /** Three numbers a value: its place, its length, and its estimated size. */
+  /** Three numbers per value: its offset, its length, and its estimated size. */
   readonly values: Int32Array
 
   constructor() {
@@ -122,7 +122,7 @@ export class Kernel {
     if (this.at('memoryEnd') > buffer.byteLength) throw new RangeError('The memory of the kernel is too small.')
   }
 
-  /** A constant of the kernel: where a place begins, or how much it holds. */
+  /** A constant of the kernel: the offset or the capacity of a memory area. */
   at(name: string): number {
     const value = this.#constants[name]
     if (value === undefined) throw new TypeError(`The kernel has no constant ${name}.`)
@@ -137,13 +137,13 @@ export class Kernel {
 
 let kernel: Kernel | undefined
 
-/** Made when it is first needed: an agent whose pipelines have no use for it does not pay for it. */
+/** Created on first use, so that agents that do not need it do not pay for it. */
 export function theKernel(): Kernel {
   kernel ??= new Kernel()
   return kernel
 }
 
-/** Bytes that the kernel may write before an event, or behind it. */
+/** Maximum number of bytes that the kernel writes before or after an event. */
 export function maxAffix(): number {
   return theKernel().at('maxAffix')
 }

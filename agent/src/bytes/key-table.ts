@@ -1,13 +1,13 @@
-// The names of members that the lines of one source have: the kernel finds them by their bytes. They are kept here while the kernel works
-// for others, so sources cannot take each other's room.
+// The member names of one source's lines, which the kernel looks up by their bytes. They are kept here while the kernel works for other
+// sources, so sources cannot use up each other's room.
 
 import { compareKeys } from '../event/value.ts'
 import type { Kernel } from './kernel.ts'
 
-/** Events have numbers, and a name keeps the number of the last event with it. Before the numbers overflow, all names start again. */
+/** Events are numbered, and a name keeps the number of the last event with it. Before the numbers overflow, all names are reset. */
 const lastStamp = 2 ** 31
 
-/** Where the kernel has what belongs to an entry; see `kernel.as.ts`. */
+/** Offsets within the kernel's table entry; see `kernel.as.ts`. */
 const rankAt = 2
 const stampAt = 4
 const nameAt = 18
@@ -15,13 +15,13 @@ const nameAt = 18
 export class KeyTable {
   readonly names: string[] = []
   readonly #keys = new Map<string, number>()
-  /** Changes with the order of the names. */
+  /** Changes whenever the order of the names changes. */
   version = 0
   #stamp = 0
   #entries = new Uint8Array(0)
   #slots: Uint8Array | undefined
 
-  /** Brings the names into the kernel, and takes those of another source back to it. */
+  /** Loads the names into the kernel, and first saves those of another source. */
   enter(kernel: Kernel): void {
     const { content, memory } = kernel
     if (content.keys === this) {
@@ -40,7 +40,7 @@ export class KeyTable {
     content.plan = undefined
   }
 
-  /** Whether no further name can be known. */
+  /** Whether the table can hold no further name. */
   isFull(kernel: Kernel): boolean {
     return this.names.length >= kernel.at('maxKeys')
   }
@@ -65,7 +65,7 @@ export class KeyTable {
     kernel.content.keys = undefined
   }
 
-  /** Records names that the kernel has found, and gives all of them their places in the order of encoders. The names are in the kernel. */
+  /** Records names that the kernel has found, and assigns all names their rank in encoding order. The names must be in the kernel. */
   learn(kernel: Kernel): void {
     const count = kernel.current('keyCount')
     if (count === this.names.length) return
@@ -84,22 +84,22 @@ export class KeyTable {
     this.version++
   }
 
-  /** The key of a name; negative if the kernel cannot know it. The names are in the kernel. */
+  /** The key of a name; negative if the kernel cannot hold it. The names must be in the kernel. */
   find(kernel: Kernel, name: string): number {
     if (name.length > kernel.at('maxName') || !/^[ !#-[\]-~]*$/.test(name)) return -1
-    // Nothing is being written.
+    // The output area is unused at this point.
     kernel.memory.write(`"${name}"`, kernel.at('output'), 'latin1')
     const key = kernel.call.findKey(kernel.at('output'))
     this.learn(kernel)
     return key
   }
 
-  /** The key of a name, if a line or a plan has had it. */
+  /** The key of a name that a line or plan has already used. */
   known(name: string): number | undefined {
     return this.#keys.get(name)
   }
 
-  /** The place of a key in the order of encoders. */
+  /** The rank of a key in encoding order. */
   rank(kernel: Kernel, key: number): number {
     return kernel.memory.readUInt16LE(kernel.at('keys') + key * kernel.at('keyStride') + rankAt)
   }

@@ -1,5 +1,5 @@
-// Both lanes give the same: events that are lines, and events that are objects, have the same JSON, sizes and order, whatever the lines
-// are, for every reader at every time.
+// Both lanes give the same results: line events and object events have the same JSON, sizes and order, for any lines, for every reader
+// at every time.
 
 import { expect, test } from 'vitest'
 import { type LogBatch, logBatch } from '../event/batch.ts'
@@ -12,7 +12,7 @@ import { ByteBatch } from './byte-batch.ts'
 
 const parse = '. = parse_json!(.message)'
 const merge = '. = merge(., object!(parse_json!(.message)))'
-/** Programs in the order in which events pass them. */
+/** Chains of programs in execution order. */
 const chains: readonly (readonly string[])[] = [
   [],
   ['.env = "prod"\ndel(.stream)'],
@@ -22,7 +22,7 @@ const chains: readonly (readonly string[])[] = [
   [`${merge}\n.file = {"z": [1, {}], "a": null}\n.message = true`],
   [merge, 'del(.message)\n.a = 1', '.a = 2\n.zz = {"k": "ü"}\ndel(.orchestrator)'],
   ['. = object!(parse_json!(.message))', 'del(.a)', '.a = "again"'],
-  // The ways in which people parse the message.
+  // Common ways to parse the message.
   ['. = merge(., object(parse_json(.message) ?? {}) ?? {})', '.a = 1'],
   ['. |= object(parse_json(.message) ?? {}) ?? {}\ndel(.message)'],
   ['p, err = parse_json(.message)\nif err == null && is_object(p) { . = merge(., object!(p)) } else { .raw = true }'],
@@ -41,7 +41,7 @@ const chains: readonly (readonly string[])[] = [
   [`${merge}\nif int!(.v) > 5 { abort "too much" }\ndel(.message)`, '.v = 1'],
   ['if .stream == "stderr" { abort }\n.a = 1', merge],
   [`${merge}\n.z = 1\nif exists(.a) && .orchestrator.pod_name == "b" { abort }\nif is_string(.s) { abort }\n.s = "x"`],
-  // Fields that are moved, of the message and of the source.
+  // Moved fields of the message and of the source.
   [`${parse}\n.x = .a\n.y = del(.b)\n.n = del(.n)\n.z = .none`],
   [`${merge}\n.message = del(.a)\n.pod = .orchestrator\n.when = .timestamp\n.file = .stream\n.raw = .message`],
   [`${merge}\nx = del(.a)\n.b = x\n.c = x\n.s = .source_type\ndel(.message)`, '.b2 = .b\n.a = .none\n.x = .file'],
@@ -73,12 +73,12 @@ const chains: readonly (readonly string[])[] = [
   ],
   [parse, 'filter: .b == 1 || exists(.c)', '.d = {"a": .a, "b": [.b, "x"]}', 'filter: .d.a != 7', '.e = .d'],
   [`${merge}\n.h = contains(string(.message) ?? "", "a")\n.len = length(string(.message) ?? "")`],
-  // The lane ends at the second program, and before the first.
+  // The byte lane ends at the second program, or before the first.
   [parse, '.up = length(.)', '.c = 1'],
   ['.x = 1', merge],
 ]
 
-/** A character of Latin-1 as JSON writes it in ASCII. */
+/** A Latin-1 character as an ASCII JSON escape. */
 const escaped = (character: string) => `\\u00${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 
 test('lines and objects give the same', async () => {
@@ -104,7 +104,7 @@ test('lines and objects give the same', async () => {
     const waiting: (() => void)[] = []
     try {
       pod.read(chunk, (batch) => {
-        // Readers have the batch one after the other, and some look at it only when the chunk is something else.
+        // Readers get the batch one after the other, and some read it only when the chunk has been reused.
         const readers = Array.from({ length: isShared ? 3 : 1 }, () => random.pick(sides))
         const all = readers.map((_, index) => (index === readers.length - 1 ? batch : batch.share()))
         for (const [index, { bytes, objects }] of readers.entries()) {
@@ -125,7 +125,7 @@ test('lines and objects give the same', async () => {
   expect(asBytes / lines).toBeGreaterThan(0.4)
 })
 
-/** Values as the kernel copies them, as it converts them, and as others do it. */
+/** Values that the kernel copies, values that it converts, and values that the caller converts. */
 const values = [
   ...['1', '-7', '12345678901234567', '1.5', '1.50', '2.5e3', '-0.1', 'true', 'null', '""', '"text"', '"ü😀"'],
   ...['"\\u003cb\\u003e"', '"a\\/b"', '"\\"\\n"', '{}', '[]', '{"z":1,"a":2}', '{"a":{"b":[1,2]}}', '[1, 2]'],
@@ -146,7 +146,7 @@ const names = [
   'a name that is longer than sixteen',
 ]
 
-/** Messages of which many, one after the other, have the same names in the same order. */
+/** Messages of which many consecutive ones have the same names in the same order. */
 function alikeMessages(random: Random): (random: Random) => string {
   let left = 0
   let order: string[] = []

@@ -1,4 +1,4 @@
-// The kernel's instructions for writing events of one origin in one form, besides the lines: members that do not come from the message,
+// The kernel's instructions for writing events of one origin in one form, in addition to the lines: members from outside the message,
 // as JSON, and names of members to set or remove.
 
 import { memberSize } from '../event/size.ts'
@@ -9,10 +9,10 @@ import type { ByteEdit, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
 
-/** The parts that differ for each line. */
+/** The parts that differ from line to line. */
 export type LinePart = 'message' | 'stream' | 'time'
 
-/** A field of the events that a source makes. */
+/** A field of the events that a source creates. */
 export type OriginField = { readonly name: string } & ({ readonly part: LinePart } | { readonly value: Value })
 
 interface Entry {
@@ -20,7 +20,7 @@ interface Entry {
   readonly kind: number
   readonly json: Uint8Array
   readonly size: number
-  /** The key of the member of the message that decides whether it counts; of a value of a column, the number of the column. */
+  /** The key of the message member that decides whether it is written; for a column value, the column number. */
   readonly other: number
   /** The column that must leave the field; -1: none. */
   readonly column: number
@@ -31,22 +31,22 @@ const noColumn = -1
 
 export class Plan {
   readonly form: Form
-  /** The treatment of the object in the message, as the kernel encodes it. */
+  /** How the object in the message is used, in the kernel's encoding. */
   readonly mode: number
   readonly #keys: KeyTable
   readonly #fields: readonly OriginField[]
   readonly #entries: Entry[] = []
-  /** The kernel's data about edited members of messages, by key. */
+  /** The kernel's data about edited message members, by key. */
   readonly #edited: (readonly [key: number, edit: number])[] = []
-  /** The only members of messages that are written; undefined: all. */
+  /** The only message members written; undefined: all. */
   readonly #only: readonly number[] | undefined
   readonly #literalBytes: number
-  // For one order of names: the kernel's list of members, where values of columns are in it, and the literals.
+  // For one order of names: the kernel's list of members, the positions of column values in it, and the literals.
   #rankedFor = -1
   #outside = new Int32Array(0)
   #columnPlaces: number[] = []
   #literals = noJson
-  /** False if the kernel cannot do it: a name that it does not take, or more than it has room for. */
+  /** False if the kernel does not support the plan: it rejects a name, or the plan does not fit. */
   readonly isPossible: boolean
 
   constructor(kernel: Kernel, keys: KeyTable, fields: readonly OriginField[], form: Form) {
@@ -66,7 +66,7 @@ export class Plan {
       this.#literalBytes <= kernel.at('maxLiterals')
   }
 
-  /** Fields of the source, and the one with the object, as far as no program has changed them. */
+  /** Adds the fields of the source, and the one with the object, unless a program has changed them. */
   #addBase(kernel: Kernel): boolean {
     const { form } = this
     const names = form.hasOrigin ? this.#fields.map(({ name }) => name) : []
@@ -112,8 +112,8 @@ export class Plan {
   }
 
   /**
-   * Adds a field as the message or the source has it. The kernel adds members of the message under their own names.
-   * @param orNull whether the field is null where neither has it
+   * Adds a field as the message or source has it. The kernel adds message members with their own names. @param orNull
+   * whether the field is null if neither has it
    */
   #addField(kernel: Kernel, name: string, key: number, from: string, column: number, orNull = false): boolean {
     const { form } = this
@@ -153,11 +153,11 @@ export class Plan {
     return this.#entries.length
   }
 
-  /** Brings the plan into the kernel, which has the names, and the columns that it refers to. */
+  /** Loads the plan into the kernel, which must have the names, and the columns that the plan refers to. */
   enter(kernel: Kernel, columns: readonly Column[]): void {
     const { content } = kernel
-    // The places of other plans do not belong to this one.
-    if (columns.length !== this.form.columnCount) throw new Error('A plan was used with the columns of another.')
+    // Columns of another plan cannot be used.
+    if (columns.length !== this.form.columnCount) throw new Error('A plan was used with the columns of another plan.')
     const isEntered = content.plan === this && content.planVersion === this.#keys.version
     if (isEntered && (columns.length === 0 || content.columns === columns)) return
     if (!isEntered) this.#enter(kernel)
@@ -189,12 +189,12 @@ export class Plan {
     memory.set(this.#literals, kernel.at('literals'))
   }
 
-  /** A name as it stands before a value. */
+  /** A name as serialised before a value. */
   #name(key: number): Buffer {
     return Buffer.from(`,"${this.#keys.names[key]}":`)
   }
 
-  /** Puts the members into the order of their names, as the kernel takes them. */
+  /** Sorts the members by name, as the kernel requires. */
   #rank(kernel: Kernel): void {
     const ranked = this.#entries.map((entry) => ({ entry, rank: this.#keys.rank(kernel, entry.key) }))
     ranked.sort((left, right) => left.rank - right.rank)
@@ -214,7 +214,7 @@ export class Plan {
   }
 }
 
-/** Bytes of the longest value. */
+/** Size of the longest value. */
 function longestOf({ ends }: Column): number {
   let longest = 0
   let start = 0
@@ -225,9 +225,9 @@ function longestOf({ ends }: Column): number {
   return longest
 }
 
-/** When an entry counts. */
+/** When an entry is written. */
 interface Conditions {
-  /** The bit of a kind that counts only where the message has no member of the other key. */
+  /** The kind flag of an entry that is written only if the message lacks a member. */
   readonly weak?: number
   readonly other?: number
   readonly column?: number
@@ -235,5 +235,5 @@ interface Conditions {
 
 const kinds = { message: 'kindMessage', stream: 'kindStream', time: 'kindTime' } as const
 
-/** The estimated size of a part in an event, without its name; units of a message are added. */
+/** Estimated size of a part in an event, without its name; the characters of a message are added. */
 const sizes: Readonly<Record<LinePart, number>> = { message: 6, stream: 12, time: 30 }

@@ -68,12 +68,12 @@ test('the objects in lines that wait are read once, and are what they were', asy
   const after = written(mine)
 
   expect(after).toEqual(chunk.map(({ message, json }) => json ?? message))
-  // Every object that is read gets a number.
+  // Every object read gets a number.
   expect(theKernel().current('stamp')).toBe(stamp)
   expect(new Set(written(others))).toEqual(new Set(['{"v":"another"}']))
 })
 
-/** Reads a chunk of a file with pods that stand at its beginning, each as soon as the one before it has handed its lines on. */
+/** Reads a chunk of a file with several pods at its beginning, each as soon as the previous one has passed its lines on. */
 function readTogether(
   pods: readonly BytePod[],
   messages: readonly string[],

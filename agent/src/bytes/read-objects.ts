@@ -1,17 +1,17 @@
-// The kernel's results about the objects in lines that wait, or that other pipelines read, too: it need not read them again, which takes
-// ten times as long as to bring this in. They stand for the same lines with the same table of names only.
+// The kernel's results about the objects in waiting or shared lines. Restoring them takes a tenth of the time to read the objects again.
+// They are only valid for the same lines with the same table of names.
 
 import type { BlockPool } from './blocks.ts'
 import type { Kernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
 
-/** Places with an integer for each line. */
+/** Areas with an integer per line. */
 const ofLines = ['flags', 'firsts', 'counts', 'totals', 'shapes'] as const
 
 export class ReadObjects {
-  /** The names that its numbers stand for. */
+  /** The names that its numbers refer to. */
   readonly keys: KeyTable
-  /** Whether the object in the message of some line is not taken. */
+  /** Whether the kernel rejects some line's message. */
   readonly hasOdd: boolean
   #holders = 1
   readonly #blocks: BlockPool
@@ -20,7 +20,7 @@ export class ReadObjects {
   readonly #memberBytes: number
   readonly #recodedLength: number
 
-  /** Copies what the kernel has read of lines, which are in it. */
+  /** Copies the results for the lines in the kernel. */
   constructor(kernel: Kernel, keys: KeyTable, lineCount: number, hasOdd: boolean, blocks: BlockPool) {
     this.keys = keys
     this.hasOdd = hasOdd
@@ -40,7 +40,7 @@ export class ReadObjects {
     return ofLines.length * this.#lineBytes + this.#memberBytes + this.#recodedLength
   }
 
-  /** Brings it back: the same lines are in the kernel again, and in the same place. */
+  /** Restores the results: the kernel must contain the same lines at the same offsets. */
   enter(kernel: Kernel): void {
     let from = 0
     for (const [to, length] of this.#places(kernel)) {
@@ -50,7 +50,7 @@ export class ReadObjects {
     kernel.call.setRecodedLength(this.#recodedLength)
   }
 
-  /** Where it stands in the kernel, and how many bytes that takes. */
+  /** The used ranges of the kernel's memory. */
   #places(kernel: Kernel): (readonly [from: number, length: number])[] {
     return [
       ...ofLines.map((name) => [kernel.at(name), this.#lineBytes] as const),
@@ -59,13 +59,13 @@ export class ReadObjects {
     ]
   }
 
-  /** For one more holder, who releases it, too. */
+  /** Adds a holder, who must release it too. */
   retain(): this {
     this.#holders++
     return this
   }
 
-  /** Removes one holder. Without holders it is not to be used any more: the memory is given back. */
+  /** Removes one holder. When there are no more holders, the memory is returned and must not be used. */
   release(): void {
     if (--this.#holders === 0) this.#blocks.give(this.#block)
   }

@@ -1,4 +1,4 @@
-// A field that an encoding leaves out is not written, also where the kernel has no room for its name.
+// A field that an encoding excludes is not written, even if the kernel has no room for its name.
 
 import { expect, test } from 'vitest'
 import { compileStreamEncoder } from '../codecs/encoding/encoder.ts'

@@ -1,4 +1,4 @@
-// Sinks send the same whether events come to them as lines or as objects: the same requests, the same figures.
+// Sinks send the same requests and report the same counts whether events arrive as lines or as objects.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import { fakeDestination } from '../testing/destination.ts'
@@ -78,7 +78,7 @@ test.each(sinks.map((sink) => ({ ...sink, name: `${sink.type} ${JSON.stringify(s
   'the same is sent of lines and of objects: $name',
   { timeout: 120_000 },
   async (sink) => {
-    // Events without a time get the present one.
+    // Events without a time get the current one.
     vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-23T10:11:15Z') })
     const seed = (Math.random() * 2 ** 32) >>> 0
     const random = new Random(seed)

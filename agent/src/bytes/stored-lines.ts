@@ -1,5 +1,5 @@
-// Lines that outlast the agent. A line is stored with the remaining parts of its event, in the form of a line; data that all events
-// share are stored once. Read back, they are lines as from a source, so neither direction creates objects.
+// Lines that outlast the agent. A line is stored with the other parts of its event, in the format of a line; data shared by all
+// events is stored once. When read back, they are lines again, so neither direction creates objects.
 
 import { isAscii } from 'node:buffer'
 import { type LogBatch, logBatch } from '../event/batch.ts'
@@ -17,7 +17,7 @@ import { theKernel } from './kernel.ts'
 import { KeyTable } from './key-table.ts'
 import type { OriginField } from './plan.ts'
 
-/** The data that stored lines share. */
+/** The data shared by stored lines. */
 export interface LineKind {
   readonly fields: readonly OriginField[]
   readonly metadata: EventMetadata
@@ -28,8 +28,8 @@ export interface LineKind {
 }
 
 /**
- * The data of a source and of programs that the events of lines still contain: data that a program has removed are not stored. If a
- * program has moved or computed fields, the whole event is in its line.
+ * The source data and program results that the line events still contain; data removed by a program is not stored. If a program has
+ * moved or computed fields, the line contains the whole event.
  */
 export function kindOf({ fields, metadata }: LineOrigin, form: Form): LineKind {
   const isMessage = (field: OriginField) => 'part' in field && field.part === 'message'
@@ -46,19 +46,19 @@ export function kindOf({ fields, metadata }: LineOrigin, form: Form): LineKind {
   }
 }
 
-/** Whether programs have done no more than to parse the message, and then to set fields to constants and to remove some. */
+/** Whether programs have only parsed the message, and then set fields to constants or removed fields. */
 function isSimple({ parses, spreads, members }: Form): boolean {
   if (parses && !spreads) return false
   for (const { is } of members.values()) if (is !== 'constant' && is !== 'removed') return false
   return true
 }
 
-/** Whether events of a batch that are lines may be stored as lines. */
+/** Whether the line events of a batch may be stored as lines. */
 export function canStore(batch: ByteBatch): boolean {
   return isSimple(batch.form) || isJson(batch)
 }
 
-/** Whether the JSON of an event shows the types of its values: times would be read back as text. */
+/** Whether the JSON of an event preserves the types of its values; times would be read back as text. */
 function isJson({ lines: { origin }, form, columns }: ByteBatch): boolean {
   const { hasOrigin, members } = form
   for (const { name, ...field } of hasOrigin ? origin.fields : []) {
@@ -91,9 +91,8 @@ function isJsonValue(value: Value): boolean {
 const newline = 0x0a
 
 /**
- * Stores lines of a batch for which `canStore` is true, and which follow each other, from `first` on: as many as can be done at once.
- * @param lengths gets the length of each, without the newline behind it
- * @returns how many; 0 if the first is to be stored as an object
+ * Stores consecutive lines of a batch for which `canStore` is true, from `first` on: as many as possible at once. @param lengths
+ * receives the length of each, without its newline @returns the number of lines; 0 if the first must be stored as an object
  */
 export function storeLines(batch: ByteBatch, first: number, count: number, body: Body, lengths: number[]): number {
   const { lines, form, columns } = batch
@@ -102,7 +101,7 @@ export function storeLines(batch: ByteBatch, first: number, count: number, body:
   const isHidden = name === undefined || form.members.has(name)
   if (!form.parses) return copyLines(lines, first, count, isHidden, body, lengths)
   if (!form.hasOrigin || isHidden) return writeLines(lines, form.bare, noColumns, first, count, body, lengths)
-  // Where a member of the message takes its place, the event does not have the text any more.
+  // If a message member replaces the message, the event no longer has the text.
   const replaced = lines.linesWith(name)
   const isReplaced = (replaced[first] as number) >= 0
   let same = 1
@@ -116,7 +115,7 @@ function messageName(origin: LineOrigin): string | undefined {
   return origin.fields.find((field) => 'part' in field && field.part === 'message')?.name
 }
 
-/** The whole lines, or only the part before their messages. */
+/** Copies whole lines, or only the part before their messages. */
 function copyLines(
   lines: ByteLines,
   first: number,
@@ -151,7 +150,7 @@ function writeLines(
 ): number {
   const plan = lines.origin.plan(lines.enterFor(form), form)
   if (!plan.isPossible) return 0
-  // The plan may have brought other names into the kernel.
+  // The plan may have loaded other names into the kernel.
   const kernel = lines.enterFor(form)
   plan.enter(kernel, columns)
   const written = kernel.call.write(first, first + count, plan.count, plan.mode, 0, 0)
@@ -173,24 +172,24 @@ function writeLines(
   return written
 }
 
-/** Lines that were read back, and events that stood among them. */
+/** Lines read back, and the events among them. */
 export interface StoredLines {
   readonly kind: LineKind
   readonly bytes: Buffer
-  /** Where the lines lie in the bytes; a newline is behind each. */
+  /** Offsets of the lines in the bytes; a newline follows each. */
   readonly starts: readonly number[]
   readonly ends: readonly number[]
-  /** By event, its line, or -1 less the place of its object. */
+  /** For each event, its line, or -1 minus the index of its object. */
   readonly items: readonly number[]
   readonly objects: readonly LogEvent[]
 }
 
-/** Whether lines of this many bytes may be read back as one batch. */
+/** Whether this many lines and bytes may be read back as one batch. */
 export function fitsStored(count: number, from: number, to: number): boolean {
   return ByteLines.fits(count, from, to)
 }
 
-/** Brings lines back as batches. */
+/** Restores lines as batches. */
 export class LineRestorer {
   readonly #asObjects: boolean
   #keys = new KeyTable()
@@ -200,7 +199,7 @@ export class LineRestorer {
     this.#asObjects = asObjects
   }
 
-  /** The events; the bytes are the caller's again. */
+  /** Returns the events; the bytes belong to the caller again. */
   batch(stored: StoredLines, finalizer: Finalizer): LogBatch {
     const { kind, bytes, starts, ends } = stored
     const count = starts.length
@@ -232,7 +231,7 @@ export class LineRestorer {
   }
 }
 
-/** The items and objects, with those of lines that the kernel does not take as objects. */
+/** The items and objects, including objects for lines that the kernel rejects. */
 function readable(stored: StoredLines, lines: ByteLines, form: Form): { items: Int32Array; objects: LogEvent[] } {
   const kernel = lines.enterFor(form)
   const isRefused = kernel.at('isUnusual') | (form.parses ? kernel.at('isOdd') : 0)
@@ -250,7 +249,7 @@ function made(lines: ByteLines, form: Form, line: number): LogEvent {
   return event
 }
 
-/** The event of a line before its message is parsed. */
+/** A line's event before its message is parsed. */
 function eventOf({ fields, metadata }: LineKind, bytes: Buffer, start: number, end: number): LogEvent {
   const space = bytes.indexOf(0x20, start)
   // ` stdout F`, and a space before the message, if there is one.
@@ -267,7 +266,7 @@ function eventOf({ fields, metadata }: LineKind, bytes: Buffer, start: number, e
   return new LogEvent(root, metadata)
 }
 
-/** The changes by programs before the lines were stored. */
+/** The changes that programs made before the lines were stored. */
 class StoredEdits implements ByteEdits {
   readonly units = []
   readonly bare = this

@@ -1,4 +1,4 @@
-// Sinks that write streams and messages write the same whether events come to them as lines or as objects, and count the same.
+// Sinks that write streams and messages write the same output and counts whether events arrive as lines or as objects.
 
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ afterEach(() => {
 })
 
 interface Written {
-  /** The content of each place. */
+  /** The content of each destination. */
   readonly places: Readonly<Record<string, string>>
   readonly counted: object
 }
@@ -65,7 +65,7 @@ async function toBroker(options: object, deliver: Deliver): Promise<Written> {
   await deliver(async (batch) => started.sink.write(batch))
   await started.sink.close()
   const places: Record<string, string> = {}
-  // How many messages are one batch is a matter of time, and so is the partition of a message without a key.
+  // The number of messages per batch depends on timing, and so does the partition of a message without a key.
   for (const { topic, text, key, properties, eventTimeMs } of broker.messages) {
     const place = key === undefined ? topic.replace(/-partition-\d+$/, '') : topic
     places[place] = `${places[place] ?? ''}${JSON.stringify({ text, key, properties, eventTimeMs })}\n`
@@ -136,7 +136,7 @@ const streams: readonly { readonly name: string; readonly write: (deliver: Deliv
 ]
 
 test.each(streams)('the same is written of lines and of objects: $name', async ({ write }) => {
-  // Events without a time get the present one.
+  // Events without a time get the current one.
   vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-11-23T10:11:15Z') })
   const seed = (Math.random() * 2 ** 32) >>> 0
   const random = new Random(seed)

@@ -1,4 +1,4 @@
-// The kernel has room for a limited number of computed values. Events whose values have no room go on as objects, with the same result.
+// The kernel has room for a limited number of computed values. Events whose values do not fit become objects, with the same result.
 
 import { expect, test } from 'vitest'
 import { logBatch } from '../event/batch.ts'

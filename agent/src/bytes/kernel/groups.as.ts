@@ -1,4 +1,4 @@
-// Finds lines with equal members of one name, so the value is created for one of them only.
+// Groups lines with equal members of one name, so that the value is created only once.
 
 import { isEqual } from './keys.as'
 import {
@@ -19,11 +19,14 @@ import {
 } from './layout.as'
 import { isSameSecond } from './lines.as'
 
-/** Places of a table of lines or pairs, which lies where events are written. */
+/** Slots of a hash table of lines or pairs, which is in the output area. */
 const tableSize: u32 = 1024
 const maxProbes: u32 = 8
 
-/** Groups lines `[0, count)` by the value of a member: `groups` and `grouped`. A line may be left its own group. */
+/**
+ * Groups lines `[0, count)` by the value of a member: sets `groups` and `grouped`. A line may stay in a group of its
+ * own.
+ */
 export function group(key: i32, count: i32): void {
   memory.fill(output, 0, tableSize * 4)
   let guess: i32 = 0
@@ -40,8 +43,7 @@ export function group(key: i32, count: i32): void {
 }
 
 /**
- * The number of the member of this name; negative if the line has none.
- * @param guess which of the members of the line it may be
+ * The number of the member of this name; negative if the line has none. @param guess its likely position in the line
  */
 function memberOf(line: i32, key: i32, guess: i32): i32 {
   if ((load<i32>(flags + line * 4) & (isUnusual | isOdd)) !== 0) return -1
@@ -72,7 +74,7 @@ function groupOf(line: i32, member: i32): i32 {
   return line
 }
 
-/** Of the first and last bytes of a value, and its length. */
+/** Hash of the first and last bytes of a value, and its length. */
 function hashOf(from: i32, length: i32): u32 {
   let hash = load<u64>(from)
   if (length < 8) hash &= ((<u64>1) << (length * 8)) - 1
@@ -82,8 +84,8 @@ function hashOf(from: i32, length: i32): u32 {
 }
 
 /**
- * Joins the current groups with those of `joined`: lines stay together that are so in both. Lines that have no such member are alike.
- * @param by whether they are those of the member that was grouped last, of the stream, or of the second
+ * Intersects the current groups with those of `joined`: lines stay together only if both group them together. Lines without such a
+ * member are equal. @param by the last grouped member, the stream, or the second
  */
 export function join(by: i32, count: i32): void {
   memory.fill(output, 0, tableSize * 12)

@@ -1,4 +1,4 @@
-// Reads the objects in messages. A value in its final form is copied from its place.
+// Reads the objects in messages. A value in its final form is copied from its original position.
 
 import { compareNames, keyAt, lengthOf, noRoom } from './keys.as'
 import {
@@ -24,30 +24,30 @@ import {
 import { isAscii, memberCount, nextStamp, recodedLength, setMemberCount, setRecodedLength } from './state.as'
 import { isShortEscape, nextSpecial, specialsIn, unitsOf, writeCharacter } from './text.as'
 
-/** Deepest value that is read here. */
+/** Maximum nesting depth read here. */
 const maxDepth: i32 = 64
 
-/** Of the last string, number or value read: its estimated size, and whether it is in its final form. */
+/** For the last string, number or value read: its estimated size, and whether it is in its final form. */
 let size: i32 = 0
 let isPlain: bool = false
-/** The place of a string that was converted to its final form; 0 if it is in the input. */
+/** Offset of a string converted to its final form; 0 if it is still in the input. */
 let recodedAt: i32 = 0
 let recodeCount: i32 = 0
-/** The estimated size of all members of the object read last, with their names. */
+/** Estimated size of all members of the last object read, with their names. */
 let total: i32 = 0
-/** The shape of the line read last, and its members. */
+/** The shape of the last line read, and its members. */
 let lastShape: i32 = -1
 let lastFirst: i32 = 0
 let lastCount: i32 = 0
 
-/** Reads the objects in the messages of lines `[from, to)`; returns how many of their members the caller has to put into form. */
+/** Reads the objects in the messages of lines `[from, to)`; returns the number of members that the caller must convert. */
 export function readObjects(from: i32, to: i32): i32 {
   recodeCount = 0
   lastShape = -1
   lastCount = 0
   for (let line = from; line < to; line++) {
     const bits = load<i32>(flags + line * 4)
-    // Nothing of a line that was here before stays behind.
+    // Clears the data of an earlier line.
     store<i32>(counts + line * 4, 0)
     if ((bits & isUnusual) !== 0) continue
     const before = memberCount
@@ -70,10 +70,10 @@ export function readObjects(from: i32, to: i32): i32 {
   return recodeCount
 }
 
-/** Whether the members of the object read last have the same names as the first ones of the object before it. */
+/** Whether the members of the last object read have the same names as the first members of the previous object. */
 let isAlike: bool = false
 
-/** Gives the number of members; negative if the message is not taken. */
+/** Returns the number of members; negative if the message is rejected. */
 function readObject(line: i32): i32 {
   const end = load<i32>(ends + line * 4)
   let at = afterBlanks(load<i32>(messages + line * 4))
@@ -149,7 +149,7 @@ function readObject(line: i32): i32 {
   return afterBlanks(at) === end ? count : -1
 }
 
-/** Whether one of the last members has the same name, which is known by its place as theirs is. */
+/** Whether an earlier member known by its position has the same name. */
 function isRepeated(key: i32, count: i32): bool {
   const last = members + memberCount * 16
   for (let member = last - count * 16; member < last; member += 16) {
@@ -159,14 +159,14 @@ function isRepeated(key: i32, count: i32): bool {
   return false
 }
 
-/** The end of blanks within a line. */
+/** Skips blanks within a line. */
 function afterBlanks(from: i32): i32 {
   let at = from
   for (let byte = load<u8>(at); byte === 0x20 || byte === 0x09 || byte === 0x0d; byte = load<u8>(at)) at++
   return at
 }
 
-/** The end of a member's value; negative if it is not taken. */
+/** The end of a member's value; negative if it is rejected. */
 function afterValue(from: i32): i32 {
   const first = load<u8>(from)
   if (first === 0x22) {
@@ -193,7 +193,7 @@ function afterScalar(from: i32, first: u8): i32 {
   return load<u32>(from + 1) === 0x65736c61 ? from + 5 : -1
 }
 
-/** The end of the string that begins here; negative if it has none. Sets `size` and `isPlain`. */
+/** The end of the string that begins here; negative if it is invalid. Sets `size` and `isPlain`. */
 function afterString(from: i32): i32 {
   let escapes: i32 = 0
   let wide: i32 = 0
@@ -224,9 +224,9 @@ function afterString(from: i32): i32 {
   return at
 }
 
-/** Puts a string with other escapes into the form in which it is written; false if it is not taken. Sets `size` and `recodedAt`. */
+/** Converts a string with other escapes to its final form; false if it is rejected. Sets `size` and `recodedAt`. */
 function recodeString(from: i32, end: i32): bool {
-  // The output is never longer than the text in that place.
+  // The output is never longer than the input text.
   if (recodedLength + (end - from) > maxInput) return false
   const begin = recoded + recodedLength
   let to = begin
@@ -264,7 +264,7 @@ function recodeString(from: i32, end: i32): bool {
     at += 6
     units++
     if (code >= 0xd800 && code <= 0xdfff) {
-      // Half of a pair alone is left to others.
+      // A lone surrogate is left to the caller.
       if (code >= 0xdc00 || load<u16>(at) !== 0x755c) return false
       const low = fourHex(at + 2)
       if (low < 0xdc00 || low > 0xdfff) return false
@@ -307,7 +307,9 @@ function afterDigits(from: i32): i32 {
   }
 }
 
-/** The end of the number that begins here; negative if there is none. Sets `size`, and `isPlain` to false if it is written otherwise. */
+/**
+ * The end of the number that begins here; negative if it is invalid. Sets `size`, and sets `isPlain` to false if its final form differs.
+ */
 function afterNumber(from: i32): i32 {
   const isNegative = load<u8>(from) === 0x2d
   const first = isNegative ? from + 1 : from
@@ -318,7 +320,7 @@ function afterNumber(from: i32): i32 {
   size = whole === 1 ? 1 : whole <= 3 ? 3 : whole <= 6 ? 6 : 12
   let plain = !(isNegative && startsWithZero) && whole !== 16
   if (whole > 16) {
-    // Integers that keep their digits; those of 19 digits only if they surely fit into 64 bits.
+    // Integers that keep their digits; 19-digit integers only if they certainly fit in 64 bits.
     size = 19
     if (whole > 19 || (whole === 19 && load<u8>(first) === 0x39)) plain = false
   }
@@ -329,7 +331,7 @@ function afterNumber(from: i32): i32 {
     if (places === 0) return -1
     size = 8
     plain = whole + places <= 15 && load<u8>(at - 1) !== 0x30
-    // Small ones have an exponent.
+    // Small numbers are written with an exponent.
     if (startsWithZero && places > 4 && load<u32>(point) === 0x30303030) plain = false
   }
   if ((load<u8>(at) | 0x20) === 0x65) {
@@ -345,7 +347,7 @@ function afterNumber(from: i32): i32 {
   return at
 }
 
-/** The end of an object or array; negative if it is not valid. If it becomes clear that it is written otherwise, any place is given. */
+/** The end of an object or array; negative if it is invalid. If its final form differs, the result may be any non-negative offset. */
 function afterNested(from: i32, depth: i32): i32 {
   if (depth === maxDepth) return -1
   const isObject = load<u8>(from) === 0x7b
@@ -363,7 +365,7 @@ function afterNested(from: i32, depth: i32): i32 {
       if (load<u8>(at) !== 0x22) return notPlain(at)
       const end = afterString(at)
       if (end < 0) return -1
-      // Names in output order; a name with a special meaning is left to the caller.
+      // Names must be in output order; a name with a special meaning is left to the caller.
       if (!isPlain || load<u8>(end) !== 0x3a || (lastName !== 0 && !isBefore(lastName, lastEnd, at, end)))
         return notPlain(at)
       if (end - at === 11 && load<u16>(at + 1) === 0x5f5f) return notPlain(at)
@@ -392,7 +394,9 @@ function notPlain(at: i32): i32 {
   return at
 }
 
-/** Whether a name, with its quotes, precedes another one. Both have only short escapes, whose order differs from that of their text. */
+/**
+ * Whether a quoted name precedes another one. Both contain only short escapes, whose byte order differs from that of the characters.
+ */
 function isBefore(left: i32, leftEnd: i32, right: i32, rightEnd: i32): bool {
   const length = min(leftEnd - left, rightEnd - right) - 1
   for (let index = 1; index < length; index++) {
@@ -404,7 +408,9 @@ function isBefore(left: i32, leftEnd: i32, right: i32, rightEnd: i32): bool {
   return leftEnd - left < rightEnd - right
 }
 
-/** The end of an object or array by its brackets alone: the caller reads it. Negative if there is none. */
+/**
+ * The end of an object or array, found only by its brackets, because the caller parses it. Negative if there is none.
+ */
 function afterBrackets(from: i32): i32 {
   let depth: i32 = 0
   let at = from

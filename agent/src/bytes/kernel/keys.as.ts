@@ -1,21 +1,21 @@
-// The names of members, found by their bytes. They are those of one source at a time.
+// The names of members, looked up by their bytes. The table belongs to one source at a time.
 
 import { hashSlots, keyStride, keys, maxKeys, maxName, slots } from './layout.as'
 import { isAscii, keyCount, nextKey } from './state.as'
 import { nextSpecial } from './text.as'
 
-/** A name is plain, and the table has no room for it: it is known by its place. */
+/** The name is plain, but the table is full: it is known by its position. */
 export const noRoom: i32 = -2
 
-/** Places that are looked at for a name before it is given up. */
+/** Number of slots probed before giving up on a name. */
 const maxProbes: u32 = 32
 
-/** The key that was the first of an object last. */
+/** The key of the last object's first member. */
 let firstKey: i32 = 0
 
-/** The key whose opening quote is here; negative if it is not a plain one, or one too many. */
+/** The key of the name whose opening quote is here; negative if the name is not plain, or the table is full. */
 export function keyAt(from: i32, lastKey: i32): i32 {
-  // Often it is the one that came after the last one before.
+  // Often it is the key that last followed the previous one.
   const guess = lastKey >= 0 ? <i32>load<u16>(keys + lastKey * keyStride + 8) : firstKey
   if (guess < keyCount) {
     const entry = keys + guess * keyStride
@@ -41,8 +41,7 @@ export function isEqual(left: i32, right: i32, length: i32): bool {
 }
 
 /**
- * The key of the name whose opening quote is here; a new name is added. `noRoom` if there is no room for it, -1 if it is not a plain
- * name.
+ * The key of the name whose opening quote is here; a new name is added. `noRoom` if the table is full, -1 if the name is not plain.
  */
 export function findKey(from: i32): i32 {
   const first = from + 1
@@ -70,7 +69,7 @@ function isAsciiRun(from: i32, length: i32): bool {
 }
 
 function addKey(first: i32, length: i32, slot: i32): i32 {
-  // Means something else in objects.
+  // This name has a special meaning in objects.
   if (length === 9 && load<u64>(first) === 0x5f6f746f72705f5f && load<u8>(first + 8) === 0x5f) return -1
   if (keyCount === maxKeys) return noRoom
   const key = nextKey()
@@ -86,7 +85,7 @@ function addKey(first: i32, length: i32, slot: i32): i32 {
   return key
 }
 
-/** Of a key, or of a name that is known by its place (the complement of that of its quote): where it begins. */
+/** Offset of a name by its key, or by the complement of its position. */
 export function nameOf(key: i32): i32 {
   return key >= 0 ? keys + key * keyStride + 18 : ~key + 1
 }
@@ -97,7 +96,7 @@ export function lengthOf(key: i32): i32 {
   return nextSpecial(name) - name
 }
 
-/** The order of two names: negative if the left one comes first. */
+/** Compares two names: negative if the left one comes first. */
 export function compareNames(left: i32, right: i32): i32 {
   const one = nameOf(left)
   const other = nameOf(right)

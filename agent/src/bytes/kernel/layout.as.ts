@@ -1,6 +1,6 @@
-// Where the kernel has what in its memory, and how much of it. The rest of the agent reads these numbers from the compiled kernel.
+// The memory layout of the kernel: offsets and capacities. The rest of the agent reads these numbers from the compiled kernel.
 
-/** Lines, numbers and sizes: how much a place holds. `kernel.ts` reads these. */
+/** Capacities: lines, numbers and sizes. `kernel.ts` reads these. */
 export const maxInput: i32 = 0x40000
 export const maxLines: i32 = 4096
 export const maxMembers: i32 = 0x10000
@@ -14,85 +14,85 @@ export const maxLiterals: i32 = 0x40000
 export const maxOutput: i32 = 0x80000
 export const maxRecodes: i32 = 4096
 export const maxAffix: i32 = 0x4000
-/** Columns of a batch, their values, and the bytes of these. */
+/** Limits for the columns of a batch, their values, and the bytes of these. */
 export const maxColumns: i32 = 16
 export const maxValues: i32 = 0x4000
 export const maxValueBytes: i32 = 0x40000
 const room: i32 = 256
 
-// The data of lines: in each place an integer for each line.
+// Line data: each area holds an integer per line.
 export const starts: i32 = 0x4000
 export const ends: i32 = starts + maxLines * 4
-/** Where the message begins. */
+/** Start of the message. */
 export const messages: i32 = ends + maxLines * 4
-/** Bits: see below. */
+/** Flag bits, see below. */
 export const flags: i32 = messages + maxLines * 4
-/** Digits of the fraction of a second, in the input and in the output. */
+/** Number of fraction digits, in the input and in the output. */
 export const digits: i32 = flags + maxLines * 4
-/** The members of the object in the message: the first, and how many. */
+/** Members of the object in the message: the index of the first, and their number. */
 export const firsts: i32 = digits + maxLines * 4
 export const counts: i32 = firsts + maxLines * 4
-/** Estimated size of all these members, with their names. */
+/** Estimated size of all members, with their names. */
 export const totals: i32 = counts + maxLines * 4
-/** Lines that have the same number have members of the same names, in the same order. */
+/** Lines with the same shape number have members of the same names in the same order. */
 export const shapes: i32 = totals + maxLines * 4
 /** Estimated size of the event. */
 export const sizes: i32 = shapes + maxLines * 4
 /** The end of each event in the output. */
 export const writtenEnds: i32 = sizes + maxLines * 4
-/** Of the member that was grouped last: the first line with the same value, -1 where there is no such member. */
+/** For the last grouped member: the first line with the same value, -1 if the line has no such member. */
 export const groups: i32 = writtenEnds + maxLines * 4
-/** Where that member is. */
+/** The number of that member. */
 export const grouped: i32 = groups + maxLines * 4
-/** The joined groups: the first line with the same value of each. */
+/** The joined groups: for each line, the first line of its group. */
 export const joined: i32 = grouped + maxLines * 4
 /** The time of an event: milliseconds since 1970 as f64, and nanoseconds beside them. */
 export const timeMs: i32 = joined + maxLines * 4
 export const timeNs: i32 = timeMs + maxLines * 8
-/** Lines that are to be written, in the order of the caller. */
+/** Lines to be written, in the caller's order. */
 export const selected: i32 = timeNs + maxLines * 4
 export const recodes: i32 = selected + maxLines * 4 + room
 export const members: i32 = recodes + maxRecodes * 8 + room
 export const keys: i32 = members + maxMembers * 16 + room
 export const slots: i32 = keys + maxKeys * keyStride + room
-/** Of each key, whether the plan sets or removes it. */
+/** For each key, whether the plan sets or removes it. */
 export const edited: i32 = slots + hashSlots * 2 + room
-/** Members that do not come from the message, in the order of their names. */
+/** Members that do not come from the message, sorted by name. */
 export const outside: i32 = edited + maxKeys + room
 export const literals: i32 = outside + maxOutside * 32 + room
-/** By column and line, the number of a value, or one of the two below. */
+/** By column and line, the number of a value, or one of the two constants below. */
 export const columns: i32 = literals + maxLiterals + room
-/** Of each value, where its JSON is, how long that is, and its estimated size. */
+/** For each value: the offset and length of its JSON, and its estimated size. */
 export const values: i32 = columns + maxColumns * maxLines * 4 + room
 export const valueBytes: i32 = values + maxValues * 12 + room
-/** The text written before each event, and after it. */
+/** The texts written before and after each event. */
 export const prefix: i32 = valueBytes + maxValueBytes + room
 export const tail: i32 = prefix + maxAffix + room
-/** Of the members of a line: their ranks and places in the order of their names, and the places of those that the plan edits. */
+/** For the members of a line: their ranks and numbers in name order, and the numbers of those that the plan edits. */
 export const order: i32 = tail + maxAffix + room
 export const editedPlaces: i32 = order + maxLineMembers * 4 + room
-/** By rank, a bit and a place: what orders members. The bits are 0 between lines. */
+/** By rank, a bit and a number, used to sort members. The bits are 0 between lines. */
 export const rankBits: i32 = editedPlaces + maxLineMembers * 4 + room
 export const rankPlaces: i32 = rankBits + maxKeys / 8 + room
 /**
- * How events of one shape are written: the place of a member and the length of its name with what is around it, or -1, and where literals
- * are, and their length.
+ * How events of one shape are written. A step has the number of a member and the length of its name with the text around it, or -1 and
+ * the offset and length of literals.
  */
 export const stepStride: i32 = 12
 export const steps: i32 = rankPlaces + maxKeys * 2 + room
 export const input: i32 = steps + (maxLineMembers + maxOutside) * stepStride + room
-/** Strings and values that were put into the form in which they are written. */
+/** Strings and values converted to their final form. */
 export const recoded: i32 = input + maxInput + room
 export const output: i32 = recoded + maxInput + room
-/** For each combination of eight bits, the source of sixteen bytes. It is computed once and never changes. */
+/** For each combination of eight bits, the source indices of sixteen bytes. Computed once, then constant. */
 export const shuffles: i32 = output + maxOutput + room
 export const memoryEnd: i32 = shuffles + 4096 + room
 
 // Bits of `flags`.
 export const isError: i32 = 1
-/** Not a whole line of the runtime in its usual form. */
+/** Not a whole line in the runtime's usual format. */
 export const isUnusual: i32 = 2
-/** The message is not an object that is taken. */
+/** The message is not an accepted object. */
 export const isOdd: i32 = 4
 
 // Kinds of members that a plan adds.
@@ -102,31 +102,32 @@ export const kindStream: i32 = 2
 export const kindTime: i32 = 3
 /** A value of a column. */
 export const kindColumn: i32 = 4
-/** A member of the message, under another name: it counts only where the message has it. */
+/** A message member under another name; it is written only if the message has it. */
 export const kindMember: i32 = 5
 /** The object in the message. */
 export const kindObject: i32 = 6
-/** Added to a kind: the member counts only where the message does not have a certain one. */
+/** Added to a kind: the member is written only if the message lacks a certain member. */
 export const weak: i32 = 16
 
 // The entry of a line in a column without a value number: no member, or the member that exists without the column.
 export const noValue: i32 = -1
 export const untouched: i32 = -2
 
-// The treatment of the object in a message: none, or its members are members of the event, or it is the value of one.
+// How the object in a message is used: not at all, its members become event members, or it becomes the value of a
+// member.
 export const apart: i32 = 0
 export const spread: i32 = 1
 export const nested: i32 = 2
 
-/** Added to the number of a column in `edited`: the member of the message stays where the column leaves it. */
+/** Added to the column number in `edited`: the message member stays where the column leaves it. */
 export const byColumn: i32 = 2
 
-// The separator of lines.
+// The criterion for grouping lines.
 export const byMember: i32 = 0
 export const byStream: i32 = 1
 export const bySecond: i32 = 2
 
-// An entry of `outside`: key, kind, place and length of a literal, size, rank, the key of the member of the message that decides whether it
-// counts, and the column that must leave it (-1: none). Of a value of a column: place of its first value, length of its longest one, and
-// the number of the column as the key. All others have their names, as they are written, right before their literals, and follow each other.
+// An entry of `outside`: key, kind, offset and length of a literal, size, rank, the key of the message member that decides whether it is
+// written, and the column that must leave it (-1: none). For a column: offset of its first value, length of its longest value, and the
+// column number as the key. For all others, the serialised name directly precedes the literal, and they are contiguous.
 export const outsideStride: i32 = 32

@@ -1,8 +1,8 @@
-// Reads the beginnings of lines of a container runtime: `<RFC 3339 time> <stdout|stderr> F <message>`.
+// Reads the prefixes of container runtime lines: `<RFC 3339 time> <stdout|stderr> F <message>`.
 
 import { digits, ends, flags, isError, isUnusual, messages, starts, timeMs, timeNs } from './layout.as'
 
-/** Reads the beginnings of lines, whose places are given less `shift`. */
+/** Reads the prefixes of lines, whose offsets are reduced by `shift`. */
 export function readLines(count: i32, shift: i32): void {
   let known: i32 = 0 // the last line with a valid second
   for (let line = 0; line < count; line++) {
@@ -10,7 +10,7 @@ export function readLines(count: i32, shift: i32): void {
     const end = load<i32>(ends + line * 4) + shift
     store<i32>(starts + line * 4, start)
     store<i32>(ends + line * 4, end)
-    // All that reads a line ends there, whatever the delimiter was.
+    // Every loop over the line ends there, whatever the delimiter was.
     store<u8>(end, 0x0a)
     const at = readLine(line, start, end, known)
     if (at < 0) store<i32>(flags + line * 4, isUnusual)
@@ -27,7 +27,7 @@ export function hasFlag(flag: i32, count: i32): bool {
   return false
 }
 
-/** Returns where the message begins; negative if the line is unusual. */
+/** Returns the start of the message; negative if the line is unusual. */
 function readLine(line: i32, start: i32, end: i32, known: i32): i32 {
   // `…Z stdout F` is the shortest.
   if (end - start < 29) return -1
@@ -51,7 +51,7 @@ function readLine(line: i32, start: i32, end: i32, known: i32): i32 {
   }
   if (load<u8>(at) !== 0x5a) return -1
   at++
-  // A line may end here: bytes behind it are those of others, and are not looked at.
+  // A line may end here: the following bytes belong to other lines and must not be read.
   if (end - at < 9) return -1
   const stream = load<u64>(at)
   let bits: i32 = 0
@@ -69,7 +69,7 @@ function readLine(line: i32, start: i32, end: i32, known: i32): i32 {
   return at
 }
 
-/** Reads the times of lines `[0, count)` that are not unusual: `timeMs` and `timeNs`. */
+/** Reads the times of all usual lines in `[0, count)` into `timeMs` and `timeNs`. */
 export function readTimes(count: i32): void {
   let known: i32 = 0
   let second: f64 = 0
@@ -90,11 +90,11 @@ export function readTimes(count: i32): void {
   }
 }
 
-/** Seconds since 1970 of the date and time that are here, which are valid. */
+/** Seconds since 1970 of the valid date and time at this offset. */
 function secondOf(at: i32): f64 {
   let year = twoDigits(at) * 100 + twoDigits(at + 2)
   const month = twoDigits(at + 5)
-  // Years that begin in March have their odd day at the end.
+  // Years that begin in March have their leap day at the end.
   if (month <= 2) year--
   const monthDays = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5
   const days = year * 365 + year / 4 - year / 100 + year / 400 + monthDays + twoDigits(at + 8) - 1 - 719468
@@ -114,7 +114,7 @@ function twoDigits(at: i32): i32 {
   return tens > 9 || ones > 9 ? 1000 : tens * 10 + ones
 }
 
-/** Whether a date and time are here that the object lane would write in the same way. */
+/** Whether this is a date and time that the object lane would write in the same way. */
 function isSecond(at: i32): bool {
   const century = twoDigits(at)
   const year = twoDigits(at + 2)
@@ -124,7 +124,7 @@ function isSecond(at: i32): bool {
   const month = twoDigits(at + 5)
   const day = twoDigits(at + 8)
   if (month < 1 || month > 12 || day < 1) return false
-  // The last days of a month are those of every year but in February.
+  // Only February's last day depends on the year.
   const last = month === 2 ? 28 : month === 4 || month === 6 || month === 9 || month === 11 ? 30 : 31
   if (day > last && !(month === 2 && day === 29 && isLeap(century * 100 + year))) return false
   return twoDigits(at + 11) <= 23 && twoDigits(at + 14) <= 59 && twoDigits(at + 17) <= 59

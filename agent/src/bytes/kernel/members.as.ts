@@ -1,9 +1,9 @@
-// Pieces of the JSON of an event: names, and members that are copied.
+// Writes parts of an event's JSON: names and copied members.
 
 import { lengthOf } from './keys.as'
 import { keyStride, keys } from './layout.as'
 
-/** Writes a name with a comma before it and a colon behind it. */
+/** Writes a name with a comma before and a colon after it. */
 export function writeName(at: i32, key: i32): i32 {
   if (key >= 0) {
     const entry = keys + key * keyStride
@@ -15,14 +15,14 @@ export function writeName(at: i32, key: i32): i32 {
   return end + 1
 }
 
-/** Copies members that stand in the message; the byte before the first becomes a comma. */
+/** Copies members of the message; the byte before the first becomes a comma. */
 export function copyMembers(at: i32, start: i32, end: i32): i32 {
   const to = copy(at, start, end - start)
   store<u8>(at, 0x2c)
   return to
 }
 
-/** Puts brackets around members; returns their end. */
+/** Adds brackets around members; returns the end. */
 export function closed(from: i32, end: i32): i32 {
   let at = end
   // The comma before the first name becomes the bracket.
@@ -32,7 +32,7 @@ export function closed(from: i32, end: i32): i32 {
   return at + 1
 }
 
-/** Copies whole loads: the bytes after both places are overwritten later, or are free. */
+/** Copies whole words: the bytes after both ranges are overwritten later, or unused. */
 export function copy(to: i32, from: i32, length: i32): i32 {
   v128.store(to, v128.load(from))
   v128.store(to, v128.load(from, 16), 16)

@@ -56,8 +56,8 @@ import { findSteps, writeSteps } from './steps.as'
 import { escapeText, unitsOf } from './text.as'
 
 /**
- * Estimates the sizes of the events of lines `[from, to)`; returns their sum.
- * @param mode what becomes of the object in the message
+ * Estimates the sizes of the events of lines `[from, to)`; returns their sum. @param mode how the object in the message
+ * is used
  */
 export function measure(from: i32, to: i32, outsideCount: i32, mode: i32): f64 {
   let sum: f64 = 0
@@ -72,7 +72,7 @@ export function measure(from: i32, to: i32, outsideCount: i32, mode: i32): f64 {
   return sum
 }
 
-/** The size of members of the message that stay members under their own names. */
+/** The size of message members that keep their names. */
 function sizeOfMembers(line: i32): i32 {
   const first = members + load<i32>(firsts + line * 4) * 16
   if (needsNotes) noteMembers(first, first + load<i32>(counts + line * 4) * 16)
@@ -86,7 +86,7 @@ function sizeOfMembers(line: i32): i32 {
   return total
 }
 
-/** How many members of the line with this shape are edited; their places stand in `editedPlaces`. */
+/** Number of edited members in lines of this shape; `editedPlaces` has their numbers. */
 let editedCount: i32 = 0
 let editedShape: i32 = -1
 
@@ -103,7 +103,7 @@ function findEdited(line: i32, first: i32): void {
   }
 }
 
-/** The size of members that do not come from the message under their own names. */
+/** The size of members other than message members with their own names. */
 function sizeOutside(line: i32, outsideCount: i32, mode: i32): i32 {
   let total = outsideSize
   if (!hasConditions) {
@@ -143,19 +143,22 @@ function objectSize(line: i32): i32 {
   return 2 + load<i32>(totals + line * 4)
 }
 
-/** Whether members of the message decide about others: where one is, and where one of the source is not to be. */
+/** Whether message members affect other members: a copied member must exist, or must not hide a source field. */
 let needsNotes: bool = false
-/** Whether some members that do not come from the message count only for some lines. */
+/** Whether some members from outside the message are written only for some lines. */
 let hasConditions: bool = false
-/** Whether all of these members are literals, and count for all lines. */
+/** Whether all these members are literals written for all lines. */
 let isPlain: bool = false
-/** How often a plan may write the text of a message, and how often members of the object in it beside their own place. */
+/**
+ * How often a plan may write the text of a message, and how often it may write members of its object in addition to their
+ * original position.
+ */
 let messageCopies: i32 = 0
 let memberCopies: i32 = 0
-/** The amount that members from elsewhere than the message add to the size of each event, where they all count for all lines. */
+/** Total size of the members from outside the message, if all are written for all lines. */
 let outsideSize: i32 = 0
 
-/** Begins a call that measures or writes. */
+/** Analyses the plan at the start of a call that measures or writes. */
 function lookAtPlan(outsideCount: i32, mode: i32): void {
   editedShape = -1
   outsideSize = 0
@@ -176,7 +179,7 @@ function lookAtPlan(outsideCount: i32, mode: i32): void {
   if (hasConditions) outsideSize = 0
 }
 
-/** Notes, in the entries of names, which members the message of an event has, and where. */
+/** Records in the entries of names which members a message has, and where. */
 function noteMembers(first: i32, end: i32): void {
   nextStamp()
   for (let member = first; member < end; member += 16) {
@@ -188,28 +191,28 @@ function noteMembers(first: i32, end: i32): void {
   }
 }
 
-/** Whether a plan that edits the member of the message that has this key leaves it to a column, which leaves it. */
+/** Whether the plan's edit of the message member with this key has no effect, because the column leaves it. */
 function isLeftByColumn(key: i32, line: i32): bool {
   const edit = <i32>load<u8>(edited + key)
   return edit >= byColumn && inColumn(edit - byColumn, line) === untouched
 }
 
-/** The number of a value in a column, or the entry in its place. */
+/** The number of a value in a column, or the special entry. */
 function inColumn(column: i32, line: i32): i32 {
   return load<i32>(columns + (column * maxLines + line) * 4)
 }
 
-/** Where the value of a column is that an entry writes for a line. */
+/** The column value of an entry for a line. */
 function valueIn(entry: i32, line: i32): i32 {
   return values + (load<i32>(entry + 8) + inColumn(load<i32>(entry + 24), line)) * 12
 }
 
-/** The member of the message that decides about an entry. */
+/** The message member that decides whether an entry is written. */
 function memberOf(entry: i32): i32 {
   return load<i32>(keys + load<i32>(entry + 24) * keyStride + 12)
 }
 
-/** Whether an entry counts for a line. The members of its message are noted where they are spread. */
+/** Whether an entry is written for a line. If message members are spread, they must have been recorded. */
 function isWritten(entry: i32, line: i32, mode: i32): bool {
   const kind = load<i32>(entry + 4)
   if (kind === kindColumn) return inColumn(load<i32>(entry + 24), line) >= 0
@@ -221,15 +224,15 @@ function isWritten(entry: i32, line: i32, mode: i32): bool {
   return column < 0 || inColumn(column, line) === untouched
 }
 
-/** Lines with this shape are written by `steps`; -1: none. */
+/** Shape whose lines `steps` can write; -1: none. */
 let stepsShape: i32 = -1
 
-/** Lines with this shape have their members in the order that stands in `order`; -1: none. */
+/** Shape whose sorted members are in `order`; -1: none. */
 let sortedShape: i32 = -1
 
 /**
- * Writes the events of lines `[from, to)`, this many bytes of `prefix` before each, and `suffix` behind each (a byte; 0: none), until
- * `output` is full. Returns how many it wrote; where each ends, its suffix not counted, stands in `writtenEnds`.
+ * Writes the events of lines `[from, to)`, each with this many bytes of `prefix` before it and `suffix` after it (a byte; 0: none),
+ * until `output` is full. Returns the number written; `writtenEnds` has the end of each, without its suffix.
  */
 export function write(from: i32, to: i32, outsideCount: i32, mode: i32, prefixLength: i32, suffix: u8): i32 {
   let at = output
@@ -247,17 +250,15 @@ export function write(from: i32, to: i32, outsideCount: i32, mode: i32, prefixLe
   return to - from
 }
 
-/**
- * Writes the event of a line as a JSON string that holds its JSON; returns its end in `output`, 0 if it is too long.
- */
+/** Writes a line's event as a JSON string that contains its JSON; returns its end in `output`, 0 if it is too long. */
 export function writeQuoted(line: i32, outsideCount: i32, mode: i32): i32 {
   return quoteLine(line, output, output + maxOutput, bytesOutside(outsideCount, mode), outsideCount, mode)
 }
 
-/** Writes the event behind its place, as far as it may become longer, and puts it into a string there. */
+/** Writes the event after its final position, at the distance that quoting may need, and then quotes it into place. */
 function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outsideCount: i32, mode: i32): i32 {
   const most = mostOf(line, outsideBytes, mode)
-  // Nothing in an event is below 0x20, so a string that holds it is at most twice as long.
+  // An event contains no byte below 0x20, so quoting at most doubles its length.
   if (most < 0 || place + 2 * most + 128 > limit) return 0
   const from = place + 64 + most
   store<u8>(place, 0x22)
@@ -268,8 +269,8 @@ function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outside
 
 /**
  * Writes the events of the lines in `selected` from `first` on as entries, until `output` is full: `,["<nanoseconds since 1970>",<a
- * string that holds the JSON>` and this many bytes of `tail`. Their times are those of `timeMs` and `timeNs` at the same places, and
- * have 19 digits. Returns the number of entries; `writtenEnds` has their ends.
+ * string with the JSON>` and this many bytes of `tail`. Their times are in `timeMs` and `timeNs` at the same indices, and have 19
+ * digits. Returns the number of entries; `writtenEnds` has their ends.
  */
 export function writeEntries(first: i32, count: i32, outsideCount: i32, mode: i32, tailLength: i32): i32 {
   const limit = output + maxOutput - tailLength
@@ -289,7 +290,7 @@ export function writeEntries(first: i32, count: i32, outsideCount: i32, mode: i3
   return count - first
 }
 
-/** Nineteen digits: nine for the seconds and ten for the rest, so that most of the divisions are of 32 bits. */
+/** Nineteen digits: nine for the seconds and ten for the rest, so that most divisions are of 32 bits. */
 function writeNanoseconds(to: i32, ms: f64, ns: i32): void {
   const all = <u64>ms * 1_000_000 + <u64>ns
   const high = <u32>(all / 10_000_000_000)
@@ -308,7 +309,7 @@ function writeDigits(to: i32, value: u32, count: i32): void {
   }
 }
 
-/** The maximal size of the members that do not come from the message, without copies of it. Begins a call that writes. */
+/** Maximum size of the members from outside the message, without copies of the message. Starts a call that writes. */
 function bytesOutside(outsideCount: i32, mode: i32): i32 {
   sortedShape = -1
   stepsShape = -1
@@ -320,17 +321,17 @@ function bytesOutside(outsideCount: i32, mode: i32): i32 {
   return bytes
 }
 
-/** The most bytes that the event of a line may take; negative if nothing was read of the line. */
+/** Maximum size of a line's event; negative if the line was not read. */
 function mostOf(line: i32, outsideBytes: i32, mode: i32): i32 {
   const refused = mode === apart ? isUnusual : isUnusual | isOdd
-  // The places of such a line hold what others have left there.
+  // The entries of such a line contain stale data.
   if ((load<i32>(flags + line * 4) & refused) !== 0) return -1
   const length = load<i32>(ends + line * 4) - load<i32>(messages + line * 4)
   let most = outsideBytes + messageCopies * 6 * length
   if (mode === apart) return most
   const count = load<i32>(counts + line * 4)
   const first = members + load<i32>(firsts + line * 4) * 16
-  // Values stand in the message, or where they were put into form.
+  // Values are in the message, or in the converted area.
   const values = recodedLength === 0 ? length : bytesOfValues(first, count)
   most += (1 + memberCopies) * (count * (maxName + 32) + values)
   return most
@@ -344,13 +345,13 @@ function bytesOfValues(first: i32, count: i32): i32 {
   return bytes
 }
 
-/** Whether a name is known by its place. */
+/** Whether a name is known by its position. */
 function hasPlaces(first: i32, count: i32): bool {
   for (let member = first; member < first + count * 16; member += 16) if (load<i32>(member) < 0) return true
   return false
 }
 
-/** Puts the places of members into the order of their names: a rank and a number of two bytes each. */
+/** Sorts the members by name: a rank and a number of two bytes each. */
 function sortMembers(first: i32, count: i32): void {
   for (let index: i32 = 0; index < count; index++) {
     const rank = <i32>load<u16>(keys + load<i32>(first + index * 16) * keyStride + 2)
@@ -373,7 +374,7 @@ function sortMembers(first: i32, count: i32): void {
   }
 }
 
-/** The same where names have no rank: the numbers of the members alone. */
+/** The same for names without a rank: sorts only the numbers of the members. */
 function sortByName(first: i32, count: i32): void {
   for (let index: i32 = 0; index < count; index++) {
     const key = load<i32>(first + index * 16)
@@ -386,7 +387,7 @@ function sortByName(first: i32, count: i32): void {
   }
 }
 
-/** Writes an event for which there is room; gives its end. */
+/** Writes an event that fits; returns its end. */
 function writeEvent(line: i32, from: i32, outsideCount: i32, mode: i32): i32 {
   const outsideEnd = outside + outsideCount * outsideStride
   if (mode === apart) return closed(from, writeOutside(outside, outsideEnd, from, line, mode))
@@ -394,7 +395,7 @@ function writeEvent(line: i32, from: i32, outsideCount: i32, mode: i32): i32 {
   const first = members + load<i32>(firsts + line * 4) * 16
   const shape = load<i32>(shapes + line * 4)
   let byName = false
-  // The members of one event after the other often have the same names.
+  // Consecutive events often have members of the same names.
   if (shape === stepsShape) return writeSteps(from, first)
   if (shape === sortedShape && mode === spread && isPlain) {
     findSteps(first, count, outsideEnd)
@@ -411,7 +412,7 @@ function writeEvent(line: i32, from: i32, outsideCount: i32, mode: i32): i32 {
   if (needsNotes) noteMembers(first, first + count * 16)
   let at = from
   let other = outside
-  // The text to copy: members that stand behind each other in the message are one piece.
+  // The pending range to copy: members adjacent in the message are one range.
   let start: i32 = 0
   let end: i32 = 0
   for (let place = order; place < order + count * 4; place += 4) {
@@ -446,21 +447,21 @@ function writeEvent(line: i32, from: i32, outsideCount: i32, mode: i32): i32 {
   return closed(from, other < outsideEnd ? writeOutside(other, outsideEnd, at, line, mode) : at)
 }
 
-/** Whether an entry comes before a member of the message. */
+/** Whether an entry precedes a message member. */
 function isOutsideFirst(entry: i32, rank: u32, key: i32, byName: bool): bool {
   return byName ? compareNames(load<i32>(entry), key) < 0 : load<u32>(entry + 20) < rank
 }
 
 /**
- * Where the byte before the name of a member stands, if the name and the value stand behind each other in the message as they are written;
- * else 0. A value that was put into form has another one before it, which does not end with these two bytes.
+ * The offset of the byte before a member's name, if the name directly precedes the value in the message in its final form; otherwise 0. A
+ * converted value is preceded by other bytes, which do not end with these two.
  */
 function beginOfMember(key: i32, value: i32): i32 {
   if (load<u16>(value - 2) !== 0x3a22) return 0
   return key >= 0 ? value - <i32>load<u16>(keys + key * keyStride) - 4 : ~key - 1
 }
 
-/** Writes the object in the message of a line, whose members are in their order. */
+/** Writes the object in a line's message, whose members are sorted. */
 function writeObject(from: i32, line: i32): i32 {
   const first = members + load<i32>(firsts + line * 4) * 16
   let at = from
@@ -472,10 +473,10 @@ function writeObject(from: i32, line: i32): i32 {
   return closed(from, at)
 }
 
-/** Writes members `[from, to)` of those that do not come from the message under their own names. */
+/** Writes entries `[from, to)` of the members from outside the message. */
 function writeOutside(from: i32, to: i32, place: i32, line: i32, mode: i32): i32 {
   let at = place
-  // The text to copy: names and literals stand behind each other.
+  // The pending range to copy: names and literals are contiguous.
   let start: i32 = 0
   let end: i32 = 0
   for (let entry = from; entry < to; entry += outsideStride) {
@@ -529,7 +530,7 @@ function writeText(to: i32, from: i32, end: i32): i32 {
   return out + 1
 }
 
-/** Writes a time as the line has it, with 0, 3, 6 or 9 digits of a fraction. */
+/** Writes a line's time with 0, 3, 6 or 9 fraction digits. */
 function writeTime(to: i32, start: i32, packed: i32): i32 {
   const written = packed & 255
   const given = packed >> 8

@@ -1,13 +1,13 @@
-// The kernel's state for the current lines and names, beside its memory.
+// The kernel's state for the current lines and names, in addition to its memory.
 
-/** Number of known names, and the last event that was looked at: both belong to the names. */
+/** Number of known names, and number of the last examined event: both belong to the names. */
 export let keyCount: i32 = 0
 export let stamp: u32 = 0
-/** Bytes of `recoded` that are used. */
+/** Bytes used in `recoded`. */
 export let recodedLength: i32 = 0
-/** Members of `members` that are used. */
+/** Entries used in `members`. */
 export let memberCount: i32 = 0
-/** Whether all bytes are ASCII: then no character has to be counted. */
+/** Whether all bytes are ASCII, so that characters need not be counted. */
 export let isAscii: bool = false
 
 export function setKeys(count: i32, lastStamp: u32): void {
@@ -23,17 +23,17 @@ export function setMemberCount(count: i32): void {
   memberCount = count
 }
 
-/** The next event is looked at. */
+/** Starts the next event. */
 export function nextStamp(): u32 {
   return ++stamp
 }
 
-/** Takes a number for one more name. */
+/** Allocates the number of a new name. */
 export function nextKey(): i32 {
   return keyCount++
 }
 
-/** Begins with other input. */
+/** Starts with new input. */
 export function begin(ascii: bool): void {
   isAscii = ascii
   recodedLength = 0

@@ -1,13 +1,13 @@
-// Writes events whose members have the same names as those of the event before, where nothing but these and literals is written: what
-// becomes of each member is decided once.
+// Writes events whose members have the same names as those of the previous event, if the output contains only these members and
+// literals: the steps for each member are computed once.
 
 import { edited, keyStride, keys, order, outside, outsideStride, stepStride, steps } from './layout.as'
 import { closed, copy, copyMembers, writeName } from './members.as'
 
-/** Where the steps end that were found last. */
+/** End of the last computed steps. */
 let stepsEnd: i32 = 0
 
-/** Finds how events of the current shape are written, from the order of their members: literals, and members of the message that stay. */
+/** Computes the steps for events of the current shape from the order of their members: literals, and message members that stay. */
 export function findSteps(first: i32, count: i32, outsideEnd: i32): void {
   let step = steps
   let other = outside
@@ -38,7 +38,7 @@ export function findSteps(first: i32, count: i32, outsideEnd: i32): void {
 /** Writes an event by its steps; returns its end. */
 export function writeSteps(from: i32, first: i32): i32 {
   let at = from
-  // The text to copy: members that stand behind each other in the message are one piece.
+  // The pending range to copy: members adjacent in the message are one range.
   let start: i32 = 0
   let end: i32 = 0
   for (let step = steps; step < stepsEnd; step += stepStride) {
@@ -51,7 +51,7 @@ export function writeSteps(from: i32, first: i32): i32 {
     }
     const value = load<i32>(first + place + 4)
     const valueEnd = load<i32>(first + place + 8)
-    // Where the name stands before the value as it is written, the byte before it is the first to copy.
+    // If the serialised name directly precedes the value, the copy starts at the byte before the name.
     const isInPlace = load<u16>(value - 2) === 0x3a22
     const begin = value - load<i32>(step + 4)
     if (isInPlace && begin === end) {

@@ -1,8 +1,8 @@
-// Text as bytes of UTF-8, and escaped for JSON.
+// Text as UTF-8 bytes, and escaped for JSON.
 
 import { shuffles } from './layout.as'
 
-/** Next byte from here that is a quote, a backslash or below 0x20. */
+/** The next byte that is a quote, a backslash or below 0x20. */
 export function nextSpecial(from: i32): i32 {
   let at = from
   while (true) {
@@ -18,9 +18,9 @@ export function specialsIn(bytes: v128): i32 {
   return v128.bitmask<u8>(v128.or(quotes, v128.lt<u8>(bytes, v128.splat<u8>(0x20))))
 }
 
-/** UTF-16 units of valid UTF-8. Looks at bytes behind it, and counts none of them. */
+/** Number of UTF-16 units in valid UTF-8. Reads bytes after the end without counting them. */
 export function unitsOf(from: i32, to: i32): i32 {
-  // Most texts are ASCII, also among others.
+  // Most texts are ASCII, even in lines that are not.
   let begin = from
   for (; begin + 32 <= to; begin += 32) {
     if (v128.bitmask<u8>(v128.or(v128.load(begin), v128.load(begin, 16))) !== 0) break
@@ -28,7 +28,7 @@ export function unitsOf(from: i32, to: i32): i32 {
   let units: i32 = begin - from
   for (let at = begin; at < to; at += 16) {
     const bytes = v128.load(at)
-    // All but the bytes that continue with a character; and one more where it takes four.
+    // Counts all bytes except continuation bytes, and four-byte characters twice.
     let going = v128.bitmask<u8>(v128.eq<u8>(v128.and(bytes, v128.splat<u8>(0xc0)), v128.splat<u8>(0x80)))
     let wide = v128.bitmask<u8>(v128.ge<u8>(bytes, v128.splat<u8>(0xf0)))
     const left = to - at
@@ -42,7 +42,9 @@ export function unitsOf(from: i32, to: i32): i32 {
   return units
 }
 
-/** By the bits of eight bytes that get a backslash before them: where the bytes then come from. The backslash is the fifteenth. */
+/**
+ * For each bit pattern of eight bytes to be escaped, the source indices of the output bytes. The backslash is the fifteenth byte.
+ */
 function fillShuffles(): void {
   for (let bits: i32 = 0; bits < 256; bits++) {
     const first = shuffles + bits * 16
@@ -58,8 +60,8 @@ function fillShuffles(): void {
 fillShuffles()
 
 /**
- * Writes text escaped for a JSON string. It overwrites bytes after the end of its output. The text may be after its place, by 64 bytes
- * more than the output is longer.
+ * Writes text escaped for a JSON string. It overwrites bytes after the end of its output. The text may lie after its destination, at
+ * least 64 bytes further than the output is longer.
  */
 export function escapeText(to: i32, from: i32, end: i32): i32 {
   let out = to
@@ -98,7 +100,7 @@ export function escapeText(to: i32, from: i32, end: i32): i32 {
   return out
 }
 
-/** Whether `writeJson` writes this letter behind a backslash. */
+/** Whether `writeJson` writes this letter after a backslash. */
 export function isShortEscape(letter: u8): bool {
   return (
     letter === 0x22 ||
@@ -149,7 +151,7 @@ export function writeControl(to: i32, code: i32): i32 {
     store<u8>(to + 1, letter)
     return to + 2
   }
-  store<u32>(to + 1, 0x30303075) // "u000", whose last two digits follow
+  store<u32>(to + 1, 0x30303075) // "u000", followed by the last two digits
   store<u8>(to + 4, <u8>(0x30 + (code >> 4)))
   const low = code & 15
   store<u8>(to + 5, <u8>(low < 10 ? 0x30 + low : 0x57 + low))
