@@ -1,5 +1,5 @@
-// End-to-end acknowledgement from a source through everything that can happen to its events on the way, with both types of
-// buffers: what a source hears, and when.
+// End-to-end acknowledgement from a source through every possible fate of its events, with both types of buffers: which
+// answers a source receives, and when.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
@@ -22,7 +22,7 @@ let folder = ''
 let topology: Topology | undefined
 let metrics = new Metrics()
 
-/** A destination that answers each request when the test says so, by the path of the request. */
+/** A destination that answers each request when the test says so, selected by the path of the request. */
 const held = new Map<string, ServerResponse[]>()
 const bodies = new Map<string, string[]>()
 const credentials = new Map<string, (string | undefined)[]>()
@@ -72,7 +72,7 @@ function configOf(components: Components): Config {
   return loaded.config
 }
 
-/** Starts sinks and transforms behind a source, whose output the test uses itself. */
+/** Starts sinks and transforms after a source whose output the test drives itself. */
 async function start(components: Components): Promise<void> {
   topology = new Topology(configOf(components), { logger: silentLogger, metrics })
   await topology.build()
@@ -119,7 +119,7 @@ test('fan-out: the source hears when the last destination has answered, the wors
 test('fan-out to a memory and a disk buffer: safe on the disk counts as delivered there', async () => {
   await start({ sinks: { a: sink('a', ['in']), b: sink('b', ['in'], disk) } })
   const first = send({ n: 1 })
-  await vi.waitFor(() => expect(held.get('/b')).toHaveLength(1)) // and is never answered
+  await vi.waitFor(() => expect(held.get('/b')).toHaveLength(1)) // and never gets a response
   expect(first.heard).toBeUndefined()
   await answer('/a', 200)
   expect(await first).toBe('delivered')
@@ -200,7 +200,7 @@ test('a full buffer that drops the newest does not hold the source, nor report a
 
 test.each([
   { limit: 'of a moment', ms: 20 },
-  { limit: 'none', ms: undefined }, // a silent destination would hold it forever
+  { limit: 'none', ms: undefined }, // a silent destination would block it forever
 ])(
   'what a sink with a disk buffer gives up at the end (limit: $limit) is not lost, and comes with the next start',
   async ({ ms }) => {

@@ -1,5 +1,5 @@
-// Makes running components from checked configuration. A component that cannot be built is named in the error; nothing
-// moves yet.
+// Builds running components from a checked configuration. An error names the component that cannot be built; no events
+// move yet.
 
 import { type DiskBufferOptions, type SinkBuffer, showBuffer } from '../buffers/buffer.ts'
 import { bufferFolder } from '../buffers/folder.ts'
@@ -44,26 +44,26 @@ export interface TopologyContext {
   readonly logRateLimitMs: number
   readonly pressure: Pressure
   readonly stopwatch: Stopwatch
-  /** Aborts when the time for a graceful stop is over. */
+  /** Aborts when the time limit for a graceful stop is over. */
   readonly abandoning: AbortSignal
-  /** State that the sources of a bundle share, and the log of its programs: see component.ts. */
+  /** State shared by the sources of a bundle, and the log of its programs: see component.ts. */
   readonly bundle: BundleParts | undefined
 }
 
 export interface BundleParts {
-  /** Sources are there and do nothing: only what is in the buffers flows. */
+  /** Whether sources stay idle: only the events in the buffers are delivered. */
   readonly draining?: boolean
   hub: object | undefined
-  /** Whether a component is of a tenant: its log and its status show facts alone. */
+  /** Whether a component belongs to a tenant: its log and its status then contain only facts. */
   isRestricted?(componentId: string): boolean
-  /** Takes what a program writes with `log`; undefined where it goes to the agent's own log. */
+  /** Receives the output of a program's `log`; undefined if it goes to the agent's own log. */
   programLog(componentId: string): ProgramLog | undefined
-  /** The thread's time among pipelines, and the account of the one that a component belongs to. */
+  /** Divides thread time among pipelines, and returns the account of a component's pipeline. */
   readonly shares?: FairShare | undefined
   account?(componentId: string): CpuAccount | undefined
-  /** Where events that the destination of a sink rejects permanently are kept. */
+  /** Where events are kept that a sink's destination rejects permanently. */
   deadLetter?(sinkId: string): DeadLetterTarget | undefined
-  /** Which of the agents that share this bundle runs what one alone may run; without it, each does. */
+  /** Decides which of the agents that share this bundle runs singleton sources; without it, each agent runs them. */
   readonly leadership?: Leadership | undefined
 }
 
@@ -102,7 +102,7 @@ function parts(around: TopologyContext, id: string, kind: ComponentKind, type: s
   return { logger, limit, labels, events: new CountedEvents(around.metrics, logger, limit, { id, kind, type }) }
 }
 
-/** Runs a component's `build`; its errors get the name of the component. */
+/** Runs a component's `build`; adds the component's name to its errors. */
 async function built<T>(kind: ComponentKind, id: string, build: () => T | Promise<T>): Promise<T> {
   try {
     return await build()
@@ -126,11 +126,11 @@ export interface SourceNode {
   readonly logger: Logger
   readonly limit: RepetitionLimit
   readonly stopping: AbortController
-  /** Busy while it passes on events, and while the next components do not accept them. */
+  /** Counts as busy while the source passes on events, and while the next components do not accept them. */
   readonly meter: UtilizationMeter
 }
 
-/** @param replaces whether a source of this id has just ended */
+/** @param replaces whether a source with this id has just ended */
 export async function buildSource(
   config: SourceConfig,
   around: TopologyContext,
@@ -204,7 +204,7 @@ export async function buildSource(
   return { kind: 'source', config, source, outlet, events, logger, limit, stopping, meter }
 }
 
-/** Shows in the metrics what only the component in force may show. */
+/** Exposes metrics that only the active component may expose. */
 export function showSource({ config, source, meter }: SourceNode, metrics: Metrics): void {
   const { id, declaration } = config
   const labels = { component_id: id, component_kind: 'source', component_type: declaration.type }
@@ -213,7 +213,7 @@ export function showSource({ config, source, meter }: SourceNode, metrics: Metri
   metrics.computed('log_lag_seconds', labels, () => source.lagSeconds?.() ?? 0)
 }
 
-/** Turns of a source on the thread that it shares with other pipelines. */
+/** Requests turns for a source on the thread shared with other pipelines. */
 function turnsOf(meter: UtilizationMeter, { bundle, stopwatch }: TopologyContext): Turns | undefined {
   const { account } = meter
   const shares = bundle?.shares
@@ -235,7 +235,7 @@ const idle = (stopping: AbortSignal): Source => ({
   run: () => new Promise((done) => stopping.addEventListener('abort', () => done(), { once: true })),
 })
 
-/** A transform with its outputs. Batches go through it synchronously. */
+/** A transform with its outputs. Batches pass through it synchronously. */
 export class TransformNode implements Consumer {
   readonly kind = 'transform'
   config: TransformConfig
@@ -251,7 +251,7 @@ export class TransformNode implements Consumer {
   readonly #labels: Labels
   readonly #main: Outlet
   #emitted = 0
-  /** Whether `transform` is running; events emitted at other times have no sender that could be slowed down. */
+  /** Whether `transform` is running; events emitted at other times have no sender to slow down. */
   #inside = false
   /** Batches that the transform has not emitted yet. */
   readonly #waiting = new Set<Promise<void>>()
@@ -272,7 +272,7 @@ export class TransformNode implements Consumer {
     this.#output = { send: (batch, port) => this.#send(batch, port) }
   }
 
-  /** Shows in the metrics what only the component in force may show. */
+  /** Exposes metrics that only the active component may expose. */
   show(metrics: Metrics): void {
     metrics.computed('utilization', this.#labels, () => this.meter.average)
   }
@@ -305,7 +305,7 @@ export class TransformNode implements Consumer {
       const later = this.#transform.transform(batch, this.#output)
       if (later !== undefined) this.#wait(later, batch)
     } catch (error) {
-      // The share was released with the emitted events, if there were any.
+      // If events were emitted, the share was released with them.
       this.#failed(error, batch, this.#emitted === 0 ? 'dropped' : undefined)
     }
     this.#inside = false
@@ -332,12 +332,12 @@ export class TransformNode implements Consumer {
     if (status !== undefined) finalizeBatch(batch, status)
   }
 
-  /** Resolves when everything that it has taken is emitted. */
+  /** Resolves when all accepted events are emitted. */
   async drained(): Promise<void> {
     while (this.#waiting.size > 0) await Promise.all(this.#waiting)
   }
 
-  /** Ends what it still works on. */
+  /** Aborts the remaining work. */
   close(): void {
     this.#transform.close?.()
     this.limit.close()
@@ -352,7 +352,7 @@ export async function buildTransform(config: TransformConfig, around: TopologyCo
       id,
       type: declaration.type,
       kind: 'transform',
-      // The rules for programs are those of the component's pipeline, not of the agent.
+      // The rules for programs come from the component's pipeline, not from the agent.
       globals: { ...around.globals, programs: config.programs },
       logger: own.logger,
       events: own.events,
@@ -374,7 +374,7 @@ export class SinkNode implements Consumer {
   readonly events: CountedEvents
   readonly logger: Logger
   readonly limit: RepetitionLimit
-  /** Ends its work for a buffer; the same object for all sinks that hold that buffer one after the other. */
+  /** Aborts its work for a buffer; shared by all successive sinks of that buffer. */
   readonly abandon: AbortController
   readonly succession: Succession
   readonly #pressure: Pressure
@@ -402,7 +402,7 @@ export class SinkNode implements Consumer {
     this.driver = new SinkDriver(sink, buffer, own.events, this.meter, around.stopwatch)
   }
 
-  /** Shows in the metrics what only the component in force may show. */
+  /** Exposes metrics that only the active component may expose. */
   show(metrics: Metrics): void {
     metrics.computed('utilization', this.#labels, () => this.meter.average)
     showBuffer(this.buffer, metrics, this.#labels)
@@ -413,9 +413,9 @@ export class SinkNode implements Consumer {
   }
 
   push(batch: Batch): void {
-    // A source of both types of events may be read by a sink of one.
+    // A source may emit both event types, although the sink accepts only one.
     if (!this.config.declaration.accepts.includes(batch.type)) {
-      this.events.discarded(batch.count, true, 'The sink takes no events of this type.')
+      this.events.discarded(batch.count, true, 'The sink accepts no events of this type.')
       finalizeBatch(batch, 'dropped')
       return
     }
@@ -424,7 +424,7 @@ export class SinkNode implements Consumer {
   }
 }
 
-/** @param kept the sink that this one replaces; its buffer is handed over with its content */
+/** @param kept the replaced sink, whose buffer is passed on with its content */
 export async function buildSink(config: SinkConfig, around: TopologyContext, kept?: SinkNode): Promise<SinkNode> {
   const { id, declaration } = config
   const abandon = kept?.abandon ?? new AbortController()
@@ -456,7 +456,9 @@ export async function buildSink(config: SinkConfig, around: TopologyContext, kep
   return new SinkNode(config, sink, { buffer, abandon, succession }, around, own)
 }
 
-/** Counts of a sink with a durable buffer: events that it gives up because the agent must end are kept for the next start, not lost. */
+/**
+ * The event counts of a sink with a durable buffer: events given up because the agent must stop are kept for the next start, not lost.
+ */
 function keepingEvents(events: ComponentEvents, abandoning: AbortSignal): ComponentEvents {
   return {
     receivedBytes: (bytes, tags) => events.receivedBytes(bytes, tags),
@@ -483,12 +485,12 @@ async function newBuffer(
   const onDrop = (events: number) => {
     const fields = { count: events, intentional: true, buffer_id: config.id }
     own.limit.log(own.logger, 'warn', fields, 'The buffer is full; new events are dropped.')
-    // Also in the counter that adds up all that the component drops.
+    // Also counted in the total of the component's discarded events.
     own.events.discarded(events, true, 'The buffer is full.')
   }
   const { metrics, globals } = around
   if (type === 'memory') return new MemoryBuffer({ maxEvents, whenFull, onDrop }, metrics, own.labels)
-  // Loaded where it is used: most agents have no buffer on disk.
+  // Loaded on demand, because most agents have no disk buffer.
   const { DiskBuffer } = await import('../buffers/disk.ts')
   return DiskBuffer.open(diskLimits(config), {
     folder: bufferFolder(globals.dataDir, config.id),
@@ -502,7 +504,7 @@ async function newBuffer(
   })
 }
 
-/** Limits of a buffer on disk; only few sinks may leave `max_size` out. */
+/** Limits of a disk buffer; only some sinks may omit `max_size`. */
 export function diskLimits(config: SinkConfig): DiskBufferOptions {
   const { max_size: maxSize, when_full: whenFull } = config.envelope.buffer
   return { maxSize: maxSize ?? minDiskBuffer, whenFull }

@@ -1,4 +1,4 @@
-// Counters at any moment: a reader between two batches must find every event that has passed, and no other.
+// Counters are exact at any moment: a reader between two batches finds every event that has passed, and no other.
 
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
-// Events that destinations reject permanently, on their way to the dead letter sink of their pipeline. The events themselves are gone
-// by then: only the sink's output for each remains. Best effort: it costs no memory while that sink is blocked, and blocks nothing.
+// Passes events that destinations reject permanently to the dead letter sink of their pipeline. The events themselves no longer exist
+// then: only the sink's output for each remains. Delivery is best effort: it uses no memory while that sink is blocked, and blocks
+// nothing.
 
 import { logBatch } from '../event/batch.ts'
 import { Finalizer } from '../event/finalizer.ts'
@@ -8,10 +9,10 @@ import { Timestamp } from '../event/timestamp.ts'
 import { TokenBucket } from '../timing/token-bucket.ts'
 import type { SinkNode, TopologyContext } from './build.ts'
 
-/** Where what one sink's destination rejects goes. */
+/** The dead letter target of one sink. */
 export interface DeadLetterTarget {
   readonly sink: SinkNode
-  /** All that come if not given. */
+  /** Unlimited if not given. */
   readonly perSecond: number | undefined
 }
 
@@ -20,7 +21,7 @@ export class DeadLetters {
   readonly #type: string
   readonly #around: TopologyContext
   #bucket: TokenBucket | undefined
-  /** The other sink's buffer is full: events that arrive meanwhile are not taken. */
+  /** Whether the target's buffer is full: events that arrive meanwhile are not accepted. */
   #waiting = false
 
   constructor(id: string, type: string, around: TopologyContext) {
@@ -29,7 +30,7 @@ export class DeadLetters {
     this.#around = around
   }
 
-  /** @param written returns the text that was written for the first events, up to this number */
+  /** @param written returns the text written for the first events, up to this number */
   take(events: number, written: (events: number) => readonly string[], message: string): void {
     const target = this.#around.bundle?.deadLetter?.(this.#id)
     if (target === undefined || this.#waiting || !target.sink.config.declaration.accepts.includes('log')) return
@@ -47,7 +48,7 @@ export class DeadLetters {
           [metadataKey]: { dropped: { ...facts, message } },
         }),
     )
-    // Their origin has already got the status of each.
+    // The source has already received the status of each event.
     const wait = target.sink.buffer.write(logBatch(letters, new Finalizer()))
     if (wait === undefined) return
     this.#waiting = true
@@ -66,7 +67,7 @@ export class DeadLetters {
     if (this.#bucket?.perSecond !== perSecond) {
       const capacity = Math.max(1, perSecond)
       const left = this.#bucket?.fill(now) ?? capacity
-      this.#bucket = new TokenBucket(perSecond, capacity, Math.min(capacity, left)) // a new limit grants no second stock
+      this.#bucket = new TokenBucket(perSecond, capacity, Math.min(capacity, left)) // a new limit grants no second burst
     }
     return Math.floor(this.#bucket.fill(now))
   }

@@ -1,4 +1,4 @@
-// The changes between two configurations, component by component. Pure.
+// The differences between two configurations, component by component. Pure.
 
 import { canonicalJson } from '../config/canonical.ts'
 import type { Config, SinkConfig, SourceConfig, TransformConfig } from '../config/config.ts'
@@ -13,11 +13,11 @@ export interface ConfigDiff {
   readonly sources: KindDiff
   readonly transforms: KindDiff
   readonly sinks: KindDiff
-  /** Components that continue but read other outputs than before. */
+  /** Unchanged components with different inputs. */
   readonly rewired: readonly string[]
-  /** Names of top-level settings that differ: they cannot be changed while running. */
+  /** Names of changed top-level settings, which cannot change at run time. */
   readonly globals: readonly string[]
-  /** True if there is nothing to do. */
+  /** True if there are no differences. */
   readonly same: boolean
 }
 
@@ -55,7 +55,8 @@ function diffKind<C>(before: ReadonlyMap<string, C>, after: ReadonlyMap<string, 
   return { removed, changed, added }
 }
 
-// The inputs of building a component: its options, without its inputs, and the settings of the configuration that affect it.
+// Everything that affects how a component is built: its options without inputs, and the relevant settings of the
+// configuration.
 const optionsMark = ({ declaration, options }: SourceConfig | TransformConfig | SinkConfig) =>
   `${declaration.type} ${canonicalJson({ ...options, type: undefined, inputs: undefined })}`
 const sourceMark = (source: SourceConfig) =>

@@ -1,9 +1,9 @@
-// Work is counted, not timed: each piece charges its cost, and turns follow the order of requests.
+// Work is counted rather than timed: each piece charges its cost, and turns follow the order of requests.
 
 import { expect, test } from 'vitest'
 import { FairShare } from './fair-share.ts'
 
-/** A pipeline that always has more to do; each piece of work costs so much. */
+/** A pipeline that always has more work; each piece has this cost. */
 function busy(shares: FairShare, name: string, weight: number, costMs: number, total: { spentMs: number }) {
   const account = shares.open(name, weight)
   const worker = { name, account, pieces: 0, costMs }
@@ -26,7 +26,7 @@ test('where time is short each pipeline has its share of it by weight, whatever 
   const heavy = busy(shares, 'heavy', 100, 50, total)
   const wide = busy(shares, 'wide', 300, 3, total)
   await Promise.all([...light, heavy, wide].map((worker) => worker.run(13_000)))
-  // Thirteen shares of 1000 ms; nobody is off by more than the largest piece of work.
+  // Thirteen shares of 1000 ms; no pipeline deviates by more than the largest piece of work.
   for (const worker of [...light, heavy]) expect(Math.abs(worker.used() - 1000)).toBeLessThanOrEqual(50)
   expect(Math.abs(wide.used() - 3000)).toBeLessThanOrEqual(150)
 })
@@ -59,9 +59,9 @@ test('who wants little gets it at once, and who was idle has saved nothing', asy
   }
   await Promise.all([heavy.run(20_000), other.run(20_000), seldom()])
   expect(waited.length).toBeGreaterThan(50)
-  expect(Math.max(...waited)).toBeLessThanOrEqual(100) // one piece of each of the others
+  expect(Math.max(...waited)).toBeLessThanOrEqual(100) // one piece of each other pipeline
 
-  // It comes back after all this time, wants everything, and gets its third.
+  // It becomes active again after all this time, requests everything, and gets its third.
   const back = busy(shares, 'light', 100, 1, total)
   const [before, from] = [light.usedMs, total.spentMs]
   await Promise.all([heavy, other, back].map((worker) => worker.run(from + 3000)))

@@ -1,13 +1,13 @@
-// Shares the thread among pipelines with something to read. Each turn goes to the pipeline that has had the least time for its weight;
-// the time of all its components is measured. An idle pipeline saves no time up, so a program that costs more than its share delays
-// only its own pipeline. No pipeline waits while the thread is free.
+// Divides thread time among pipelines with data to read. Each turn goes to the pipeline with the least time relative to its weight;
+// the time of all its components counts. An idle pipeline saves up no time. A program that costs more than its share delays only its
+// own pipeline. No pipeline waits while the thread is free.
 
 export class CpuAccount {
-  /** Share of the time, against the others that want some. */
+  /** Share of the time, relative to other active pipelines. */
   weight: number
-  /** Time taken since the start. */
+  /** Time used since the start. */
   usedMs = 0
-  /** Time taken for the weight; where it was behind the others when it began again, it is level with them. */
+  /** Time used, divided by the weight; an account that becomes active again starts level with the others. */
   virtualMs = 0
   readonly waiting: (() => void)[] = []
 
@@ -23,13 +23,13 @@ export class CpuAccount {
 
 export class FairShare {
   readonly #accounts = new Map<string, CpuAccount>()
-  /** Accounts that have waiting sources. */
+  /** Accounts with waiting sources. */
   readonly #active: CpuAccount[] = []
-  /** Where the account stood that had the last turn. */
+  /** Virtual time of the account that had the last turn. */
   #nowMs = 0
   #due = false
 
-  /** The account of a pipeline, with its weight from now on. */
+  /** The account of a pipeline, with its new weight. */
   open(pipeline: string, weight: number): CpuAccount {
     const known = this.#accounts.get(pipeline)
     if (known !== undefined) {
@@ -51,7 +51,7 @@ export class FairShare {
     this.#accounts.delete(pipeline)
   }
 
-  /** Resolves when it is the account's turn, after the loop has served everybody else once. */
+  /** Resolves when it is the account's turn, after the event loop has served all other work once. */
   turn(account: CpuAccount): Promise<void> {
     return new Promise((resolve) => {
       if (account.waiting.length === 0) {
@@ -81,7 +81,7 @@ export class FairShare {
     this.#nowMs = chosen.virtualMs
     active.splice(at, 1)
     const go = chosen.waiting.shift()
-    // Others of the same pipeline come after those of pipelines that have had as much.
+    // Further sources of the same pipeline follow after pipelines with the same virtual time.
     if (chosen.waiting.length > 0) active.push(chosen)
     go?.()
     if (active.length > 0) this.#schedule()

@@ -1,5 +1,5 @@
-// One output of a component and who reads it. Fan-out shares the batch: every further reader costs a share of the finalizer
-// and a small object, never a copy of events. All of it is synchronous; who is full says so through `Pressure`.
+// An output of a component and its readers. Fan-out shares the batch: each additional reader costs a share of the finalizer
+// and a small object, never a copy of events. It is all synchronous; full readers report back-pressure through `Pressure`.
 
 import { type Batch, finalizeBatch } from '../event/batch.ts'
 
@@ -7,16 +7,16 @@ import { type Batch, finalizeBatch } from '../event/batch.ts'
 export interface Consumer {
   /** Takes the batch over. Must not throw. */
   push(batch: Batch): void
-  /** Whether events that are still lines may arrive as such: the consumer needs no objects. */
+  /** Whether the consumer accepts byte lines and needs no objects. */
   readonly takesBytes?: boolean
 }
 
-/** An observer at an output. Must not change events, keep them or throw. */
+/** An observer of an output. It must not change or keep events, or throw. */
 export interface Observer {
   look(batch: Batch): void
 }
 
-/** Collects, during one push through the topology, what the pusher must wait for before the next. */
+/** Collects the promises that the pusher must await after a push through the topology. */
 export class Pressure {
   #waits: Promise<void>[] | undefined
 
@@ -25,7 +25,7 @@ export class Pressure {
     else this.#waits.push(wait)
   }
 
-  /** Pushes a batch into an output; returns what to wait for, if anything. Pushes may be nested. */
+  /** Pushes a batch into an output; returns a promise to await, if any. Pushes may be nested. */
   push(outlet: Outlet, batch: Batch): Promise<void> | undefined {
     const outer = this.#waits
     this.#waits = undefined
@@ -47,7 +47,7 @@ export class Outlet {
     this.id = id
   }
 
-  /** Whether every reader takes events that are lines still: for one alone that needs objects, it would be more work. */
+  /** Whether all readers accept byte lines: if one needs objects, lines would cost more. */
   get takesBytes(): boolean {
     const { consumers } = this
     for (let index = 0; index < consumers.length; index++) {
@@ -65,7 +65,7 @@ export class Outlet {
       for (let index = 0; index < last; index++) (consumers[index] as Consumer).push(batch.share())
     }
     const consumer = consumers[last]
-    // An output without readers: its events go nowhere by design.
+    // An output without readers discards its events by design.
     if (consumer === undefined) finalizeBatch(batch, 'dropped')
     else consumer.push(batch)
   }

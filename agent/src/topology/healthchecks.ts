@@ -1,4 +1,4 @@
-// Health checks at start and after a reload: each once, none able to hold the others up.
+// Health checks at start and after a reload: each runs once, and none blocks the others.
 
 import { timerMs } from '../clock.ts'
 import { counted } from '../counted.ts'
@@ -7,7 +7,7 @@ import type { SinkNode, SourceNode } from './build.ts'
 
 const defaultTimeoutSecs = 10
 
-/** How a check ended: `skipped` where the component has none, `disabled` where the user does not want it. */
+/** The outcome of a check: `skipped` if the component has none, `disabled` if the user disabled it. */
 export type Health = 'healthy' | 'unhealthy' | 'skipped' | 'disabled'
 
 export interface CheckedHealth {
@@ -16,7 +16,7 @@ export interface CheckedHealth {
   readonly error?: unknown
 }
 
-/** Checks sinks and those sources that can be checked; never rejects. Logs each outcome. */
+/** Checks sinks and those sources that support it; never rejects. Logs each outcome. */
 export function checkHealth(
   nodes: readonly (SinkNode | SourceNode)[],
   enabled: boolean,
@@ -26,8 +26,8 @@ export function checkHealth(
 }
 
 /**
- * Checks all of them until one is not healthy; resolves then at once, with those that are not. The other checks are given up.
- * Empty if all are healthy.
+ * Runs all checks until one fails; then resolves at once with the unhealthy components and cancels the other checks. Empty if
+ * all are healthy.
  */
 export async function firstUnhealthy(
   nodes: readonly (SinkNode | SourceNode)[],
@@ -59,12 +59,12 @@ async function checkOne(node: SinkNode | SourceNode, enabled: boolean, signal: A
   }
   const component = node.kind === 'sink' ? node.sink : node.source
   if (component.healthcheck === undefined) return { id, health: 'skipped' }
-  // A timer of our own: an AbortSignal.timeout would not end a check that does not look at its signal.
+  // Uses a separate timer, because AbortSignal.timeout would not end a check that ignores its signal.
   const { promise: late, reject } = Promise.withResolvers<never>()
   const ending = new AbortController()
   const timer = setTimeout(
     () => {
-      const message = `There was no answer within ${counted(timeoutSecs, 'second')}.`
+      const message = `No answer within ${counted(timeoutSecs, 'second')}.`
       const error = new PenstockError('PEN_HEALTHCHECK', message, { kind: 'connection' })
       ending.abort(error)
       reject(error)
@@ -72,7 +72,7 @@ async function checkOne(node: SinkNode | SourceNode, enabled: boolean, signal: A
     timerMs(timeoutSecs * 1000),
   )
   const stopped = () => {
-    const error = new PenstockError('PEN_HEALTHCHECK', 'The check was given up.')
+    const error = new PenstockError('PEN_HEALTHCHECK', 'The check was cancelled.')
     ending.abort(error)
     reject(error)
   }

@@ -1,6 +1,6 @@
-// Loads another configuration without a stop. Unchanged components continue; a changed sink with an unchanged buffer
-// gets the buffer with its content. Everything that can fail is built before anything running is touched, except sources: the
-// old one must close files and ports first. If a new source cannot be built, the old one is built again.
+// Loads another configuration without a stop. Unchanged components continue; a changed sink with an unchanged buffer setting
+// takes over the buffer with its content. Everything that can fail is built before any running component is touched, except
+// sources, which must close files and ports first. If a new source cannot be built, the old one is built again.
 
 import type { Config, SinkConfig, SourceConfig } from '../config/config.ts'
 import {
@@ -25,7 +25,7 @@ export type ReloadOutcome =
   | { readonly outcome: 'rejected'; readonly reason: 'stopping' }
   | { readonly outcome: 'rejected'; readonly reason: 'build' | 'unhealthy'; readonly error: unknown }
 
-/** One reload at a time: the caller waits for the outcome before the next. */
+/** One reload at a time: the caller awaits the outcome before the next. */
 export async function reload(topology: Topology, next: Config): Promise<ReloadOutcome> {
   const before = topology.config
   const diff = diffConfigs(before, next)
@@ -41,10 +41,8 @@ export async function reload(topology: Topology, next: Config): Promise<ReloadOu
 }
 
 /**
- * Starts some components and stops others, for a part of a configuration without connections: nothing outside reads it, and it reads
- * nothing outside.
- * @param part the components of the part; its other settings are ignored
- * @param owned ids of the part's current components
+ * Starts and stops the components of an isolated part of a configuration, which has no connections to other parts. @param part the
+ * components of the part; its other settings are ignored @param owned ids of the part's current components
  */
 export async function reloadPart(topology: Topology, part: Config, owned: Iterable<string>): Promise<ReloadOutcome> {
   const before = topology.config
@@ -71,7 +69,10 @@ export async function reloadPart(topology: Topology, part: Config, owned: Iterab
   return topology.edit((editor) => replace(topology, editor, next, diff))
 }
 
-/** The sink whose buffer a new one takes over with its content: the unchanged one, or on disk the one in the same folder. */
+/**
+ * The sink whose buffer a new sink takes over with its content: the one with an equal buffer setting, or with the same disk
+ * folder.
+ */
 async function keptSink(topology: Topology, config: SinkConfig): Promise<SinkNode | undefined> {
   const old = topology.sinks.get(config.id)
   if (old?.config.bufferFingerprint === config.bufferFingerprint) return old
@@ -80,7 +81,7 @@ async function keptSink(topology: Topology, config: SinkConfig): Promise<SinkNod
   const retiring = topology.retiringSink(config.id)
   if (retiring?.buffer.durable !== true) return undefined
   if (retiring.abandon.signal.aborted || retiring.driver.closesBuffer) {
-    // It ends, and its events stay in the files, which are opened again after it has closed them.
+    // Ends it; its events stay in the files, which are opened again after it has closed them.
     await topology.retired(retiring)
     return undefined
   }
@@ -88,7 +89,7 @@ async function keptSink(topology: Topology, config: SinkConfig): Promise<SinkNod
   return retiring
 }
 
-/** Components of the next configuration, from when they are built until they are in force. */
+/** Components of the next configuration, from when they are built until they are active. */
 interface Change {
   readonly next: Config
   readonly diff: ConfigDiff
@@ -177,7 +178,7 @@ async function exchangeSources(
   return { outcome: 'rejected', reason: 'stopping' }
 }
 
-/** Exchanges nodes and wires without a wait, so that no event sees half of the change. */
+/** Replaces nodes and connections synchronously, so that no event sees half of the change. */
 function putInForce(topology: Topology, editor: TopologyEditor, change: Change): void {
   const { next, diff, sinks, transforms, sources } = change
   const retired: SinkNode[] = []
@@ -208,7 +209,7 @@ function putInForce(topology: Topology, editor: TopologyEditor, change: Change):
   if (!topology.requireHealthy) topology.checkInBackground([...sinks.values(), ...sources.values()])
 }
 
-/** Stops a source; one that does not stop in time is cut off. */
+/** Stops a source; disconnects it if it does not stop in time. */
 async function cut(topology: Topology, node: SourceNode): Promise<void> {
   if (!(await topology.stopSource(node, sourceLimitMs))) topology.cutOff(node)
 }
@@ -234,7 +235,7 @@ async function closeAll(topology: Topology, sinks: ReadonlyMap<string, SinkNode>
       await node.sink.close()
       if (!topology.holds(node.buffer)) await node.buffer.close()
     } catch (error) {
-      node.logger.warn({ error }, 'The sink could not be closed.')
+      node.logger.warn({ error }, 'Could not close the sink.')
     }
   }
 }

@@ -1,5 +1,5 @@
-// The running topology: components, the wires between them, and the end of it all. Sinks start before sources; sources stop
-// before sinks. One component's failure is that component's, unless a source says that the agent cannot continue.
+// The running topology: components, the connections between them, and the shutdown. Sinks start before sources; sources
+// stop before sinks. A failure affects only its own component, unless a source says that the agent cannot continue.
 
 import type { SinkBuffer } from '../buffers/buffer.ts'
 import { reconfigured } from '../component.ts'
@@ -26,39 +26,39 @@ import { type CheckedHealth, checkHealth, firstUnhealthy } from './healthchecks.
 import { Shutdown } from './shutdown.ts'
 
 const utilizationTickMs = 5000
-/** Time for components after the limit of a graceful stop, to notice that it is over. */
+/** Extra time after the limit of a graceful stop for components to react to the abort. */
 const abandonMs = 1000
-/** How long a destination may take to answer when the agent stops, if a durable buffer holds the sent events. */
+/** How long to wait for a destination's answer during a stop, if a durable buffer holds the sent events. */
 const answerMs = 5000
-/** How long a buffer on disk may take to write its pending events. */
+/** How long a disk buffer may take to write its pending events. */
 const closeMs = 5000
 
 export interface TopologyOptions {
   readonly logger: Logger
   readonly metrics: Metrics
-  /** Whether the start fails if a health check does. */
+  /** Whether the start fails if a health check fails. */
   readonly requireHealthy?: boolean
   readonly logRateLimitMs?: number
-  /** State that components of a bundle share. */
+  /** State shared by the components of a bundle. */
   readonly bundle?: BundleParts
-  /** Takes the failure of a source, which ends the topology otherwise. */
+  /** Handles the failure of a source, which otherwise ends the topology. */
   readonly sourceFailed?: (id: string, error: unknown) => void
-  /** How long a sink that was taken out may continue delivering what it holds; as long as it needs if not given. */
+  /** How long a removed sink may continue to deliver its events; unlimited if not given. */
   readonly drainMs?: number
 }
 
-/** How a topology came to its end by itself. */
+/** How a topology ended without a stop. */
 export interface Ending {
-  /** The error of a source; absent if all sources just ended. */
+  /** The error of a source; absent if all sources ended normally. */
   readonly failure?: unknown
 }
 
-/** The components of a topology while they are exchanged: only `Topology.edit` gives one out. */
+/** Access to the components of a topology while they are replaced; only `Topology.edit` provides it. */
 export interface TopologyEditor {
   readonly sources: Map<string, SourceNode>
   readonly transforms: Map<string, TransformNode>
   readonly sinks: Map<string, SinkNode>
-  /** Puts a configuration in force: components that continue take their inputs from it, and all outputs are connected anew. */
+  /** Activates a configuration: unchanged components take their inputs from it, and all outputs are reconnected. */
   adopt(config: Config): void
 }
 
@@ -80,20 +80,20 @@ export class Topology {
   readonly #sourceFailed: ((id: string, error: unknown) => void) | undefined
   readonly #abandon: AbortController
   readonly #drainMs: number | undefined
-  /** Ends of the sources that run. */
+  /** End promises of the running sources. */
   readonly #running = new Map<SourceNode, Promise<void>>()
-  /** Sinks that were taken out and still deliver what they hold. */
+  /** Removed sinks that still deliver their events. */
   readonly #retiring = new Map<SinkNode, Promise<void>>()
-  /** Sources that have ended and still acknowledge their events at the origin. */
+  /** Ended sources that still acknowledge their events at the origin. */
   readonly #settling = new Map<SourceNode, Promise<void>>()
-  /** Transforms that were taken out and still emit what they have taken. */
+  /** Removed transforms that still emit accepted events. */
   readonly #leaving = new Set<TransformNode>()
   readonly #checks = new Set<Promise<unknown>>()
   readonly #stopping = new AbortController()
   readonly #ticker: NodeJS.Timeout
   #tickedAt = performance.now()
   #changed = new Set<() => void>()
-  /** True while sources come and go on purpose. */
+  /** True while sources are deliberately replaced. */
   #isEdited = false
 
   constructor(config: Config, options: TopologyOptions) {
@@ -117,12 +117,12 @@ export class Topology {
     this.#ticker = setInterval(() => this.#tick(), utilizationTickMs).unref()
   }
 
-  /** The configuration in force. */
+  /** The active configuration. */
   get config(): Config {
     return this.#config
   }
 
-  /** Builds everything, checks health if that is required, and starts. Throws a PenstockError with every reason. */
+  /** Builds everything, checks health if required, and starts. Throws a PenstockError with every reason. */
   static async start(config: Config, options: TopologyOptions): Promise<Topology> {
     const topology = new Topology(config, options)
     try {
@@ -140,7 +140,7 @@ export class Topology {
     return topology
   }
 
-  /** Builds every component without starting it; all failures are reported at once. */
+  /** Builds every component without starting it; reports all failures together. */
   async build(): Promise<void> {
     const { config, around } = this
     const failures: unknown[] = []
@@ -163,7 +163,7 @@ export class Topology {
     if (failures.length > 0) throw joined(failures)
   }
 
-  /** Lets `change` exchange components. The topology does not end by itself meanwhile, even if no source runs at times. */
+  /** Lets `change` replace components. Meanwhile the topology does not end, even if no source is running. */
   async edit<T>(change: (editor: TopologyEditor) => Promise<T>): Promise<T> {
     this.#isEdited = true
     try {
@@ -185,7 +185,7 @@ export class Topology {
     this.wire()
   }
 
-  /** Connects every output with its readers, as the configuration says, in one step. */
+  /** Connects every output with its readers in one step, as the configuration says. */
   wire(): void {
     const readers = new Map<string, Consumer[]>()
     for (const node of [...this.transforms.values(), ...this.sinks.values()]) {
@@ -198,7 +198,7 @@ export class Topology {
     for (const node of this.sources.values()) showSource(node, this.around.metrics)
     for (const node of [...this.transforms.values(), ...this.sinks.values()]) node.show(this.around.metrics)
     for (const outlet of this.outlets()) outlet.consumers = readers.get(outlet.id) ?? []
-    // A component that left still emits to the readers of its successor, or to those that it had.
+    // A removed component emits to the readers of its successor, or to its previous ones.
     for (const node of this.#leaving) {
       for (const outlet of node.outlets.values()) {
         outlet.consumers = readers.get(outlet.id) ?? outlet.consumers.flatMap((reader) => this.#successor(reader))
@@ -218,7 +218,7 @@ export class Topology {
     for (const transform of this.transforms.values()) yield* transform.outlets.values()
   }
 
-  /** Id of the component that kept the thread longest at a stretch since the last call, if that was long. */
+  /** Id of the component with the longest uninterrupted use of the thread since the last call, if that was long. */
   takeCulprit(): string | undefined {
     const meter = this.around.stopwatch.takeLongest()
     if (meter === undefined) return undefined
@@ -226,7 +226,7 @@ export class Topology {
     return nodes.find((node) => node.meter === meter)?.config.id
   }
 
-  /** Calls the listener after every change of the wires. Gives back what ends it. */
+  /** Calls the listener after every change of the connections. Returns a function that removes it. */
   onChange(listener: () => void): () => void {
     this.#changed.add(listener)
     return () => {
@@ -262,7 +262,7 @@ export class Topology {
     const done = Promise.try(() => node.source.settle?.()).then(
       () => {},
       (error: unknown) =>
-        node.logger.error({ error }, 'The source failed while it acknowledged the last events at its origin.'),
+        node.logger.error({ error }, 'The source failed while it acknowledged its last events at the origin.'),
     )
     this.#settling.set(
       node,
@@ -276,7 +276,7 @@ export class Topology {
     return this.#stopping.signal.aborted
   }
 
-  /** Ends the topology if every source has ended by itself. */
+  /** Ends the topology if every source has ended normally. */
   endIfDone(): void {
     if (this.#running.size === 0 && this.sources.size > 0 && !this.#isEdited && !this.stopping) {
       this.#endedByItself = true
@@ -289,7 +289,7 @@ export class Topology {
     this.#end({ failure: error })
   }
 
-  /** Asks a source to stop and waits for it, no longer than the limit; true if it has. */
+  /** Asks a source to stop and waits up to the limit; true if it has stopped. */
   async stopSource(node: SourceNode, limitMs: number): Promise<boolean> {
     node.stopping.abort(reconfigured)
     const done = this.#running.get(node)
@@ -303,13 +303,13 @@ export class Topology {
     return stopped
   }
 
-  /** From now on what the source sends goes nowhere and is not acknowledged. */
+  /** Discards all further output of the source, without acknowledgement. */
   cutOff(node: SourceNode): void {
-    node.logger.error('The source did not stop in time; it is cut off.')
+    node.logger.error('The source did not stop in time; it is disconnected.')
     node.outlet.consumers = [{ push: (batch) => finalizeBatch(batch, 'errored') }]
   }
 
-  /** Lets a sink that is out of the topology deliver its events, and closes it; only a stop waits for it. */
+  /** Lets a removed sink deliver its events, and then closes it; only a stop waits for it. */
   retire(node: SinkNode): void {
     const limit = this.#drainMs === undefined ? undefined : setTimeout(() => this.#giveUp(node), this.#drainMs).unref()
     const done = this.#finish(node).then(async () => {
@@ -321,33 +321,33 @@ export class Topology {
     this.#retiring.set(node, done)
   }
 
-  /** Ends the deliveries of a removed sink. Events on disk stay there, for a sink that may come back. */
+  /** Ends the deliveries of a removed sink. Events on disk stay there, because the sink may return. */
   #giveUp(node: SinkNode): void {
     if (!node.driver.ownsBuffer) return
     const { buffer } = node
     node.logger.warn(
       { events: buffer.events, drain_seconds: (this.#drainMs ?? 0) / 1000 },
       buffer.durable
-        ? 'A removed sink has not delivered everything in time; the rest stays in its buffer.'
-        : 'A removed sink has not delivered everything in time; the rest is discarded.',
+        ? 'A removed sink has not delivered all events in time; the rest stays in its buffer.'
+        : 'A removed sink has not delivered all events in time; the rest is discarded.',
     )
     if (!buffer.durable)
-      node.events.discarded(buffer.events, false, 'The sink was removed, and its time to drain is over.')
+      node.events.discarded(buffer.events, false, 'The sink was removed, and its time limit for draining is over.')
     node.driver.keep()
-    node.abandon.abort(new Error('The sink was removed, and its time to drain is over.'))
+    node.abandon.abort(new Error('The sink was removed, and its time limit for draining is over.'))
   }
 
-  /** The sink with this id that was taken out last and still delivers. */
+  /** The most recently removed sink with this id that still delivers. */
   retiringSink(id: string): SinkNode | undefined {
     return [...this.#retiring.keys()].findLast((node) => node.config.id === id)
   }
 
-  /** Resolves when a removed sink has closed, or its time is over. */
+  /** Resolves when a removed sink has closed, or its time limit is over. */
   async retired(node: SinkNode): Promise<void> {
     await within(this.#retiring.get(node) ?? Promise.resolve(), closeMs)
   }
 
-  /** Whether a sink that runs or retires has this buffer. */
+  /** Whether a running or removed sink uses this buffer. */
   holds(buffer: SinkBuffer): boolean {
     const nodes = [...this.sinks.values(), ...this.#retiring.keys()]
     return nodes.some((node) => node.buffer === buffer && node.driver.ownsBuffer)
@@ -357,11 +357,11 @@ export class Topology {
     try {
       await node.buffer.removeIfEmpty?.()
     } catch (error) {
-      node.logger.warn({ error }, 'The files of a buffer that is no longer used could not be removed.')
+      node.logger.warn({ error }, 'Could not remove the files of an unused buffer.')
     }
   }
 
-  /** Lets a transform that is out of the topology emit its pending events; called before the wires are changed. */
+  /** Lets a removed transform emit its pending events; called before the connections change. */
   leave(node: TransformNode): void {
     this.#leaving.add(node)
     void node.drained().then(() => {
@@ -370,7 +370,9 @@ export class Topology {
     })
   }
 
-  /** Waits until all transforms have emitted the events that they have taken. Later ones in a row may get more meanwhile. */
+  /**
+   * Waits until all transforms have emitted their accepted events. Transforms later in a chain may receive more meanwhile.
+   */
   async #drain(): Promise<void> {
     const all = new Set([...this.transforms.values(), ...this.#leaving])
     for (let pass = 0; pass < all.size; pass++) await Promise.all([...all].map((node) => node.drained()))
@@ -383,7 +385,7 @@ export class Topology {
       node.events.error({
         type: 'writer_failed',
         stage: 'sending',
-        message: 'The sink failed while it was closed.',
+        message: 'The sink failed while it was closing.',
         fields: { error },
       })
     }
@@ -418,9 +420,8 @@ export class Topology {
   }
 
   /**
-   * Stops gracefully: sources pass on what they have, sinks deliver what they hold. After the limit everything is abandoned.
-   * @param limitMs undefined: no limit
-   * @returns ids of the components that did not end in time
+   * Stops gracefully: sources pass on their pending events, and sinks deliver theirs. After the limit, all remaining work is
+   * abandoned. @param limitMs undefined: no limit @returns ids of the components that did not end in time
    */
   async stop(limitMs: number | undefined): Promise<readonly string[]> {
     this.#stopping.abort()
@@ -438,7 +439,7 @@ export class Topology {
       shutdown.endProgress()
       for (const node of this.sources.values()) node.limit.close()
       this.#closeTransforms()
-      // Buffers of sinks that did not end in time; those of the others are closed.
+      // Buffers of sinks that did not end in time; all others are closed.
       const durable = this.#durableSinks()
       await Promise.all(durable.map((node) => within(this.#closeBuffer(node), closeMs)))
     }
@@ -454,7 +455,7 @@ export class Topology {
 
   async #stopSources(shutdown: Shutdown): Promise<void> {
     const ends = [...this.#running].map(([node, done]) => shutdown.hold(node.config.id, done))
-    // A source that does not end must not cost the sinks the time to deliver what they hold.
+    // A source that does not stop must not use up the time that the sinks need for delivery.
     if (!(await shutdown.within(Promise.all(ends), 1 / 2))) for (const node of this.#running.keys()) this.cutOff(node)
   }
 
@@ -463,7 +464,7 @@ export class Topology {
   }
 
   async #finishSinks(shutdown: Shutdown): Promise<void> {
-    // An agent that receives a stop signal leaves events on disk in their buffers. When all sources have ended, it delivers everything.
+    // An agent that receives a stop signal leaves events on disk in their buffers. If all sources have ended, it delivers everything.
     if (!this.#endedByItself) {
       const kept = this.#durableSinks()
       for (const node of kept) node.driver.keep()
@@ -486,7 +487,7 @@ export class Topology {
     try {
       await node.buffer.close()
     } catch (error) {
-      node.logger.error({ error }, 'The buffer could not be closed.')
+      node.logger.error({ error }, 'Could not close the buffer.')
     }
   }
 
@@ -495,10 +496,10 @@ export class Topology {
   }
 }
 
-/** Ends deliveries whose destinations do not answer; their events stay in the buffers. */
+/** Ends deliveries to destinations that do not answer; their events stay in the buffers. */
 function giveUpAnswers(nodes: readonly SinkNode[]): void {
   for (const node of nodes) {
-    const message = 'The destination has not answered; what was sent to it last stays in the buffer.'
+    const message = 'The destination has not answered; the events last sent to it stay in the buffer.'
     node.logger.info({ events: node.buffer.events }, message)
     node.abandon.abort(new Error(message))
   }

@@ -1,4 +1,4 @@
-// The time that a stop has, and the components that it still waits for.
+// The time limit of a stop, and the components that it still waits for.
 
 import { counted } from '../counted.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -29,14 +29,14 @@ export class Shutdown {
     this.pending.delete(id)
   }
 
-  /** Whether a promise resolves within a share of the limit; without a limit, it waits for it. */
+  /** Whether a promise resolves within a fraction of the limit; without a limit, waits for it. */
   async within(promise: Promise<unknown>, share: number): Promise<boolean> {
     if (this.#limitMs !== undefined) return within(promise, this.#limitMs * share)
     await promise
     return true
   }
 
-  /** Calls `run` after a time, unless the stop has ended by then. */
+  /** Calls `run` after a delay, unless the stop has ended by then. */
   after(ms: number, run: () => void): void {
     this.#timer = setTimeout(run, ms)
   }

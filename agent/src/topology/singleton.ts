@@ -1,25 +1,31 @@
-// A source that one of several agents runs at a time. It exists in all of them, and is built again for each term in which this agent
-// leads. Its output after the term is discarded, because the new leader reads it as well.
+// A source that only one of several agents runs at a time. Every agent has it, and builds it again for each term in which it leads.
+// Output after the term is discarded, because the new leader reads the same data.
 
 import type { Source, SourceOutput } from '../component.ts'
 import { finalizeBatch } from '../event/batch.ts'
 
-/** Says which of several agents runs what one alone may run. */
+/** Decides which of several agents runs singleton sources. */
 export interface Leadership {
-  /** Takes part in the choice until it is disposed of. */
+  /** Takes part in the election until disposed. */
   join(): Disposable
-  /** Resolves when this agent leads, with what aborts at the end of the term; with undefined when `signal` aborts before. */
+  /**
+   * Resolves when this agent becomes leader, with a signal that aborts at the end of the term; with undefined if `signal`
+   * aborts first.
+   */
   term(signal: AbortSignal): Promise<AbortSignal | undefined>
-  /** Whether it leads now: by the clock, so it is right before a timer fires, for example after the process was suspended. */
+  /**
+   * Whether it leads at this moment, by the clock. This is correct even before a timer fires, for example after the process
+   * was suspended.
+   */
   readonly leads: boolean
   /**
-   * At the beginning of a term: until when, in milliseconds of its own clock, another or an earlier process was last known to lead; undefined if
-   * none did.
+   * At the beginning of a term: when, in milliseconds of its own clock, another or an earlier process was last known to lead; undefined if
+   * none was.
    */
   readonly precededUntil: number | undefined
 }
 
-/** The source for one term: with what stops it, and what it hands its batches on to. */
+/** Builds the source for one term, with its stop signal and its output. */
 type Build = (stopping: AbortSignal, output: SourceOutput) => Source | Promise<Source>
 
 interface Built {
@@ -39,7 +45,7 @@ export async function singletonSource(
     },
     send(batch, origin) {
       if (leadership.leads) return output.send(batch, origin)
-      finalizeBatch(batch, 'errored') // not delivered: no position moves past it
+      finalizeBatch(batch, 'errored') // not delivered, so no position moves past it
       return undefined
     },
   }
@@ -48,11 +54,11 @@ export async function singletonSource(
     return { stop, source: await build(AbortSignal.any([stopping, stop.signal]), guarded) }
   }
   const settling: Promise<void>[] = []
-  // The first is built at once, so that its problems are reported before it leads.
+  // Builds the first source at once, so that its problems are reported before it leads.
   const first = await make()
   let next: Built | undefined = first
 
-  /** Runs it for a term; whether it was the end of the term that ended it. */
+  /** Runs it for a term; true if the end of the term ended it. */
   const serve = async ({ source, stop }: Built, term: AbortSignal): Promise<boolean> => {
     const end = () => stop.abort(term.reason)
     if (term.aborted) end()

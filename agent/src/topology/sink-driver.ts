@@ -1,5 +1,5 @@
-// Moves batches from a sink's buffer into the sink, as fast as the sink takes them. One at a time: while the sink asks to wait, its
-// buffer fills, without effect on others.
+// Moves batches from a sink's buffer into the sink, one at a time, as fast as the sink accepts them. While the sink waits, its
+// buffer fills, which does not affect other sinks.
 
 import type { SinkBuffer } from '../buffers/buffer.ts'
 import type { Sink } from '../component.ts'
@@ -79,36 +79,36 @@ export class SinkDriver {
     this.#events.error({
       type: 'writer_failed',
       stage: 'sending',
-      message: 'The sink failed; it goes on with what comes next.',
+      message: 'The sink failed; continuing with the next events.',
       fields: { error },
     })
   }
 
-  /** False if the buffer has been passed on to another driver. */
+  /** False if another driver has taken over the buffer. */
   get ownsBuffer(): boolean {
     return this.#ownsBuffer
   }
 
-  /** Whether the buffer is being closed: nothing else may open it until then. */
+  /** Whether the buffer is closing; it must not be reopened until then. */
   get closesBuffer(): boolean {
     return this.#closesBuffer
   }
 
-  /** Stops taking from the buffer, which is another's from now on. */
+  /** Stops taking events, because another driver now owns the buffer. */
   release(): void {
     this.#ownsBuffer = false
     this.keep()
   }
 
-  /** Stops taking events from the buffer: its events stay there. */
+  /** Stops taking events, which stay in the buffer. */
   keep(): void {
     this.#released = true
     this.#drained?.()
   }
 
   /**
-   * Resolves when everything in the buffer has been taken by the sink and the destination has answered for it, and the buffer is
-   * closed if it is not another's.
+   * Resolves when the sink has taken all buffered events, the destination has answered for them, and the buffer is closed unless
+   * it has another owner.
    */
   async finish(): Promise<void> {
     if (!this.#released && !(this.#wait === undefined && this.#buffer.empty)) {

@@ -1,4 +1,4 @@
-// Whole topologies from the text of a configuration, with components that exist in these tests only.
+// Whole topologies built from configuration text, with test components.
 
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -36,13 +36,13 @@ import type { Leadership } from './singleton.ts'
 import { Stopwatch, UtilizationMeter } from './utilization.ts'
 import { watchFiles } from './watch.ts'
 
-/** A source that sends what the test gives it. */
+/** A source that sends the test's events. */
 class Feed {
   readonly context: SourceContext
   readonly statuses: BatchStatus[] = []
   #end = Promise.withResolvers<void>()
   stopped = false
-  /** Does not stop when it is asked to. */
+  /** Ignores stop requests. */
   deaf = false
   settle?: () => Promise<void>
 
@@ -71,7 +71,7 @@ class Feed {
   }
 }
 
-/** A sink that keeps its events, gives the answers of the test and can be made to hang. */
+/** A sink that keeps its events, returns the test's answers and can be blocked. */
 class Collector implements Sink {
   readonly messages: unknown[] = []
   readonly held: Batch[] = []
@@ -270,7 +270,7 @@ async function start(text: string, options: Partial<TopologyOptions> = {}) {
   }
 }
 
-/** Leads when the test says so. */
+/** A leadership that the test controls. */
 class Office implements Leadership {
   members = 0
   leads = false
@@ -292,7 +292,7 @@ class Office implements Leadership {
     this.#term = new AbortController()
     this.#began.resolve()
   }
-  /** @param settled whether it is noticed at once, or found out by the clock */
+  /** @param settled whether the end is noticed at once, or by a later check of the clock */
   end(settled = true): void {
     this.leads = false
     this.#began = Promise.withResolvers()
@@ -300,7 +300,7 @@ class Office implements Leadership {
   }
 }
 
-/** Everything that could continue has done so. */
+/** Lets all pending work continue. */
 const settled = () => new Promise<void>((done) => setImmediate(done))
 
 const withLoneFeed = `
@@ -332,7 +332,7 @@ test('a source for one of several agents runs while this one leads, and nothing 
   leadership.begin()
   await vi.waitFor(() => expect(feeds.get('in')).toHaveLength(2))
   feed('in').send('four')
-  // The clock says that the term is over before a timer fires: another agent sends it on.
+  // By the clock, the term ends before a timer fires: another agent sends the event.
   leadership.end(false)
   feed('in').send('five')
   expect(feed('in').statuses).toEqual(['delivered', 'errored'])
@@ -457,7 +457,7 @@ test('a hanging sink holds its source when its buffer is full, not before, and n
   await Promise.resolve()
   expect(wait).toBeDefined()
   expect(free).toBe(false)
-  expect(collector('fast').messages).toHaveLength(12) // the sibling has everything
+  expect(collector('fast').messages).toHaveLength(12) // the sibling has received all events
   slow.resume()
   await wait
   expect(slow.messages).toEqual(['first', ...messages(10), 'last'])
@@ -473,7 +473,7 @@ test('with drop_newest a hanging sink never holds anybody', async () => {
   for (let round = 0; round < 5; round++) expect(feed('in').send(...messages(10))).toBeUndefined()
   expect(collector('fast').messages).toHaveLength(50)
   expect(running.metrics.sum('buffer_discarded_events_total', { component_id: 'slow', intentional: 'true' })).toBe(30)
-  // The sum of what components drop includes these events.
+  // The total of discarded events includes these events.
   expect(running.metrics.sum('component_discarded_events_total', { component_id: 'slow', intentional: 'true' })).toBe(
     30,
   )
@@ -613,7 +613,7 @@ test('utilization is the busy part of each component, the time below it not coun
     expect([outer.average, inner.average]).toEqual([0.2, 0.6])
     inner.tick(10_000, 5000)
     expect(inner.average).toBeCloseTo(0.06)
-    inner.waitingSince = 10_000 // waiting for the destination counts
+    inner.waitingSince = 10_000 // waiting for the destination counts as busy
     inner.tick(15_000, 5000)
     expect(inner.average).toBeCloseTo(0.906)
   } finally {
@@ -698,7 +698,7 @@ test('asked to stop, the agent leaves in a disk buffer what is there; when its s
     await using running = await start(onDisk(data.folder))
     collector('out').hangs = true
     void feed('in').send('a')
-    await new Promise((resolve) => setImmediate(resolve)) // events of one turn are handled together
+    await new Promise((resolve) => setImmediate(resolve)) // the agent processes the events of one turn together
     void feed('in').send('b')
     const stopping = running.topology.stop(60_000)
     await new Promise((resolve) => setImmediate(resolve)) // the source has ended
@@ -733,7 +733,7 @@ test('a changed sink inherits its disk buffer, with other limits too, and a remo
   expect(await reload(running.topology, configOf(larger))).toMatchObject({ outcome: 'reloaded' })
   await vi.waitFor(() => expect(collector('out').messages).toEqual(['b', 'c']))
   expect(running.metrics.sum('buffer_max_byte_size')).toBe(300_000_000)
-  expect(running.metrics.sum('buffer_events')).toBe(3) // in order: nothing leaves before the first
+  expect(running.metrics.sum('buffer_events')).toBe(3) // in order: no event is emitted before the first
   first.resume()
   await vi.waitFor(() => expect(running.metrics.sum('buffer_events')).toBe(0))
 
@@ -773,7 +773,7 @@ test('a sink that comes back while its disk buffer is closed gets what is inside
   })
   for (const message of ['a', 'b']) {
     void feed('in').send(message)
-    await new Promise((resolve) => setImmediate(resolve)) // events of one turn are handled together
+    await new Promise((resolve) => setImmediate(resolve)) // the agent processes the events of one turn together
   }
   const without = `data_dir: ${data.folder}\nsources: {in: {type: feed}}\nsinks: {other: {type: collect, inputs: [in]}}`
   await reload(running.topology, configOf(without))
@@ -810,7 +810,7 @@ test('where health is required, the first failure ends the start, though another
   silent = new Set(['hung'])
   const sink = (id: string) => `${id}: {type: collect, inputs: [in]}`
   const text = `{sources: {in: {type: feed}}, sinks: {${sink('hung')}, ${sink('out')}, ${sink('second')}}}`
-  // The check that hangs would have an hour.
+  // The hanging check would have an hour.
   const hour = text.replace('hung: {', 'hung: {healthcheck: {timeout: 3600}, ')
   await expect(start(hour, { requireHealthy: true })).rejects.toMatchObject({
     code: 'PEN_HEALTHCHECK',

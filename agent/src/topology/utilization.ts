@@ -1,5 +1,5 @@
-// How busy components are. Everything runs on one thread, so a single stopwatch knows whose time it is: entering a component
-// stops the time of the one that called it. Every five seconds the share of busy time enters a moving average.
+// Measures how busy components are. All components run on one thread, so a single stopwatch suffices: entering a component
+// pauses the time of its caller. Every five seconds, the busy fraction updates a moving average.
 
 import type { CpuAccount } from './fair-share.ts'
 
@@ -9,7 +9,7 @@ export class UtilizationMeter {
   busyMs = 0
   /** Account of the pipeline, if several share the thread. */
   readonly account: CpuAccount | undefined
-  /** Since when the component waits for its destination, which counts as busy. */
+  /** When the component started to wait for its destination, which counts as busy. */
   waitingSince: number | undefined
   #average: number | undefined
 
@@ -32,7 +32,7 @@ export class UtilizationMeter {
   }
 }
 
-/** Time at a stretch that is worth a note. */
+/** Minimum duration of an uninterrupted run to report. */
 const longMs = 250
 
 export class Stopwatch {
@@ -41,7 +41,7 @@ export class Stopwatch {
   #longest: UtilizationMeter | undefined
   #maxMs = longMs
 
-  /** The component with the longest uninterrupted time since the last call, if it was long. */
+  /** The component with the longest uninterrupted run since the last call, if it was long. */
   takeLongest(): UtilizationMeter | undefined {
     const longest = this.#longest
     this.#longest = undefined
@@ -57,7 +57,7 @@ export class Stopwatch {
     this.#maxMs = ms
   }
 
-  /** Time is this meter's from now on; returns the one whose it was, for `leave`. */
+  /** Starts to charge this meter; returns the previous one, for `leave`. */
   enter(meter: UtilizationMeter): UtilizationMeter | undefined {
     const now = performance.now()
     const outer = this.#current

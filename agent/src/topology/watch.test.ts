@@ -14,7 +14,7 @@ test('files beside the configuration are not its changes, but new files of its k
   let heard = 0
   const control = watch(folder, () => heard++)
   try {
-    // The agent's own log is often written there, and a reload writes to it.
+    // The agent's own log often shares that directory, and a reload writes to it.
     await vi.waitFor(
       async () => {
         await appendFile(join(folder, 'agent.log'), 'Penstock has started.\n')

@@ -1,5 +1,5 @@
-// Watches the files of the configuration. Directories are watched rather than files: editors and mounted volumes replace
-// files and links, and a watch on the old one would hear nothing.
+// Watches the files of the configuration. It watches directories rather than files: editors and mounted volumes replace
+// files and links, and a watch on the old file would report nothing.
 
 import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
@@ -7,17 +7,17 @@ import { dirname } from 'node:path'
 export interface WatchOptions {
   readonly method: 'recommended' | 'poll'
   readonly pollSecs: number
-  /** How long there must be quiet before the change counts. */
+  /** How long the directory must be quiet before a change is reported. */
   readonly quietMs?: number
 }
 
-/** Calls back, once for a burst of changes. Gives back what ends it. */
+/** Calls back once for a burst of changes. Returns a function that stops watching. */
 export function watchFiles(files: readonly string[], options: WatchOptions, changed: () => void): () => void {
   const quietMs = options.quietMs ?? 1000
   let timer: NodeJS.Timeout | undefined
   const folders = [...new Set(files.map(folderOf))]
   let seen = stamp(files, folders)
-  // Other files change besides those of the configuration, such as the log of the agent itself.
+  // The directory may contain other files that change, such as the log of the agent itself.
   const notice = () => {
     const now = stamp(files, folders)
     if (now === seen) return
@@ -30,10 +30,10 @@ export function watchFiles(files: readonly string[], options: WatchOptions, chan
     for (const folder of folders) {
       try {
         const watcher = watch(folder, { persistent: false }, notice)
-        watcher.on('error', () => {}) // the folder is gone: the poll below finds its replacement
+        watcher.on('error', () => {}) // the folder was removed: the poll below finds its replacement
         watchers.push(watcher)
       } catch {
-        // A file system that cannot be watched: the poll below does the work.
+        // If the file system does not support watches, the poll below detects changes.
       }
     }
   }
@@ -53,7 +53,10 @@ function folderOf(path: string): string {
   }
 }
 
-/** Differs when a file was written or replaced, or when one of the configuration's kind was added or removed beside it. */
+/**
+ * A text that changes when a file is written or replaced, or when a file with a configuration's extension appears or
+ * disappears beside it.
+ */
 function stamp(files: readonly string[], folders: readonly string[]): string {
   return [...files.map(fileStamp), ...folders.map(folderStamp)].join('\n')
 }

@@ -14,7 +14,7 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
-/** Lets time pass; with `stalled` the loop gets to its timers only at the end of it. */
+/** Lets time pass; with `stalled`, timers only fire at the end. */
 function pass(ms: number, stalled = false): void {
   if (stalled) now += ms - 500
   for (let left = stalled ? 500 : ms; left > 0; left -= 500) {
@@ -48,7 +48,7 @@ test('too much of it in a minute makes the agent unhealthy until a minute has pa
   expect(watchdog.trouble).toBeUndefined()
   pass(5000)
   pass(12_000, true)
-  expect(watchdog.trouble).toBe('The event loop stood still for 23 seconds of the last minute.')
+  expect(watchdog.trouble).toBe('The event loop was blocked for 23 seconds of the last minute.')
   pass(61_000)
   expect(watchdog.trouble).toBeUndefined()
   watchdog[Symbol.dispose]()

@@ -1,21 +1,21 @@
-// Notices when the event loop stands still: a program that computes for seconds, a disk that does not answer, a machine that gives the
-// process no time. Meanwhile nothing moves and no probe is answered. Afterwards the agent logs the duration and the cause, and /health
-// fails for a while if it was too long.
+// Detects a blocked event loop: a program that computes for seconds, a disk that does not answer, a machine that gives the process no
+// time. Meanwhile no events move and no probe is answered. Afterwards the agent logs the duration and the cause, and /health fails for
+// a while if the block was too long.
 
 import type { Logger } from '../telemetry/logger.ts'
 import type { HistogramSeries, Metrics } from '../telemetry/metrics.ts'
 
 const beatMs = 500
-/** Lateness from which on it counts as a stall. */
+/** Delay of a timer that counts as a stall. */
 const stallMs = 1000
-/** Stalls of a minute that are too much together. */
+/** Total stall time per minute that makes the agent unhealthy. */
 const boundMs = 20_000
 const windowMs = 60_000
 
 export interface WatchdogOptions {
   readonly logger: Logger
   readonly metrics: Metrics
-  /** Id of the component that kept the thread longest since the last call, if one was long at it. */
+  /** Id of the component with the longest uninterrupted use of the thread since the last call, if that was long. */
   readonly culprit: () => string | undefined
 }
 
@@ -44,11 +44,11 @@ export class Watchdog implements Disposable {
       this.#options.logger.warn(
         {
           stalled_ms: Math.round(late),
-          // Little of it: the process waited for a disk, or was not given its time.
+          // A small value means that the process waited for a disk, or got no CPU time.
           cpu_ms: Math.round(cpu - this.#cpuMs),
           ...(culprit === undefined ? {} : { component_id: culprit }),
         },
-        'The event loop stood still; nothing was moved and no probe answered in this time.',
+        'The event loop was blocked; no events moved and no probe was answered meanwhile.',
       )
     }
     this.#last = now
@@ -56,15 +56,15 @@ export class Watchdog implements Disposable {
     while (this.#stalls[0] !== undefined && this.#stalls[0].end < now - windowMs) this.#stalls.shift()
   }
 
-  /** Why the agent is not healthy; undefined if the loop has run. */
+  /** Why the agent is unhealthy; undefined if the loop runs normally. */
   get trouble(): string | undefined {
-    // A probe may be answered before the timer of the watchdog is.
+    // A probe may be handled before the watchdog's timer.
     const now = performance.now()
     const pending = now - this.#last - beatMs
     let ms = pending >= stallMs ? pending : 0
     for (const stall of this.#stalls) if (stall.end >= now - windowMs) ms += stall.ms
     if (ms < boundMs) return undefined
-    return `The event loop stood still for ${Math.round(ms / 1000)} seconds of the last minute.`
+    return `The event loop was blocked for ${Math.round(ms / 1000)} seconds of the last minute.`
   }
 
   [Symbol.dispose](): void {
