@@ -85,6 +85,27 @@ export function failureOf(error: unknown): { readonly kind?: FailureKind; readon
   return { ...(kind === undefined ? {} : { kind }), ...(status === undefined ? {} : { status }) }
 }
 
+const fileReasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  EEXIST: 'it exists already',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a folder, not a regular file',
+  ENOTDIR: 'a part of its path is not a folder',
+  ELOOP: 'its links lead in a circle',
+  ENAMETOOLONG: 'its name is too long',
+  ENXIO: 'it is not a regular file',
+  ENOSPC: 'the disk is full',
+  EROFS: 'its file system is read-only',
+  EMFILE: 'too many files are open',
+}
+
+/** Why a file cannot be read or written, as a clause for people: the text of the system has codes and names of its functions. */
+export function fileReason(error: unknown): string {
+  const { code } = error as NodeJS.ErrnoException
+  return fileReasons[code ?? ''] ?? code ?? errorText(error)
+}
+
 /** Text of anything thrown, for a log field or a message. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error)

@@ -20,6 +20,7 @@ import {
 } from 'node:fs'
 import { sep } from 'node:path'
 import { promisify } from 'node:util'
+import { fileReason } from './errors.ts'
 
 /** The kind of file, and its user. */
 export interface GivenFile {
@@ -213,17 +214,9 @@ async function attemptLater<T>(file: GivenFile, work: Promise<T>): Promise<T> {
   }
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file or directory',
-  EACCES: 'permission denied',
-  EPERM: 'permission denied',
-  EISDIR: 'it is a folder, not a regular file',
-  ENOTDIR: 'a part of its path is not a folder',
-  ELOOP: 'its links lead in a circle',
-  ENXIO: 'it is not a regular file',
-}
-
 function failed(file: GivenFile, error: unknown): GivenFileError {
   const code = (error as NodeJS.ErrnoException).code
-  return new GivenFileError(file, reasons[code ?? ''] ?? code ?? 'the path is not valid', code, { cause: error })
+  return new GivenFileError(file, code === undefined ? 'the path is not valid' : fileReason(error), code, {
+    cause: error,
+  })
 }

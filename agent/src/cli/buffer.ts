@@ -7,7 +7,7 @@ import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { helpText } from '../command-line/help.ts'
 import { counted } from '../counted.ts'
-import { errorText, PenstockError } from '../errors.ts'
+import { fileReason, PenstockError } from '../errors.ts'
 
 export const flags = {
   format: {
@@ -48,7 +48,7 @@ function inspected(folder: string): InspectedBuffer {
     return inspectBuffer(folder)
   } catch (error) {
     if (error instanceof PenstockError) throw error
-    throw new PenstockError('PEN_IO', `The disk buffer ${folder} cannot be read: ${errorText(error)}.`, {
+    throw new PenstockError('PEN_IO', `The disk buffer ${folder} cannot be read: ${fileReason(error)}.`, {
       cause: error,
     })
   }
@@ -61,7 +61,7 @@ function buffersBelow(path: string): string[] {
     if (isBuffer(path)) return [path]
     names = readdirSync(path)
   } catch (error) {
-    throw new PenstockError('PEN_IO', `The folder ${path} cannot be read: ${errorText(error)}.`, { cause: error })
+    throw new PenstockError('PEN_IO', `The folder ${path} cannot be read: ${fileReason(error)}.`, { cause: error })
   }
   for (const below of [path, join(path, 'v2'), join(path, 'buffer/v2')]) {
     if (statSync(below, { throwIfNoEntry: false })?.isDirectory() !== true) continue

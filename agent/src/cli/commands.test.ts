@@ -13,6 +13,7 @@ import { loadConfig } from '../config/load.ts'
 import { errorCodes, PenstockError } from '../errors.ts'
 import { components } from '../registry.ts'
 import { indexPage } from '../schema/reference.ts'
+import { run as buffer } from './buffer.ts'
 import { run as completion } from './completion.ts'
 import { run as convertConfig } from './convert-config.ts'
 import { absentSinks, absentSources, absentTransforms, replacedTransforms } from './elsewhere.ts'
@@ -334,7 +335,7 @@ describe('generate', () => {
     // Existing files are never overwritten.
     expect(await called(generate, 'stdin//console', '--file', path)).toEqual({
       code: 73,
-      output: '"DIR/made.yaml" cannot be created: it exists.',
+      output: '"DIR/made.yaml" cannot be created: it exists already.',
     })
   })
 
@@ -397,6 +398,25 @@ describe('generate', () => {
       output: 'DIR/broken.json:1:7: not valid JSON: expected a value, found `}`',
     })
   })
+})
+
+test.each([
+  { command: remap, argv: ['--input', 'gone.json', '.a = 1'], reason: 'no such file or directory' },
+  { command: remap, argv: ['--input', '.', '.a = 1'], reason: 'it is a folder' },
+  { command: remap, argv: ['--input', 'gone.json'], reason: 'no such file or directory' },
+  { command: remap, argv: ['--program', 'gone.remap'], reason: 'no such file or directory' },
+  { command: remap, argv: ['--program', '.'], reason: 'it is a folder' },
+  { command: validate, argv: ['gone.yaml'], reason: 'no such file or directory' },
+  { command: generate, argv: ['--from', 'gone.yaml'], reason: 'no such file or directory' },
+  { command: generate, argv: ['stdin//console', '--file', 'gone/a.yaml'], reason: 'no such file or directory' },
+  { command: buffer, argv: ['inspect', 'gone'], reason: 'no such file or directory' },
+])('$command.name $argv names the path and says $reason', async ({ command, argv, reason }) => {
+  const path = argv.find((word) => word.startsWith('gone')) ?? '.'
+  const { code, output } = await called(command, ...argv.map((word) => (word === path ? join(dir, path) : word)))
+  expect(code).not.toBe(0)
+  expect(output).toContain(join('DIR', path))
+  expect(output).toContain(reason)
+  expect(output).not.toMatch(/\bE[A-Z]{4,}\b|syscall|\bscandir\b/)
 })
 
 test.each(['bash', 'zsh', 'fish'])('completion for %s knows commands, flags and components', async (shell) => {

@@ -57,7 +57,7 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
     fix: 'Check the path, from the folder in which the command starts, and the permissions of the file and of the folders above it.',
     example: {
       command: 'penstock-agent generate --from missing.yaml',
-      says: '"missing.yaml" cannot be read: ENOENT',
+      says: '"missing.yaml" cannot be read: no such file or directory',
     },
   },
   PEN_DATA_DIR: {
@@ -75,7 +75,7 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
     example: {
       config: withSink('    tls: { ca_file: /missing/ca.pem }\n'),
       command: run,
-      says: '`tls.ca_file`: the file /missing/ca.pem cannot be read (ENOENT)',
+      says: '`tls.ca_file`: the file /missing/ca.pem cannot be read (no such file or directory)',
     },
   },
   PEN_TLS_KEY_MISSING: {
@@ -165,11 +165,11 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
   },
   PEN_IO: {
     means:
-      'The message has the path, and the reason as the system gives it: `ENOENT`, it is not there; `EACCES`, it is not allowed; `ENOSPC`, the disk is full.',
+      'The message has the path and the reason; where the reason is a code of the system, such as `EIO`, its documentation explains it.',
     fix: 'Check the path, its permissions and the free space.',
     example: {
       command: 'penstock-agent buffer inspect missing',
-      says: 'The folder missing cannot be read: ENOENT',
+      says: 'The folder missing cannot be read: no such file or directory',
     },
   },
   PEN_CANNOT_CREATE: {
@@ -178,7 +178,7 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
     example: {
       files: { 'there.yaml': '' },
       command: 'penstock-agent generate stdin//console --file there.yaml',
-      says: '"there.yaml" cannot be created: it exists.',
+      says: '"there.yaml" cannot be created: it exists already.',
     },
   },
   PEN_API_BIND: {

@@ -13,7 +13,7 @@ import { defaultDataDir, globalOptions } from '../config/globals.ts'
 import { positionAt } from '../config/place.ts'
 import { type Format, formatOf, knownFormat, parseText } from '../config/syntax.ts'
 import { testOptions } from '../config/unit-test-shape.ts'
-import { errorText, PenstockError } from '../errors.ts'
+import { fileReason, PenstockError } from '../errors.ts'
 import { components, findComponent } from '../registry.ts'
 import { configurationSchema } from '../schema/json-schema.ts'
 import { closest } from '../schema/problems.ts'
@@ -70,9 +70,7 @@ function write(text: string, file: string | undefined): void {
   try {
     writeFileSync(file, text, { flag: 'wx' })
   } catch (error) {
-    const exists = (error as NodeJS.ErrnoException).code === 'EEXIST'
-    const reason = exists ? 'it exists' : errorText(error)
-    throw new PenstockError('PEN_CANNOT_CREATE', `"${file}" cannot be created: ${reason}.`, { cause: error })
+    throw new PenstockError('PEN_CANNOT_CREATE', `"${file}" cannot be created: ${fileReason(error)}.`, { cause: error })
   }
 }
 
@@ -88,7 +86,9 @@ function readConfig(file: string): object {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw new PenstockError('PEN_CONFIG_UNREADABLE', `"${file}" cannot be read: ${errorText(error)}`, { cause: error })
+    throw new PenstockError('PEN_CONFIG_UNREADABLE', `"${file}" cannot be read: ${fileReason(error)}.`, {
+      cause: error,
+    })
   }
   const parsed = parseText(text, formatOf(file))
   if (!parsed.ok) {

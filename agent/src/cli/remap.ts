@@ -8,7 +8,7 @@ import type { Readable } from 'node:stream'
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
 import { helpText } from '../command-line/help.ts'
-import { errorText, PenstockError } from '../errors.ts'
+import { errorText, fileReason, PenstockError } from '../errors.ts'
 import { noMetadata } from '../event/log.ts'
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson } from '../formats/json.ts'
@@ -68,7 +68,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     try {
       source = readFileSync(given.program, 'utf8')
     } catch (error) {
-      throw new PenstockError('PEN_IO', `The program file ${given.program} cannot be read: ${errorText(error)}`, {
+      throw new PenstockError('PEN_IO', `The program file ${given.program} cannot be read: ${fileReason(error)}.`, {
         cause: error,
       })
     }
@@ -114,7 +114,11 @@ export async function run(argv: readonly string[]): Promise<number> {
       } else if (!runLine(source, compiled.program, line, print)) failed = true
     }
   } catch (error) {
-    throw new PenstockError('PEN_IO', `The input cannot be read: ${errorText(error)}`, { cause: error })
+    throw new PenstockError(
+      'PEN_IO',
+      `The input${given.input === undefined ? '' : ` ${given.input}`} cannot be read: ${fileReason(error)}.`,
+      { cause: error },
+    )
   }
   return failed && given.strict ? 1 : exitCodes.ok
 }
@@ -144,7 +148,7 @@ function eventsOf(file: string): ValueObject[] {
     const lines = readFileSync(file, 'utf8').split('\n')
     return lines.filter((line) => line.trim() !== '').map(eventOf)
   } catch (error) {
-    throw new PenstockError('PEN_IO', `The input ${file} cannot be read: ${errorText(error)}`, { cause: error })
+    throw new PenstockError('PEN_IO', `The input ${file} cannot be read: ${fileReason(error)}.`, { cause: error })
   }
 }
 

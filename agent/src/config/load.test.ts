@@ -138,12 +138,12 @@ error: conflicting values for \`log_schema.host_key\`
 })
 
 test.each([
-  { paths: ['gone.yaml'], message: 'cannot read the file: it does not exist' },
+  { paths: ['gone.yaml'], message: 'cannot read the file: no such file or directory' },
   { paths: ['*.yaml'], message: 'no file matches this pattern' },
   { paths: ['binary.yaml'], message: 'the file is not UTF-8 text' },
   { paths: ['loop.yaml'], message: 'cannot read the file: its links lead in a circle' },
   { paths: [`${'a'.repeat(300)}.yaml`], message: 'cannot read the file: its name is too long' },
-  { paths: ['text.txt/a.yaml'], message: 'cannot read the file: ENOTDIR' },
+  { paths: ['text.txt/a.yaml'], message: 'cannot read the file: a part of its path is not a folder' },
 ])('$paths: $message', async ({ paths, message }) => {
   await writeFile(join(dir, 'binary.bin'), new Uint8Array([0xff, 0xfe, 0x00]))
   await files({ 'text.txt': '' })

@@ -4,6 +4,7 @@
 import { globSync, readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join, parse, resolve } from 'node:path'
 import type { Environment } from '../environment.ts'
+import { fileReason } from '../errors.ts'
 import type { Problem } from '../schema/problems.ts'
 import { isPattern } from './graph.ts'
 import { interpolate } from './interpolate.ts'
@@ -100,7 +101,7 @@ class Reader implements ReadResult {
         .filter((name) => !name.startsWith('.'))
         .toSorted()
     } catch (error) {
-      this.#problem(dir, `cannot read the directory: ${reason(error)}`)
+      this.#problem(dir, `cannot read the directory: ${fileReason(error)}`)
       return []
     }
   }
@@ -113,7 +114,7 @@ class Reader implements ReadResult {
     } catch (error) {
       this.#problem(
         file,
-        error instanceof TypeError ? 'the file is not UTF-8 text' : `cannot read the file: ${reason(error)}`,
+        error instanceof TypeError ? 'the file is not UTF-8 text' : `cannot read the file: ${fileReason(error)}`,
       )
       return
     }
@@ -195,14 +196,4 @@ function isDirectory(path: string): boolean {
 
 function exists(path: string): boolean {
   return looked(path) !== undefined
-}
-
-function reason(error: unknown): string {
-  const code = (error as NodeJS.ErrnoException).code
-  if (code === 'ENOENT') return 'it does not exist'
-  if (code === 'EACCES') return 'permission denied'
-  if (code === 'EISDIR') return 'it is a directory'
-  if (code === 'ELOOP') return 'its links lead in a circle'
-  if (code === 'ENAMETOOLONG') return 'its name is too long'
-  return code ?? String(error)
 }

@@ -67,9 +67,7 @@ function open(options: TableOptions, timezone: string): LoadedTable | string {
   } catch (error) {
     if (!(error instanceof GivenFileError)) throw error
     const { code, reason } = error
-    return code === 'ENOENT'
-      ? `the file "${path}" does not exist`
-      : `the file "${path}" cannot be read: ${code ?? reason}`
+    return code === 'ENOENT' ? `the file "${path}" does not exist` : `the file "${path}" cannot be read: ${reason}`
   }
   if (options.type === 'file') {
     const table = csvTable(data.toString('utf8'), options, timezone)

@@ -162,13 +162,9 @@ function readFileOption(option: string, value: string): Buffer {
     return readGivenFile({ option: `tls.${option}`, path: value })
   } catch (error) {
     if (!(error instanceof GivenFileError)) throw error
-    throw new PenstockError(
-      'PEN_TLS_FILE',
-      `\`tls.${option}\`: the file ${value} cannot be read (${error.code ?? error.reason}).`,
-      {
-        cause: error,
-      },
-    )
+    throw new PenstockError('PEN_TLS_FILE', `\`tls.${option}\`: the file ${value} cannot be read (${error.reason}).`, {
+      cause: error,
+    })
   }
 }
 

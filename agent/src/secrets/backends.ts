@@ -102,7 +102,7 @@ async function fileText(file: string): Promise<string> {
   } catch (error) {
     if (!(error instanceof GivenFileError)) throw error
     const { code, reason } = error
-    throw new Error(code === 'ENOENT' ? `"${file}" does not exist` : `"${file}" cannot be read: ${code ?? reason}`)
+    throw new Error(code === 'ENOENT' ? `"${file}" does not exist` : `"${file}" cannot be read: ${reason}`)
   }
 }
 

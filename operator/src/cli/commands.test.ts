@@ -522,6 +522,24 @@ test.each([
   expect(none.err).toContain('--kubeconfig')
 })
 
+test.each([
+  ...['lint -f', 'test -f', 'run -f', 'render -f', 'diff -f', 'convert -f', 'migrate -f'].map((args) => ({
+    args: `${args} ${folder}/gone.yaml`,
+    reason: 'no such file or directory',
+  })),
+  { args: `run -f ${folder}/a.yaml --input ${folder}/gone.yaml`, reason: 'no such file or directory' },
+  { args: `run -f ${folder}/a.yaml --input ${folder}`, reason: 'it is a folder' },
+  { args: `convert -f ${folder}/a.yaml --prove ${folder}/a.yaml --against ${folder}`, reason: 'it is a folder' },
+  { args: `init ${folder}/a.yaml`, reason: 'it exists already' },
+  { args: `init ${folder}/gone/a.yaml`, reason: 'no such file or directory' },
+])('penstock $args names the path and says $reason, without words of the system', async ({ args, reason }) => {
+  const { code, out, err } = await penstock(args)
+  expect(code).not.toBe(0)
+  expect([out, err]).toEqual(['', expect.stringContaining(reason)])
+  expect(err).toContain(folder)
+  expect(err).not.toMatch(/\bE[A-Z]{4,}\b|syscall|\bstat\b/)
+})
+
 test('lint lists its files, and those that it cannot read', async () => {
   const file = join(folder, 'a.yaml')
   const fine = { code: 0, out: `1 Pipeline in ${file}: no problems.\n`, err: '' }

@@ -4,7 +4,7 @@
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { readYamlDocuments } from '@penstock/agent/config'
-import { errorText, PenstockError } from '@penstock/agent/errors'
+import { fileReason, PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
 import { namePattern } from '../api/pipeline.ts'
 import { agentFor, type FoundAgent, type OldAgent, oldAgents } from '../migrate/agents.ts'
@@ -163,7 +163,7 @@ function readText(file: string): string {
   try {
     return withoutMark(readFileSync(file, 'utf8'))
   } catch (error) {
-    throw new PenstockError('PEN_USAGE', `"${file}" cannot be read: ${errorText(error)}.`, { cause: error })
+    throw new PenstockError('PEN_USAGE', `"${file}" cannot be read: ${fileReason(error)}.`, { cause: error })
   }
 }
 

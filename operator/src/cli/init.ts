@@ -2,7 +2,7 @@
 
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { errorText, PenstockError } from '@penstock/agent/errors'
+import { fileReason, PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
 import { schemaText } from '../api/reference.ts'
 import { helpOf, parseFlags } from './arguments.ts'
@@ -57,7 +57,7 @@ function create(file: string, text: string, flag: 'w' | 'wx' = 'wx'): void {
   try {
     writeFileSync(file, text, { flag })
   } catch (error) {
-    throw new PenstockError('PEN_CANNOT_CREATE', `"${file}" cannot be created: ${errorText(error)}`, { cause: error })
+    throw new PenstockError('PEN_CANNOT_CREATE', `"${file}" cannot be created: ${fileReason(error)}.`, { cause: error })
   }
 }
 

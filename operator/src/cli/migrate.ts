@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { errorText, exitCodes, PenstockError } from '@penstock/agent/errors'
+import { errorText, exitCodes, fileReason, PenstockError } from '@penstock/agent/errors'
 import { counted, type Flags, pause } from '@penstock/agent/program'
 import { kinds, type ResourceKind } from '../api/kinds.ts'
 import { type KubeObject, keyOf, type ResourceType } from '../api/object.ts'
@@ -146,15 +146,32 @@ async function prune(client: KubeClient, { metadata }: Definition, storage: stri
   })
 }
 
+/** @throws PenstockError that names the path if it cannot be read */
+function reading<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    throw new PenstockError('PEN_CONFIG_UNREADABLE', `"${path}" cannot be read: ${fileReason(error)}.`, {
+      cause: error,
+    })
+  }
+}
+
 function migrateFiles(paths: readonly string[], isRecursive: boolean, isDry: boolean): number {
   const files = paths.flatMap((path) => {
     if (path === standardInput) return [path]
-    return resourceFiles(path, isRecursive).filter((file) => !statSync(file).isDirectory())
+    return reading(path, () => resourceFiles(path, isRecursive).filter((file) => !statSync(file).isDirectory()))
   })
   if (files.length === 0) throw new PenstockError('PEN_USAGE', `There is no .yaml or .yml file in ${paths.join(', ')}.`)
   // One file that cannot be read stops all: the files of a change belong together.
   const changes = files.map((file) => {
-    return { file, ...migrateText(file, readFileSync(file === standardInput ? 0 : file, 'utf8')) }
+    return {
+      file,
+      ...migrateText(
+        file,
+        reading(file, () => readFileSync(file === standardInput ? 0 : file, 'utf8')),
+      ),
+    }
   })
   if (!printProblems(changes.flatMap(({ problems }) => problems))) return exitCodes.config
   let changed = 0

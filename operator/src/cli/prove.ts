@@ -7,7 +7,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { orchestratorLogs } from '@penstock/agent/config'
-import { errorText, PenstockError } from '@penstock/agent/errors'
+import { fileReason, PenstockError } from '@penstock/agent/errors'
 import { counted, type Flags } from '@penstock/agent/program'
 import { stringify } from 'yaml'
 import { type OldAgent, oldAgents } from '../migrate/agents.ts'
@@ -125,7 +125,7 @@ export function proofIn(flags: ProofFlags): ProofOptions | undefined {
   try {
     return { ...shared, old: { file: against, text: readFileSync(against, 'utf8') } }
   } catch (error) {
-    throw new PenstockError('PEN_USAGE', `"${against}" cannot be read: ${errorText(error)}.`, { cause: error })
+    throw new PenstockError('PEN_USAGE', `"${against}" cannot be read: ${fileReason(error)}.`, { cause: error })
   }
 }
 

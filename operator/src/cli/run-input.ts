@@ -16,7 +16,7 @@ import {
   stdin,
   webserverMetrics,
 } from '@penstock/agent/config'
-import { errorText, PenstockError } from '@penstock/agent/errors'
+import { fileReason, PenstockError } from '@penstock/agent/errors'
 import { pause } from '@penstock/agent/program'
 import type { Table } from '../compile/compiled.ts'
 import { standardInput } from '../compile/resources.ts'
@@ -57,7 +57,7 @@ export function givenInputs(words: readonly string[], resources: readonly string
     try {
       if (statSync(file).isDirectory()) throw new Error('it is a folder')
     } catch (error) {
-      throw new PenstockError('PEN_USAGE', `"${file}" cannot be read: ${errorText(error)}.`, { cause: error })
+      throw new PenstockError('PEN_USAGE', `"${file}" cannot be read: ${fileReason(error)}.`, { cause: error })
     }
   }
   return given

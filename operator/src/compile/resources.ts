@@ -4,7 +4,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
 import { positionAt, readYamlDocuments, type TextPosition } from '@penstock/agent/config'
-import { closest, errorText, type Problem } from '@penstock/agent/errors'
+import { closest, fileReason, type Problem } from '@penstock/agent/errors'
 import { type Document, isMap, isNode, isScalar, type LineCounter, Scalar, type YAMLMap } from 'yaml'
 import { kindOf, kinds } from '../api/kinds.ts'
 import { apiVersion, apiVersions, type KubeObject } from '../api/object.ts'
@@ -83,7 +83,7 @@ export function loadResources(
     try {
       files = statSync(path).isDirectory() ? filesOf(path, isRecursive) : [path]
     } catch (error) {
-      problems.push({ severity: 'error', path, message: `"${path}" cannot be read`, help: errorText(error) })
+      problems.push({ severity: 'error', path, message: `"${path}" cannot be read: ${fileReason(error)}` })
       continue
     }
     if (files.length === 0) {
@@ -122,8 +122,8 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
     text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file === standardInput ? 0 : file))
   } catch (error) {
     const isBinary = error instanceof TypeError
-    const message = isBinary ? `"${file}" is not UTF-8 text` : `"${file}" cannot be read`
-    problems.push({ severity: 'error', path: '', file, message, help: isBinary ? undefined : errorText(error) })
+    const message = isBinary ? `"${file}" is not UTF-8 text` : `"${file}" cannot be read: ${fileReason(error)}`
+    problems.push({ severity: 'error', path: '', file, message })
     return
   }
   const { documents, lines, problem } = readYamlDocuments(text)
