@@ -28,6 +28,8 @@ export interface Gap {
   readonly nearest: string
   /** Whether nothing is missing: something else does it. */
   readonly isReplaced?: true
+  /** Whether the part does not exist here, so that no conversion can fill the gap. */
+  readonly isAbsent?: true
 }
 
 /** The key of a Secret. */

@@ -24,6 +24,8 @@ export interface Refusal {
   readonly name: string
   readonly reason: string
   readonly nearest: string
+  /** Whether a Pipeline can do the same, though no mapping writes it. */
+  readonly isHere?: boolean
 }
 
 /** @param left names of options that are not shown, as every plugin has them */

@@ -183,7 +183,6 @@ export const refusedComponents: readonly Refusal[] = [
     'Mask them by their form in a remap transform, as examples/mask-secrets does.',
   ),
   none('loki.enrich', 'a Pipeline has no tables of targets', 'Set fields in a remap transform.'),
-  none('loki.', 'the component is not known', 'See `penstock-agent list` for components.'),
   none('mimir.', 'rules of the destination are no part of an agent', 'Keep Alloy for them.'),
   none('pyroscope.', 'profiles are not collected', 'Keep Alloy for them.'),
   none('faro.', 'there is no source that listens for it', listening),
@@ -194,12 +193,18 @@ export const refusedComponents: readonly Refusal[] = [
     'configurations in other places are not read',
     'Write what it brings in the file, and convert again.',
   ),
-  none(
-    'declare',
-    'components of your own are not resolved',
-    'Write the components that it holds in its place, and convert again.',
-  ),
-  none('foreach', 'repeated components are not resolved', 'Write the components for each item, and convert again.'),
+  {
+    name: 'declare',
+    reason: 'components of your own are not resolved',
+    nearest: 'Write the components that it holds in its place, and convert again.',
+    isHere: true,
+  },
+  {
+    name: 'foreach',
+    reason: 'repeated components are not resolved',
+    nearest: 'Write the components for each item, and convert again.',
+    isHere: true,
+  },
   none('argument', 'a module has no values here', 'Write the values in their places.'),
   none('export', 'a module exports nothing here', 'Leave it out.'),
 ]

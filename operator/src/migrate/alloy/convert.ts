@@ -173,7 +173,7 @@ class Conversion {
     }
     const refusal = refusedSources.find(({ name }) => name === block.name)
     if (refusal !== undefined) {
-      this.#report.gap(place, idOf(block), refusal.reason, refusal.nearest)
+      this.#report.missing(place, idOf(block), refusal, 'component')
       const chain = new Chain(this.#report, false)
       const rulesTree = evaluator.attribute(block, 'relabel_rules')
       const rulesAt = referenceOf(rulesTree)
@@ -202,12 +202,7 @@ class Conversion {
     const known = refusedComponents.find(({ name }) =>
       name.endsWith('.') ? block.name.startsWith(name) : block.name === name,
     )
-    this.#report.gap(
-      place,
-      idOf(block),
-      known?.reason ?? 'the component is not known',
-      known?.nearest ?? 'See `penstock-agent list` for components.',
-    )
+    this.#report.missing(place, idOf(block), known, 'component')
   }
 
   #logs(found: Found, tree: Tree): void {

@@ -1,5 +1,6 @@
 // Values of the chart k8s-monitoring: its logs of pods as Alloy's text, as far as it is the same in all versions of the chart.
 
+import { missingPart } from '../absence.ts'
 import type { Gap } from '../draft.ts'
 import { below, flagOf, isMap, itemsOf, pairsOf, type Tree, textOf, textsOf } from '../loki/tree.ts'
 
@@ -37,13 +38,12 @@ export function monitoringText(tree: Tree, gaps: Gap[]): string {
     if (!isMap(feature) || flagOf(below(feature, 'enabled')) === false) continue
     // Old versions turn features on by themselves, new ones do not.
     if (flagOf(below(feature, 'enabled')) !== true) continue
-    gaps.push({
-      file: feature.file,
-      line: feature.line,
-      subject: name,
+    const refusal = {
       reason: 'the feature has no counterpart',
       nearest,
-    })
+      isHere: name === 'clusterEvents',
+    }
+    gaps.push(missingPart(feature, name, refusal, 'feature'))
   }
   const pods = below(tree, 'podLogs') ?? below(tree, 'podLogsViaLoki') ?? below(tree, 'logs', 'pod_logs')
   if (flagOf(below(pods, 'enabled')) === false || (pods === undefined && below(tree, 'destinations') !== undefined)) {

@@ -180,7 +180,7 @@ class Conversion {
 
   #refused(tree: Tree, subject: string, name: string): void {
     const refusal = refusedParts.find((each) => each.name === name)
-    this.#report.gap(tree, subject, refusal?.reason ?? 'it has no counterpart', refusal?.nearest ?? '')
+    this.#report.missing(tree, subject, refusal, 'part')
   }
 
   #settings(filebeat: Tree | undefined): void {

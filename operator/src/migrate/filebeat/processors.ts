@@ -452,8 +452,18 @@ export const refusedProcessors: readonly Refusal[] = [
   ),
   none('dns', 'addresses are not looked up', 'Let the destination look addresses up.'),
   none('registered_domain', 'there is no list of domains', 'Let the destination find them.'),
-  none('decode_xml', 'the processor is not converted', 'Use `parse_xml` in a remap transform.'),
-  none('syslog', 'the processor is not converted', 'Use `parse_syslog` in a remap transform.'),
+  {
+    name: 'decode_xml',
+    reason: 'the processor is not converted',
+    nearest: 'Use `parse_xml` in a remap transform.',
+    isHere: true,
+  },
+  {
+    name: 'syslog',
+    reason: 'the processor is not converted',
+    nearest: 'Use `parse_syslog` in a remap transform.',
+    isHere: true,
+  },
 ]
 
 /** A processor with its condition as steps; undefined if it has none. */

@@ -394,12 +394,7 @@ class Conversion {
       return plugin
     }
     const refusal = refusals.find(({ name }) => name === wanted)
-    this.#context.gap(
-      section,
-      `${section.kind} ${wanted}`,
-      refusal?.reason ?? 'the plugin is not known',
-      refusal?.nearest ?? 'See `penstock-agent list` for components.',
-    )
+    this.#context.missing(section, `${section.kind} ${wanted}`, refusal)
     return undefined
   }
 

@@ -506,7 +506,12 @@ export const refusedFilters: readonly Refusal[] = [
     'a transform does not count events over time, so none are discarded beyond `Rate`',
     'Give the Pipeline `limits: {perContainer: {linesPerSecond: N, onLimit: Drop}}`, where N is `Rate` for each container and second; or `request.rate_limit_num` of the sink, which makes sources wait and discards nothing.',
   ),
-  none('multiline', 'lines are joined by sources', 'Give `multiline` to the source.'),
+  {
+    name: 'multiline',
+    reason: 'lines are joined by sources',
+    nearest: 'Give `multiline` to the source.',
+    isHere: true,
+  },
   none('geoip2', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),
   none('log_to_metrics', 'there is no transform that counts events as metrics', 'Count at the destination.'),
   none('aws', 'facts about the machine are not looked up', 'Set fields in a remap transform.'),

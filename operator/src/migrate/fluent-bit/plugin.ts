@@ -1,8 +1,9 @@
 // The contract of a mapping: which plugin it takes, what the plugin becomes, and what becomes of each of its options. The guide's
 // table and the report of options without a counterpart are derived from it.
 
+import { missingPart } from '../absence.ts'
 import type { Component, Gap, Step } from '../draft.ts'
-import type { Described } from '../page.ts'
+import type { Described, Refusal } from '../page.ts'
 import { lastValue, type Place, type Section } from './sections.ts'
 
 /** A plugin. An option that is named neither in `options` nor in `itself` is reported as a gap. */
@@ -45,6 +46,11 @@ export class Context {
 
   gap(place: Place, subject: string, reason: string, nearest: string): void {
     this.#gaps.push({ file: place.file, line: place.line, subject, reason, nearest })
+  }
+
+  /** Reports a plugin that nothing takes; the refusal says why. */
+  missing(place: Place, subject: string, refusal: Refusal | undefined): void {
+    this.#gaps.push(missingPart(place, subject, refusal, 'plugin'))
   }
 
   /** Reports what something else does, or does in another way. */

@@ -469,12 +469,7 @@ class Conversion {
       return plugin
     }
     const refusal = refusals.find(({ name }) => name === section.type)
-    this.#context.gap(
-      section,
-      `${section.kind} ${section.type}`,
-      refusal?.reason ?? 'the plugin is not known',
-      refusal?.nearest ?? 'See `penstock-agent list` for components.',
-    )
+    this.#context.missing(section, `${section.kind} ${section.type}`, refusal)
     return undefined
   }
 

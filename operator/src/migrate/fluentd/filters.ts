@@ -484,6 +484,16 @@ export const refusedFilters: readonly Refusal[] = [
   none('prometheus', 'there is no transform that counts events as metrics', 'Count at the destination.'),
   none('geoip', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),
   none('systemd_entry', 'there is no source of the journal', 'Keep Fluentd for it.'),
-  none('rename_key', 'the filter is not converted', 'Rename fields in a remap transform by `map_keys`.'),
-  none('detect_exceptions', 'lines are joined by sources', 'Give `multiline` to the source.'),
+  {
+    name: 'rename_key',
+    reason: 'the filter is not converted',
+    nearest: 'Rename fields in a remap transform by `map_keys`.',
+    isHere: true,
+  },
+  {
+    name: 'detect_exceptions',
+    reason: 'lines are joined by sources',
+    nearest: 'Give `multiline` to the source.',
+    isHere: true,
+  },
 ]

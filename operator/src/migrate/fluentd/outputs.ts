@@ -385,11 +385,12 @@ export const refusedOutputs: readonly Refusal[] = [
   ...['forward', 'secure_forward'].map((name) =>
     none(name, 'there is no sink for the protocol', 'Let Fluentd listen by `in_http`, and use the sink `http`.'),
   ),
-  none(
-    'azure-loganalytics',
-    'the output is not converted',
-    'Use the sink `cloud_monitor_logs` with `customer_id`, `shared_key` and `log_type`.',
-  ),
+  {
+    name: 'azure-loganalytics',
+    reason: 'the output is not converted',
+    nearest: 'Use the sink `cloud_monitor_logs` with `customer_id`, `shared_key` and `log_type`.',
+    isHere: true,
+  },
   ...[
     'cloudwatch_logs',
     'kinesis_streams',

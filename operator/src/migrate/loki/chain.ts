@@ -78,11 +78,13 @@ export class Chain {
 
   #lines(part: Part, nested?: () => Lines): Lines {
     const stage = stages.find(({ name }) => name === part.name)
-    const refuse = (at: Part, reason: string, nearest = 'Write the stage as statements in its place.'): Lines => {
+    const statements = 'Write the stage as statements in its place.'
+    const comment = (at: Part, reason: string): Lines => [
+      `# GAP: the stage \`${at.name}\` (${at.file}:${at.line}) is not converted: ${reason}. Events pass unchanged.`,
+    ]
+    const refuse = (at: Part, reason: string, nearest = statements): Lines => {
       this.#report.gap(at, `stage ${at.name}`, reason, nearest)
-      return [
-        `# GAP: the stage \`${at.name}\` (${at.file}:${at.line}) is not converted: ${reason}. Events pass unchanged.`,
-      ]
+      return comment(at, reason)
     }
     if (stage === undefined) {
       const known = refusedStages.find(({ name }) => name === part.name)
@@ -93,7 +95,8 @@ export class Chain {
           'Read these pods by a source of their own with `multiline`.',
         )
       }
-      return refuse(part, known?.reason ?? 'the stage is not known', known?.nearest)
+      this.#report.missing(part, `stage ${part.name}`, known, 'stage', statements)
+      return comment(part, known?.reason ?? 'the stage is not known')
     }
     if (nested === undefined) {
       if (stage.takesNames !== true) this.#report.options(part, stage)

@@ -1,6 +1,7 @@
 // The contract of a mapping of stages, components or other parts: which part it takes, what the part becomes, and what becomes of each of
 // its options. The guide's tables and the report of options without a counterpart are derived from it.
 
+import { missingPart } from '../absence.ts'
 import type { Gap } from '../draft.ts'
 import type { Described, Refusal } from '../page.ts'
 import { flagOf, isMap, type Place, type Tree, textOf, textsOf } from './tree.ts'
@@ -69,12 +70,16 @@ export class Report {
 
   /** Reports a part of a kind that is known to have no counterpart, or is not known. */
   refused(part: Part, kind: string, refusals: readonly Refusal[]): void {
-    const refusal = refusals.find(({ name }) => name === part.name)
-    this.gap(
+    this.missing(
       part,
       `${kind} ${part.name}`,
-      refusal?.reason ?? `the ${kind} is not known`,
-      refusal?.nearest ?? 'See `penstock-agent list` for components.',
+      refusals.find(({ name }) => name === part.name),
+      kind,
     )
+  }
+
+  /** Reports a part that nothing takes; the refusal says why. */
+  missing(place: Place, subject: string, refusal: Refusal | undefined, kind: string, nearest?: string): void {
+    this.#add(missingPart(place, subject, refusal, kind, nearest))
   }
 }

@@ -21,9 +21,10 @@ export const refusedStages: readonly Refusal[] = [
     'no function tests the digits of card numbers',
     'Mask them by their form: `redact` with `us_social_security_number` or a pattern.',
   ),
-  none(
-    'truncate',
-    'lines are cut by the source',
-    'Cut in a remap transform: `truncate(string!(.message), limit: CHARACTERS)`.',
-  ),
+  {
+    name: 'truncate',
+    reason: 'lines are cut by the source',
+    nearest: 'Cut in a remap transform: `truncate(string!(.message), limit: CHARACTERS)`.',
+    isHere: true,
+  },
 ]

@@ -55,12 +55,8 @@ export function serviceGaps(config: Config, context: Context, find: (id: string)
     const place = find(id)?.place() ?? config.place(['service', 'extensions', index])
     if (known !== undefined) context.replaced(place, `extension ${id}`, known.reason, known.nearest)
     else {
-      context.gap(
-        place,
-        `extension ${id}`,
-        refused?.reason ?? 'the extension has no counterpart',
-        refused?.nearest ?? 'See whether a component that is left needs it: credentials stand at the sinks.',
-      )
+      const nearest = 'See whether a component that is left needs it: credentials stand at the sinks.'
+      context.missing(place, `extension ${id}`, refused, 'extension', nearest)
     }
   }
 }

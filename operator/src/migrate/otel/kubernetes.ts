@@ -216,14 +216,15 @@ export const resourceDetection: Mapping<Steps> = {
     const lines = part.list('detectors').flatMap((detector, index) => {
       const known = Object.hasOwn(detectors, detector) ? detectors[detector] : undefined
       if (known === undefined || detector === 'env') {
-        context.gap(
-          part.place(['detectors', index]),
-          `${part.id}: ${detector}`,
-          detector === 'env'
+        const isVariable = detector === 'env'
+        const refusal = {
+          reason: isVariable
             ? 'the variable OTEL_RESOURCE_ATTRIBUTES has no value here'
             : 'facts about the machine are not looked up',
-          'Set the attributes below `.resource.attributes` in a remap transform.',
-        )
+          nearest: 'Set the attributes below `.resource.attributes` in a remap transform.',
+          isHere: isVariable,
+        }
+        context.missing(part.place(['detectors', index]), `${part.id}: ${detector}`, refusal, 'detector')
       }
       return (known ?? []).map((attribute) => {
         const at = fieldAt(['resource', 'attributes', attribute])

@@ -2,6 +2,7 @@
 // guide's tables and the report of options without a counterpart are derived from it.
 
 import { isTable } from '@penstock/agent/schema'
+import { missingPart } from '../absence.ts'
 import type { Component, Gap, Step } from '../draft.ts'
 import type { Described, Refusal } from '../page.ts'
 
@@ -127,6 +128,17 @@ export class Context {
     this.#add({ file: place.file, line: place.line, subject, reason, nearest, isReplaced: true })
   }
 
+  /** Reports a part that nothing takes; the refusal says why. */
+  missing(
+    place: Place,
+    subject: string,
+    refusal: Omit<Refusal, 'name'> | undefined,
+    kind: string,
+    nearest?: string,
+  ): void {
+    this.#add(missingPart(place, subject, refusal, kind, nearest))
+  }
+
   /** A component in several pipelines is reported once. */
   #add(gap: Gap): void {
     const isKnown = this.gaps.some(
@@ -178,12 +190,7 @@ export function findMapping<Result>(
   const mapping = mappings.find(({ name }) => name === part.type)
   if (mapping !== undefined) return mapping
   const refusal = refusals.find(({ name }) => name.replaceAll('_', '') === part.type)
-  context.gap(
-    part.place(),
-    `${part.kind} ${part.id}`,
-    refusal?.reason ?? `the ${part.kind} is not known`,
-    refusal?.nearest ?? 'See `penstock-agent list` for components.',
-  )
+  context.missing(part.place(), `${part.kind} ${part.id}`, refusal, part.kind)
   return undefined
 }
 

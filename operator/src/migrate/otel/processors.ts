@@ -97,12 +97,18 @@ export const refusedProcessors: readonly Refusal[] = [
   none('tail_sampling', 'traces are not collected', 'Keep the collector for traces.'),
   none('span', 'traces are not collected', 'Keep the collector for traces.'),
   none('logdedup', 'a transform sees one event at a time', 'Let the destination recognise repeats.'),
-  none(
-    'logstransform',
-    'operators are converted at receivers alone',
-    'Put its operators into `operators` of the receiver, and convert again.',
-  ),
-  none('routing', 'a processor cannot choose exporters', 'Use the connector `routing`, and convert again.'),
+  {
+    name: 'logstransform',
+    reason: 'operators are converted at receivers alone',
+    nearest: 'Put its operators into `operators` of the receiver, and convert again.',
+    isHere: true,
+  },
+  {
+    name: 'routing',
+    reason: 'a processor cannot choose exporters',
+    nearest: 'Use the connector `routing`, and convert again.',
+    isHere: true,
+  },
   none('geoip', 'a Pipeline has no tables of addresses', 'Let the destination look addresses up.'),
   none('schema', 'names of attributes are not translated', 'Rename fields in a remap transform.'),
   ...each(

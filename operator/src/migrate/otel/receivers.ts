@@ -372,15 +372,17 @@ const objects: Mapping<readonly SourcePart[]> = {
   build: (part, context) => {
     const all = part.tables('objects')
     for (const [index, object] of all.entries()) {
-      const isEvents = object['name'] === 'events'
-      context.gap(
-        part.place(['objects', index]),
-        `${part.id}: ${String(object['name'])}`,
-        isEvents ? 'the body was the whole object, and is the text of the event' : 'objects of this kind are not read',
-        isEvents
+      const isHere = object['name'] === 'events'
+      const refusal = {
+        reason: isHere
+          ? 'the body was the whole object, and is the text of the event'
+          : 'there is no source of objects other than Events',
+        nearest: isHere
           ? 'Read its facts from `.attributes` and `.resource.attributes`.'
           : 'Use `kubectl get --watch` where you need them.',
-      )
+        isHere,
+      }
+      context.missing(part.place(['objects', index]), `${part.id}: ${String(object['name'])}`, refusal, 'object')
     }
     const wanted = all.filter(({ name }) => name === 'events')
     const namespaces = wanted.flatMap(({ namespaces: list }) => (Array.isArray(list) ? list.map(String) : []))

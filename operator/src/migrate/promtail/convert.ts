@@ -180,7 +180,7 @@ class Conversion {
     for (const refusal of refusedInputs) {
       const tree = below(job, refusal.name)
       if (tree === undefined) continue
-      this.#report.gap(tree, refusal.name, refusal.reason, refusal.nearest)
+      this.#report.missing(tree, refusal.name, refusal, 'target')
       begin(false, (chain) => {
         const own = pairsOf(below(tree, 'labels'))
         addLabels(chain, own, rules, this.#report, tree)

@@ -36,7 +36,12 @@ export const refusedInputs: readonly Refusal[] = [
     'there is no source of the Docker daemon',
     'Read the files of the containers by a `file` source, or pods by `orchestrator_logs`.',
   ),
-  none('file_sd_configs', 'targets in other files are not read', 'Give their paths to a `file` source.'),
+  {
+    name: 'file_sd_configs',
+    reason: 'targets in other files are not read',
+    nearest: 'Give their paths to a `file` source.',
+    isHere: true,
+  },
   ...[
     'consul_sd_configs',
     'consulagent_sd_configs',

@@ -15,6 +15,7 @@ import {
 } from '@penstock/agent/config'
 import { absentSinks, absentSources, absentTransforms } from '@penstock/agent/output'
 import { type AnyDeclaration, isTable } from '@penstock/agent/schema'
+import { missingPart } from '../absence.ts'
 import type { Table } from '../documents.ts'
 import type { Draft, Gap, Included, Kind, NamedText, Selector, Step } from '../draft.ts'
 import type { Refusal } from '../page.ts'
@@ -115,6 +116,11 @@ class Conversion {
       if (['sources', 'transforms', 'sinks', 'tests'].includes(name)) continue
       const known = settings[name]
       if (name === 'secret' || isPassedOn(name)) continue
+      if (known?.absence !== undefined) {
+        const refusal = { reason: known.absence, nearest: known.becomes }
+        this.#draft.gaps.push(missingPart({ file: root.file, line: root.lineOf([name]) }, name, refusal, 'setting'))
+        continue
+      }
       const reason = known?.isReplaced === true ? 'the cluster provides it' : 'it is a setting of a whole agent'
       const other = otherOptions.find(({ kind, path }) => kind === 'global' && path === name)
       const nearest = known?.becomes ?? other?.instead ?? 'Leave it out, or set it in the components that need it.'
@@ -412,9 +418,9 @@ class Conversion {
     const declaration = findComponent(kindOf[old.kind], old.type)
     if (declaration === undefined) {
       const refusal = refusals[old.kind].find(({ name }) => name === old.type)
-      const reason = refusal?.reason ?? `there is no ${kindOf[old.kind]} of this type`
-      const nearest = refusal?.nearest ?? '`penstock list` shows those that exist.'
-      this.#gap(old.root, [old.kind, old.id, 'type'], `${old.id}: ${old.type}`, reason, nearest)
+      const line = old.root.lineOf([old.kind, old.id, 'type'])
+      const subject = `${old.id}: ${old.type}`
+      this.#draft.gaps.push(missingPart({ file: old.root.file, line }, subject, refusal, `${kindOf[old.kind]} type`))
       return undefined
     }
     const config = this.#withoutVariables(old, declaration.kind !== 'transform')

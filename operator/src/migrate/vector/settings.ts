@@ -6,6 +6,8 @@ export interface Setting {
   readonly becomes: string
   /** Whether the cluster does the same without further work. */
   readonly isReplaced: boolean
+  /** Why nothing in a cluster does it. */
+  readonly absence?: string
 }
 
 /** Of those that the agent has, too: what decides under an operator does the same by default. */
@@ -16,6 +18,11 @@ export const settings: Readonly<Record<string, Setting>> = {
   ...Object.fromEntries(
     Object.entries(underOperator).map(([name, becomes]) => [name, { becomes, isReplaced: replaced.has(name) }]),
   ),
+  enrichment_tables: {
+    becomes: underOperator.enrichment_tables,
+    isReplaced: false,
+    absence: 'a Pipeline has no tables, so programs that read them are left out',
+  },
   expire_metrics: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
   expire_metrics_per_metric_set: { becomes: underOperator.expire_metrics_secs, isReplaced: true },
   timezone: { becomes: 'The option `timezone` of each remap transform.', isReplaced: true },
