@@ -140,6 +140,8 @@ export const replacedTransforms = {
   remove_fields: 'a `remap` that deletes the fields',
   rename_fields: 'a `remap` that moves the fields',
   json_parser: 'a `remap` with `parse_json`',
+  add_tags: 'a `remap` that sets tags of metrics',
+  remove_tags: 'a `remap` that deletes tags of metrics',
 } as const satisfies Readonly<Record<string, string>>
 
 /** Kinds of the components that a name is looked for in, with what is absent of them. */

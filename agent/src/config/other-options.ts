@@ -208,20 +208,6 @@ const sources: readonly OtherOption[] = [
   },
   {
     ...file,
-    path: 'oldest_first',
-    example: false,
-    when: isOff,
-    instead: 'Leave it out: files take turns.',
-    rewrite: nothing,
-  },
-  {
-    ...file,
-    path: 'oldest_first',
-    example: true,
-    instead: 'Leave it out: files take turns, each for `max_read_bytes`. Only `orchestrator_logs` has this option.',
-  },
-  {
-    ...file,
     path: 'file_discovery_mode',
     example: 'notify',
     instead: 'Leave it out: the source looks for files every `glob_minimum_cooldown_ms`.',
@@ -290,6 +276,23 @@ const transforms: readonly OtherOption[] = [
   },
 ]
 
+/** A chain whose last stage is on disk and whose other stages only pass on what they cannot hold: none of its events is lost. */
+const endsOnDisk = (value: unknown) => {
+  const stages = Array.isArray(value) ? value.filter(isTable) : []
+  return (
+    /^disk/.test(String(stages.at(-1)?.['type'])) &&
+    stages.slice(0, -1).every(({ when_full: full }) => full === 'overflow')
+  )
+}
+
+/** The last stage of a chain of buffers. */
+const lastStage = (value: unknown) => {
+  const last = Array.isArray(value) ? value.filter(isTable).at(-1) : undefined
+  if (last === undefined) return {}
+  const { when_full: full, ...rest } = last
+  return { buffer: full === undefined || full === 'overflow' ? rest : last }
+}
+
 const search = { kind: 'sink', types: ['search_engine'] } as const
 const sinks: readonly OtherOption[] = [
   {
@@ -299,17 +302,23 @@ const sinks: readonly OtherOption[] = [
       { type: 'memory', max_events: 500, when_full: 'overflow' },
       { type: 'disk', max_size: 300_000_000 },
     ],
+    when: endsOnDisk,
+    instead:
+      'Write the buffer on disk alone, as a table: `buffer: {type: disk, max_size: BYTES}`. It holds the events that the others held, too, so give it their room.',
+    rewrite: lastStage,
+  },
+  {
+    kind: 'sink',
+    path: 'buffer',
+    example: [
+      { type: 'memory', max_events: 500, when_full: 'overflow' },
+      { type: 'memory', max_events: 1000 },
+    ],
     when: Array.isArray,
     instead:
       'Write one buffer as a table: `buffer: {type: disk, max_size: BYTES}` takes what does not fit into memory, too.',
     // A chain overflows from stage to stage, so the last stage holds the remaining events.
-    rewrite: (value) => {
-      const stages = Array.isArray(value) ? value.filter(isTable) : []
-      const last = stages.at(-1)
-      if (last === undefined) return {}
-      const { when_full: full, ...rest } = last
-      return { buffer: full === undefined || full === 'overflow' ? rest : last }
-    },
+    rewrite: lastStage,
     differs: 'a sink has one buffer: the last of the chain takes all events',
   },
   {

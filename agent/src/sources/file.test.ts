@@ -7,13 +7,14 @@ import {
   mkdtempSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -92,6 +93,27 @@ test.each([
     expect(shared.length).toBeGreaterThan(60 / run)
   },
 )
+
+test('with oldest_first the older of two files in different folders is read to its end before the newer one', async () => {
+  const all = (name: string) =>
+    Array.from({ length: 60 }, (_, index) => `${name}${index}\n`.padStart(100, '.')).join('')
+  const [older, newer] = [join(folder, 'z', 'older.log'), join(folder, 'a', 'newer.log')]
+  for (const path of [older, newer]) mkdirSync(dirname(path))
+  writeFileSync(older, all('o'))
+  // File systems give times in steps.
+  do {
+    rmSync(newer, { force: true })
+    writeFileSync(newer, all('n'))
+  } while (statSync(newer).birthtimeMs === statSync(older).birthtimeMs)
+  await using source = await startSource('file', {
+    include: [join(folder, '*/*.log')],
+    max_read_bytes: 200,
+    oldest_first: true,
+  })
+  await source.received(120)
+  const names = messages(source).map((message) => String(message).replace(/^\.+|\d+$/g, ''))
+  expect(names.join('')).toBe('o'.repeat(60) + 'n'.repeat(60))
+})
 
 test('a renamed file is read on, and so is its successor', async () => {
   const path = join(folder, 'app.log')

@@ -161,7 +161,7 @@ function tailOptions(options: PodLogOptions, environment: PodLogEnvironment): Ta
     maxLineBytes: options.max_line_bytes,
     maxReadBytes: options.max_read_bytes ?? defaultReadBytes,
     isReadBoundExact: options.max_read_bytes !== undefined,
-    oldestFirst: options.oldest_first,
+    oldestFirst: options.oldest_first ? 'folder' : undefined,
     readFrom: options.read_from,
     ignoreOlderMs: options.ignore_older_secs === undefined ? undefined : options.ignore_older_secs * 1000,
     ignoreCheckpoints: false,

@@ -224,11 +224,13 @@ export class FileReader<State> {
 
   /** The files that have a turn now. */
   #turns(): Iterable<TailedFile<State>> {
-    if (this.#ready.size === 1 || !this.#options.oldestFirst) return [...this.#ready]
+    const { oldestFirst } = this.#options
+    if (this.#ready.size === 1 || oldestFirst === undefined) return [...this.#ready]
     const oldest = new Map<string, TailedFile<State>>()
     for (const file of this.#ready) {
-      const other = oldest.get(file.directory)
-      if (other === undefined || file.created < other.created) oldest.set(file.directory, file)
+      const group = oldestFirst === 'folder' ? file.directory : ''
+      const other = oldest.get(group)
+      if (other === undefined || file.created < other.created) oldest.set(group, file)
     }
     return oldest.values()
   }

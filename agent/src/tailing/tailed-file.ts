@@ -38,8 +38,8 @@ export interface TailOptions {
   /** A file's turn ends with the chunk in which this is passed, or, if it is exact, before more is read. */
   readonly maxReadBytes: number
   readonly isReadBoundExact?: boolean | undefined
-  /** Within a folder, older files are read to their end first: that keeps the order across a rotation. */
-  readonly oldestFirst: boolean
+  /** Where older files are read to their end first: in each folder, which keeps the order across a rotation, or among all files. */
+  readonly oldestFirst: 'folder' | 'all' | undefined
   readonly readFrom: 'beginning' | 'end'
   readonly ignoreOlderMs: number | undefined
   readonly ignoreCheckpoints: boolean

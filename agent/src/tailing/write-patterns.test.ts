@@ -170,7 +170,7 @@ function tailers(root: string, count: number, own: Pick<TailOptions, 'find' | 'f
         delimiter: compileDelimiter(Buffer.from('\n')),
         maxLineBytes: 32_768,
         maxReadBytes: 2048,
-        oldestFirst: true,
+        oldestFirst: 'folder',
         readFrom: 'beginning',
         ignoreOlderMs: undefined,
         ignoreCheckpoints: false,
