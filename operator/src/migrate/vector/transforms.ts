@@ -37,6 +37,10 @@ const texts = (value: unknown): readonly string[] =>
 const part = (condition: string) => (/[\n;]|#/.test(condition.trim()) ? `{\n${condition}\n}` : `(${condition.trim()})`)
 const not = (condition: string) => `!${part(condition).replace(/^\{.*\}$/s, '($&)')}`
 
+/** Statements for metrics, which have one of these members and a name. */
+const onlyMetrics = (lines: readonly string[]) =>
+  ['if is_string(.name) && is_string(.kind) {', ...lines.map((line) => `  ${line}`), '}'].join('\n')
+
 /** `a.b` as the path of a field. */
 const field = (path: string) => fieldLiteral(path.replace(/^\./, '').split('.'))
 
@@ -133,6 +137,31 @@ export const rewritings: readonly Rewriting[] = [
         ([from, to]) => `if exists(${field(from)}) { ${field(String(to))} = del(${field(from)}) }`,
       )
       return one(program(lines.join('\n')))
+    },
+  },
+  {
+    type: 'add_tags',
+    becomes: replacedTransforms.add_tags,
+    options: ['tags', 'overwrite'],
+    rewrite({ tags, overwrite }) {
+      const given = isTable(tags) ? Object.entries(tags) : []
+      if (given.length === 0 || given.some(([, value]) => typeof value !== 'string')) return undefined
+      const lines = given.map(([name, value]) => {
+        const at = fieldLiteral(['tags', name])
+        const set = `${at} = ${textLiteral(String(value))}`
+        return overwrite === false ? `if !exists(${at}) { ${set} }` : set
+      })
+      return one(program(onlyMetrics(lines)))
+    },
+  },
+  {
+    type: 'remove_tags',
+    becomes: replacedTransforms.remove_tags,
+    options: ['tags'],
+    rewrite({ tags }) {
+      const names = texts(tags)
+      if (names.length === 0) return undefined
+      return one(program(onlyMetrics(names.map((name) => `del(${fieldLiteral(['tags', name])})`))))
     },
   },
   {
