@@ -1,20 +1,16 @@
-// All figures of the operator at one size, by one command:
-//
-//    npm run scale -- --pipelines 5000 --namespaces 500 --agents 1000 --churn 10 --for 600
+// `npm run scale`: all figures of the operator at one size.
 //
 // A real API server; two replicas of the operator as their image runs them; agents that report by the real protocol, each with a pod, a
-// node and a token of its own. Pipelines are applied, then some change every second; in the middle the leader is killed. A watch shows when
-// the operator has accepted a change, so the times are those of a user who waits for the condition. At last one agent restarts, then the
-// operator, and the writes that follow are counted. The agents are a process of their own, and see mounted Secrets as late as kubelets do
-// (--look; 0: all of them at once). On a machine with other work, times are longer by what a busy thread has to wait for a core: that
-// share is measured and printed, with what the measurement itself takes; processor time does not depend on it. The last line is the verdict:
-// which goals are met. The goals are for the size above.
+// node and a token of its own. A watch shows when the operator has accepted a change, so the times are those of a user who waits for the
+// condition. The agents are a process of their own, and see mounted Secrets as late as kubelets do. On a machine with other work, times
+// are longer by what a busy thread has to wait for a core: that share is measured and printed, with what the measurement itself takes;
+// processor time does not depend on it.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism, loadavg } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { freePort } from '@penstock/agent/testing/free-port'
+import { runScript } from '@penstock/agent/tools/script'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { inGroups, until } from '../command.ts'
 import { processCpu } from '../process-cpu.ts'
@@ -23,44 +19,34 @@ import { Api } from './fleet.ts'
 import { OperatorMeter, Share, Stopwatch, treeOf } from './meters.ts'
 import { apiVersion, heartbeatUrl, OperatorProcess, type PipelineLike, prepare, saysOf, system } from './process.ts'
 
-const { values } = parseArgs({
-  options: {
-    pipelines: { type: 'string', default: '300' },
-    namespaces: { type: 'string', default: '30' },
-    agents: { type: 'string', default: '20' },
-    churn: { type: 'string', default: '10' },
-    for: { type: 'string', default: '60' },
-    look: { type: 'string', default: '60' },
-    kill: { type: 'string', default: 'process' },
-  },
-})
-const numberOf = (name: keyof typeof values, least = 1): number => {
-  const number = Number(values[name])
-  if (Number.isInteger(number) && number >= least) return number
-  throw new Error(`--${name} takes a whole number from ${least}; found ${values[name]}.`)
+interface Size {
+  readonly pipelines: number
+  readonly namespaces: number
+  readonly agents: number
+  /** Changes a second, and for how many seconds. */
+  readonly churn: number
+  readonly seconds: number
+  /** Seconds in which the node of each agent looks at its Secrets once. */
+  readonly lookSeconds: number
+  /** Whether what is killed comes back, as a container does, or is gone with its node, so that the Lease must run out. */
+  readonly isProcess: boolean
 }
-const [pipelines, namespaces, agents] = [numberOf('pipelines'), numberOf('namespaces'), numberOf('agents')]
-const [churn, seconds] = [numberOf('churn'), numberOf('for')]
-/** Seconds in which the node of each agent looks at its Secrets once. */
-const lookSeconds = numberOf('look', 0)
-/** Whether what is killed comes back, as a container does, or is gone with its node, so that the Lease must run out. */
-const isProcess = values.kill === 'process'
-if (!isProcess && values.kill !== 'node') throw new Error(`--kill takes process or node; found ${values.kill}.`)
+
 /** How long a kubelet needs to start a container that has ended. */
 const restartMs = 1000
 /** As users have it: tests that are not about this allow themselves more. */
 const limits = ['--kube-qps', '50', '--kube-burst', '100']
 const goal = { acceptedMs: 2000, memoryMiB: 512, cores: 1, agentWrites: 100, operatorWrites: 0 }
 /** Seconds between reports of an agent, as they are where there are many. */
-const period = agents > 100 ? 30 : 5
+const periodOf = ({ agents }: Size) => (agents > 100 ? 30 : 5)
 
-const spaceOf = (index: number) => `team-${index % namespaces}`
+const spaceOf = (index: number, { namespaces }: Size) => `team-${index % namespaces}`
 const nameOf = (index: number) => `p-${index}`
 
-const pipeline = (index: number, value: number) => ({
+const pipeline = (index: number, value: number, size: Size) => ({
   apiVersion,
   kind: 'Pipeline',
-  metadata: { name: nameOf(index), namespace: spaceOf(index) },
+  metadata: { name: nameOf(index), namespace: spaceOf(index, size) },
   spec: {
     sources: [{ name: 'app', type: 'orchestrator_logs', selector: { pods: { matchLabels: { app: nameOf(index) } } } }],
     transforms: [
@@ -90,6 +76,7 @@ function percentiles(times: readonly number[]): string {
 
 /** Everything that takes part. */
 interface Scene {
+  readonly size: Size
   readonly cluster: Cluster
   readonly api: Api
   /** The leader first, then the other one. */
@@ -101,9 +88,11 @@ interface Scene {
   start(index: 0 | 1, ...more: string[]): OperatorProcess
 }
 
-async function begin(stack: AsyncDisposableStack): Promise<Scene> {
+async function begin(stack: AsyncDisposableStack, size: Size): Promise<Scene> {
+  const { namespaces, agents, lookSeconds } = size
+  const period = periodOf(size)
   const cluster = stack.use(await startCluster())
-  await prepare(cluster, ...Array.from({ length: namespaces }, (_, index) => spaceOf(index)))
+  await prepare(cluster, ...Array.from({ length: namespaces }, (_, index) => spaceOf(index, size)))
   const api = stack.use(await Api.start(cluster))
   const ports = [await freePort(), await freePort()] as const
   const [operatorUrl, otherUrl] = [heartbeatUrl(ports[0]), heartbeatUrl(ports[1])]
@@ -132,21 +121,31 @@ async function begin(stack: AsyncDisposableStack): Promise<Scene> {
     await following
   })
   const replicas = [leader, second]
-  return { cluster, api, replicas, meters: replicas.map((each) => new OperatorMeter(each)), crowd, stopwatch, start }
+  return {
+    size,
+    cluster,
+    api,
+    replicas,
+    meters: replicas.map((each) => new OperatorMeter(each)),
+    crowd,
+    stopwatch,
+    start,
+  }
 }
 
-async function apply({ api, stopwatch }: Scene, index: number, value: number): Promise<void> {
+async function apply({ size, api, stopwatch }: Scene, index: number, value: number): Promise<void> {
   const at = performance.now()
-  const path = `/apis/penstock.dev/v1alpha1/namespaces/${spaceOf(index)}/pipelines/${nameOf(index)}`
+  const path = `/apis/penstock.dev/v1alpha1/namespaces/${spaceOf(index, size)}/pipelines/${nameOf(index)}`
   const query = '?fieldManager=author&force=true'
   const type = 'application/apply-patch+yaml'
-  const { metadata } = await api.request<PipelineLike>('PATCH', path + query, pipeline(index, value), type)
+  const { metadata } = await api.request<PipelineLike>('PATCH', path + query, pipeline(index, value, size), type)
   stopwatch.answered.push(performance.now() - at)
-  stopwatch.start(`${spaceOf(index)}/${nameOf(index)}`, { at, generation: metadata.generation })
+  stopwatch.start(`${spaceOf(index, size)}/${nameOf(index)}`, { at, generation: metadata.generation })
 }
 
 /** Applies all Pipelines, and waits until they are accepted. */
 async function fill(scene: Scene): Promise<void> {
+  const { pipelines } = scene.size
   const begun = performance.now()
   const since = () => `${((performance.now() - begun) / 1000).toFixed(0)} s`
   await inGroups([...Array(pipelines).keys()], 20, (index) => apply(scene, index, index))
@@ -188,7 +187,8 @@ interface Churned {
 
 /** Changes Pipelines at the rate that was asked for, and kills the leader halfway. */
 async function churned(scene: Scene): Promise<Churned> {
-  const { meters, stopwatch } = scene
+  const { meters, stopwatch, size } = scene
+  const { pipelines, churn, seconds } = size
   const look = (isThorough: boolean) => Promise.all(meters.map((meter) => meter.look(isThorough)))
   await look(true)
   const before = meters.map((meter) => ({ cpu: meter.cpu(), requests: meter.requests, stages: meter.stages }))
@@ -257,7 +257,7 @@ async function churned(scene: Scene): Promise<Churned> {
 }
 
 /** Kills the leader, and waits until another process leads, which is the first of the replicas then. */
-async function replaced({ replicas, meters, start }: Scene): Promise<void> {
+async function replaced({ replicas, meters, start, size: { isProcess } }: Scene): Promise<void> {
   const [leader, second] = replicas.splice(0)
   await leader?.kill()
   say(isProcess ? 'the process of the leader is killed' : 'the leader is killed with its node')
@@ -273,9 +273,9 @@ async function replaced({ replicas, meters, start }: Scene): Promise<void> {
   if (leads() > 0) replicas.reverse()
 }
 
-async function main(): Promise<void> {
+async function measure(size: Size): Promise<void> {
   await using stack = new AsyncDisposableStack()
-  const scene = await begin(stack)
+  const scene = await begin(stack, size)
   await fill(scene)
   const result = await churned(scene)
   say('the changes are over')
@@ -301,7 +301,8 @@ function show(rows: Rows): void {
 }
 
 /** Prints at once what is known by then: what follows takes long. */
-function printChurned({ stopwatch, meters }: Scene, churned: Churned): Goals {
+function printChurned({ stopwatch, meters, size }: Scene, churned: Churned): Goals {
+  const { pipelines, namespaces, agents, churn, seconds } = size
   const { took, failures, killed, again, share, cpu, bench: beside, requests, stages } = churned
   const all = stopwatch.times.map(({ tookMs }) => tookMs)
   const besides = stopwatch.times
@@ -377,7 +378,7 @@ function printRest(
 }
 
 /** PATCH requests of the leader until nothing is left to do, after the pod of one agent was replaced. */
-async function writesOfAgentRestart({ replicas: [leader], crowd }: Scene): Promise<number> {
+async function writesOfAgentRestart({ replicas: [leader], crowd, size }: Scene): Promise<number> {
   if (leader === undefined) throw new Error('Nobody leads.')
   await leader.idle()
   const patches = async () =>
@@ -387,13 +388,13 @@ async function writesOfAgentRestart({ replicas: [leader], crowd }: Scene): Promi
   const before = await patches()
   await crowd.restart()
   // As long as agents may take to report, and figures to be written.
-  await pause((2 * period + lookSeconds) * 1000)
+  await pause((2 * periodOf(size) + size.lookSeconds) * 1000)
   await leader.idle()
   return (await patches()) - before
 }
 
 /** Requests by which an operator changes something after a start beside what another one has left. */
-async function writesOfRestart({ replicas, start }: Scene): Promise<readonly string[]> {
+async function writesOfRestart({ replicas, start, size: { agents } }: Scene): Promise<readonly string[]> {
   for (const replica of replicas.toReversed()) await replica.stop()
   const next = await start(0, '--log-level', 'debug').leading()
   await until('every agent to be heard', 600_000, async () => (await next.heard()) > 2 * agents)
@@ -401,9 +402,44 @@ async function writesOfRestart({ replicas, start }: Scene): Promise<readonly str
   return next.changes()
 }
 
-const missing = missingForCluster(0)
-if (missing === undefined) await main()
-else {
-  console.error(`This machine cannot run it: ${missing}.`)
-  process.exitCode = 1
-}
+const whole = { type: 'string', number: 'whole', minimum: 1, value: 'N' } as const
+
+await runScript({
+  call: 'npm run scale --',
+  about: `Measures two replicas of the operator beside a real API server: Pipelines are applied, then some change every second; halfway the
+leader is killed. At last one agent restarts, then the operator, and the writes that follow are counted. The last line is the
+verdict: which goals are met. The goals are for:
+
+  npm run scale -- --pipelines 5000 --namespaces 500 --agents 1000 --churn 10 --for 600`,
+  flags: {
+    pipelines: { ...whole, help: 'How many Pipelines there are (300).' },
+    namespaces: { ...whole, help: 'How many namespaces they are in (30).' },
+    agents: { ...whole, help: 'How many agents report (20).' },
+    churn: { ...whole, help: 'How many Pipelines change each second (10).' },
+    for: { ...whole, value: 'SECONDS', help: 'How long they change (60).' },
+    look: {
+      ...whole,
+      minimum: 0,
+      value: 'SECONDS',
+      help: 'How long all nodes need to see a new Secret, one after another (60); 0: they see it at once.',
+    },
+    kill: {
+      type: 'string',
+      oneOf: ['process', 'node'],
+      default: 'process',
+      value: 'WHAT',
+      help: 'Whether the leader comes back after a second (process), or is gone until its Lease runs out (node).',
+    },
+  },
+  async run({ flags }) {
+    const missing = missingForCluster(0)
+    if (missing !== undefined) {
+      console.error(`This machine cannot run it: ${missing}.`)
+      return 1
+    }
+    const { pipelines = 300, namespaces = 30, agents = 20, churn = 10, kill } = flags
+    const { for: seconds = 60, look: lookSeconds = 60 } = flags
+    await measure({ pipelines, namespaces, agents, churn, seconds, lookSeconds, isProcess: kill === 'process' })
+    return 0
+  },
+})

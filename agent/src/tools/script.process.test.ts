@@ -1,6 +1,8 @@
 // The scripts of the repository, called with mistakes.
 
 import { spawnSync } from 'node:child_process'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 
@@ -36,8 +38,30 @@ const scripts = [
     script: 'operator/src/fuzz/fuzz-tenants.ts',
     usage: 'npm run fuzz:tenants -- [--cases N] [--seed N] [--go-on]',
   },
+  {
+    script: 'e2e/faults/lane-kills.ts',
+    usage: 'npx node --conditions=source e2e/faults/lane-kills.ts [--kills N] [--seed N]',
+  },
+  { script: 'e2e/bench/soak.ts', usage: 'npm run soak -- [--minutes N] [--rate N]' },
+  {
+    script: 'e2e/operator/scale.ts',
+    usage:
+      'npm run scale -- [--pipelines N] [--namespaces N] [--agents N] [--churn N] [--for SECONDS] [--look SECONDS] [--kill WHAT]',
+  },
+  { script: 'operator/src/tools/screens.ts', usage: 'npm run screens -- [--check] [--only NAME]' },
   { script: 'e2e/run-tests.ts', usage: 'npm test -- [--only STAGE]' },
 ]
+
+test('every script that npm runs by its name, and every other one with a table of flags, is among them', () => {
+  const { scripts: commands } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    scripts: Record<string, string>
+  }
+  const named = Object.values(commands).flatMap((line) => /^node --conditions=source (\S+)$/.exec(line)?.[1] ?? [])
+  const tabled = globSync('{agent,operator}/src/**/*.ts', { cwd: root })
+    .concat(globSync('e2e/**/*.ts', { cwd: root, exclude: ['**/node_modules'] }))
+    .filter((path) => /^\s*await runScript\(/m.test(readFileSync(join(root, path), 'utf8')))
+  expect(scripts.map(({ script }) => script).toSorted()).toEqual([...new Set([...named, ...tabled])].toSorted())
+})
 
 test.each(scripts)('$script prints its usage', ({ script, usage }) => {
   const { status, stdout, stderr } = called(script, '--help')
@@ -67,6 +91,16 @@ test.each([
   { script: 'e2e/bench/bench.ts', args: ['tail', 'nope'], says: 'There is no scenario "nope": steady, peak,' },
   { script: 'e2e/cluster/cluster.ts', args: ['down', '--nodes', '2'], says: '--nodes belongs to `up`.' },
   { script: 'e2e/faults/kills.ts', args: ['--nope'], says: 'There is no flag --nope. See --help.' },
+  {
+    script: 'e2e/operator/scale.ts',
+    args: ['--kill', 'nobody'],
+    says: '--kill is "nobody"; it must be one of process,',
+  },
+  {
+    script: 'e2e/operator/scale.ts',
+    args: ['--churn', '0'],
+    says: '--churn is "0"; it must be a whole number from 1.',
+  },
   { script: 'e2e/run-tests.ts', args: ['--only', 'nope'], says: '--only is "nope"; it must be one of unit,' },
 ])('$script $args is refused', ({ script, args, says }) => {
   const { status, stdout, stderr } = called(script, ...args)
