@@ -128,6 +128,25 @@ test('twenty thousand sequences in rotation take a bounded amount of memory, and
   expectBounded()
 })
 
+test('objects that each have a key more than the one before take a bounded amount of memory', () => {
+  const chain = (index: number, length: number, fields: ValueObject = {}): ValueObject => {
+    for (let member = 0; member < length; member++) fields[`c${index}_${member}`] = member
+    return fields
+  }
+  for (let look = 0; look < 1 << 18; look++) shapeOf({}) // what the tests before have left is forgotten
+  for (let index = 0; index < 100; index++) writeJson(chain(index, 128))
+  for (let index = 0; index < 100; index++) {
+    for (let length = 1; length <= 128; length++) {
+      const fields = chain(index, length)
+      for (let time = 0; time < 4; time++) {
+        const text = writeJson(fields)
+        if (time === 3 && length === 100) expect(text).toBe(owed(fields))
+      }
+    }
+    expectBounded()
+  }
+})
+
 test('hot sequences beyond the limit go without code', () => {
   for (let index = 0; index < 150; index++) {
     const names = Array.from({ length: 40 }, (_, member) => `s${index}_member_${member}`)

@@ -106,7 +106,7 @@ class KeyNode {
   /** Null: not hot. */
   shape: Shape | null = null
   family: Family | undefined
-  /** Null: there is none, because keys that look like array indexes come first in any object. */
+  /** Null: there is none, because keys that look like array indexes come first in any object, or because the tree is full. */
   order: KeyOrder | null | undefined
 
   constructor(depth: number) {
@@ -223,7 +223,7 @@ function isIndex(name: string): boolean {
 
 function orderOf(object: ValueObject): KeyOrder | null {
   const names = Object.keys(object)
-  if (names.some(isIndex)) return null
+  if (treeBytes > maxTreeBytes || names.some(isIndex)) return null
   const places = names.map((_, index) => index)
   places.sort((left, right) => compareKeys(names[left] as string, names[right] as string))
   treeBytes += names.length * orderedKeyBytes
