@@ -153,6 +153,10 @@ describe('a screen of `top`', () => {
     expect(lines[0]).toMatch(/^PIPELINE↑ .* BUFFERED {2}LAG$/)
     expect(lines[1]).toMatch(/^shop\/a-very-\S*… .* 41877 {2}3 s$/)
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(80)
+    // Those that answer are not those that run the current version, which AGENTS of `kubectl get` counts.
+    expect(on.text({ ...wide, columns: 120 }).split('\n')[0]).toMatch(/ ANSWERED .* SIZE/)
+    expect(lines[0]).not.toContain('SIZE')
+    expect(on.text({ ...wide, columns: 70 })).not.toContain('ANSWERED')
     // The order is by a column that is shown.
     for (let presses = 0; presses < 7; presses++) press(on, 'right')
     expect(on.text({ ...wide, columns: 60 })).toContain('SIZE↓')

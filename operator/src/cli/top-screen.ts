@@ -21,7 +21,8 @@ function numbers(title: string, value: (row: TopRow) => number): Column {
 const columns: readonly Column[] = [
   { title: 'PIPELINE', text: nameOf },
   {
-    title: 'AGENTS',
+    // Not AGENTS: `get` and `status` count those that run the current version by it.
+    title: 'ANSWERED',
     value: ({ agents }) => agents.answered,
     text: ({ agents }) => `${agents.answered}/${agents.asked}`,
   },
@@ -45,7 +46,7 @@ const gap = 2
 const minName = 16
 
 /** Those that a narrow screen leaves out, the first one first. */
-const expendable = ['SIZE', 'AGENTS', 'BUFFERED']
+const expendable = ['SIZE', 'ANSWERED', 'BUFFERED']
 
 interface Cells {
   /** The heading first. */

@@ -32,7 +32,7 @@ export const options = { ...own, ...operatorOptions } as const satisfies Flags
 
 export const usage = `Usage: penstock top [PIPELINE] [FLAGS]
 
-Shows live figures of Pipelines: events per second in, out, dropped and with errors, the lag of reading, the size of buffers, and how many of their agents have answered. On a terminal, keys choose a Pipeline (up, down), show its components and errors (Enter; Escape goes back), sort (left, right, r), filter (/), pause (p) and quit (q). It needs the verb \`get\` on \`pipelines\` (\`clusterpipelines\`).
+Shows live figures of Pipelines: events per second in, out, dropped and with errors, the lag of reading, the size of buffers, and how many agents have answered, of those that run some version of the Pipeline and report. On a terminal, keys choose a Pipeline (up, down), show its components and errors (Enter; Escape goes back), sort (left, right, r), filter (/), pause (p) and quit (q). It needs the verb \`get\` on \`pipelines\` (\`clusterpipelines\`).
 
 ${helpOf(own)}
 
