@@ -83,3 +83,10 @@ test('namespaces take turns, and none of them has every worker', async () => {
   expect(await third).toBe('evil/3')
   queue.close()
 })
+
+test('a delay beyond what a timer can hold is no shorter than that', () => {
+  const queue = new WorkQueue()
+  queue.addAfter('a', Number.POSITIVE_INFINITY)
+  vi.advanceTimersByTime(2_147_483_646)
+  expect([queue.depth, queue.delayed]).toEqual([0, 1])
+})

@@ -2,7 +2,7 @@
 // wait longer each time, within a budget for all; changes of users go before periodic checks. Where keys have
 // lines, such as one for each namespace, the lines take turns.
 
-import { doubledMs, TokenBucket } from '@penstock/agent/program'
+import { doubledMs, systemClock, TokenBucket } from '@penstock/agent/program'
 
 export interface QueueLines {
   of(key: string): string
@@ -12,7 +12,6 @@ export interface QueueLines {
 
 export interface WorkQueueOptions {
   readonly lines?: QueueLines
-  readonly now?: () => number
   /** Wait after the first failure; doubled with each. */
   readonly minDelayMs?: number
   readonly maxDelayMs?: number
@@ -30,7 +29,7 @@ export class WorkQueue {
   /** Added while they were worked on. */
   readonly #again = new Map<string, Priority>()
   readonly #failures = new Map<string, number>()
-  readonly #delayed = new Map<string, { readonly at: number; readonly timer: NodeJS.Timeout }>()
+  readonly #delayed = new Map<string, { readonly at: number; readonly cancel: () => void }>()
   readonly #workers: ((key: string | undefined) => void)[] = []
   #closed = false
   /** For metrics. */
@@ -40,7 +39,6 @@ export class WorkQueue {
   constructor(options: WorkQueueOptions = {}) {
     this.#options = {
       lines: options.lines ?? { of: () => '', maxActive: Number.POSITIVE_INFINITY },
-      now: options.now ?? (() => performance.now()),
       minDelayMs: options.minDelayMs ?? 5,
       maxDelayMs: options.maxDelayMs ?? 1_000_000,
     }
@@ -77,7 +75,7 @@ export class WorkQueue {
     if (since !== undefined && priority === 'resync') return
     this.#ready.resync.delete(key)
     this.counts.adds++
-    this.#ready[priority].set(key, since ?? this.#options.now())
+    this.#ready[priority].set(key, since ?? systemClock.now())
     this.#hand()
   }
 
@@ -88,21 +86,17 @@ export class WorkQueue {
       this.add(key, priority)
       return
     }
-    const at = this.#options.now() + delayMs
+    const at = systemClock.now() + delayMs
     const known = this.#delayed.get(key)
     if (known !== undefined) {
       if (known.at <= at) return
-      clearTimeout(known.timer)
+      known.cancel()
     }
-    const timer = setTimeout(
-      () => {
-        this.#delayed.delete(key)
-        this.add(key, priority)
-      },
-      // The longest that a timer takes.
-      Math.min(delayMs, 2 ** 31 - 1),
-    )
-    this.#delayed.set(key, { at, timer })
+    const cancel = systemClock.after(delayMs, () => {
+      this.#delayed.delete(key)
+      this.add(key, priority)
+    })
+    this.#delayed.set(key, { at, cancel })
   }
 
   /** Adds a key that failed; returns the wait. */
@@ -145,7 +139,7 @@ export class WorkQueue {
   /** No key is handed out any more. */
   close(): void {
     this.#closed = true
-    for (const { timer } of this.#delayed.values()) clearTimeout(timer)
+    for (const { cancel } of this.#delayed.values()) cancel()
     this.#delayed.clear()
     this.#ready.user.clear()
     this.#ready.resync.clear()
@@ -153,13 +147,13 @@ export class WorkQueue {
   }
 
   #take(): string | undefined {
-    const { lines, now } = this.#options
+    const { lines } = this.#options
     const isFree = (line: string) => (this.#activeInLine.get(line) ?? 0) < lines.maxActive
     for (const waiting of [this.#ready.user, this.#ready.resync]) {
       const taken = waiting.take(isFree)
       if (taken === undefined) continue
       const { key, line, since } = taken
-      const at = now()
+      const at = systemClock.now()
       this.onQueued?.((at - since) / 1000)
       this.#active.set(key, at)
       this.#activeInLine.set(line, (this.#activeInLine.get(line) ?? 0) + 1)
