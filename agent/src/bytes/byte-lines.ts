@@ -13,6 +13,7 @@ import { type Kernel, theKernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
 import { type LinePart, type OriginField, Plan } from './plan.ts'
 import { ReadObjects } from './read-objects.ts'
+import type { ResultPlace } from './shared-result.ts'
 
 /**
  * The data shared by the lines of a file. It never changes: if the metadata of a file changes, the file gets a new
@@ -77,13 +78,6 @@ interface NamedValues {
   readonly values: (Value | undefined)[]
 }
 
-/** Where sources that read the same lines share the kernel's results. */
-export interface ObjectsPlace {
-  readonly result: unknown
-  readonly isWanted: boolean
-  leave(objects: ReadObjects): boolean
-}
-
 /** Times, by line. */
 export interface LineTimes {
   readonly ms: Float64Array
@@ -116,7 +110,7 @@ export class ByteLines {
   #times: LineTimes | undefined
 
   /** Set as long as the bytes are those of the chunk. */
-  #place: ObjectsPlace | undefined
+  #place: ResultPlace | undefined
   #hasPlaces: boolean | undefined
   #isKept = false
   /** The kernel's results about the message objects, from before the lines had to wait. */
@@ -135,7 +129,7 @@ export class ByteLines {
     ends: Int32Array,
     count: number,
     isAscii: boolean,
-    place?: ObjectsPlace,
+    place?: ResultPlace,
   ) {
     this.origin = origin
     this.count = count

@@ -5,7 +5,8 @@
 // A tailer gets only chunks of files that it has opened itself. A chunk is used within one turn of the loop, and never changes. The
 // memory of all chunks is bounded; the oldest go first. A reader of a chunk may leave a result for those who come after it.
 
-import type { LinesResult, ResultPlace, Slab, SlabPool } from './slab.ts'
+import type { ResultPlace, SharedResult } from '../bytes/shared-result.ts'
+import type { Slab, SlabPool } from './slab.ts'
 
 /** Bytes of all chunks and results: more than what a pipeline reads in its turn. */
 const maxBytes = 4 << 20
@@ -47,7 +48,7 @@ class Chunk implements SharedChunk, ResultPlace {
   /** Whether nobody will come for it, and whether its buffer was given back. */
   isDropped = false
   isFree = false
-  result: LinesResult | undefined
+  result: SharedResult | undefined
   readonly #ring: ChunkRing
 
   constructor(ring: ChunkRing, { slab, length, isEnd }: ChunkParts, file: SharedFile, takers: Set<FileShare>) {
@@ -67,7 +68,7 @@ class Chunk implements SharedChunk, ResultPlace {
     return this.result === undefined && !this.isDropped && this.takers.size > 0
   }
 
-  leave(result: LinesResult): boolean {
+  leave(result: SharedResult): boolean {
     if (!this.isWanted || this.#ring.bytes + result.bytes > maxBytes) return false
     this.result = result
     return true

@@ -3,24 +3,9 @@
 // readers have, each takes a view: it may leave lines out of that.
 
 import { isAscii, isUtf8 } from 'node:buffer'
+import type { ResultPlace } from '../bytes/shared-result.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes } from '../event/value.ts'
-
-/** The result that one reader of lines leaves for the others who read the same. */
-export interface LinesResult {
-  readonly bytes: number
-  /** Gives its memory back. */
-  release(): void
-}
-
-/** Where readers of the same lines leave the result, one for all. It is there as long as the lines are. */
-export interface ResultPlace {
-  readonly result: LinesResult | undefined
-  /** Whether others will read the lines, and none has left a result. */
-  readonly isWanted: boolean
-  /** False if there is no room for it: it is still the caller's then. */
-  leave(result: LinesResult): boolean
-}
 
 /** The function behind `toString`; called for every line, the way there costs as much as the work. */
 type Sliceable = Buffer & { latin1Slice(from: number, to: number): string; utf8Slice(from: number, to: number): string }
