@@ -1,9 +1,11 @@
-// The concurrency limit of a sink by its options, with its metrics.
+// The limits of a sink's requests by its options: concurrency, with its metrics, rate, and retries.
 
 import type { SinkContext } from '../component.ts'
 import type { RequestOptions } from '../schema/groups.ts'
 import { AdaptiveConcurrency } from './adaptive-concurrency.ts'
 import { type ConcurrencyLimit, fixedConcurrency } from './concurrency.ts'
+import { RateLimit } from './rate-limit.ts'
+import type { RetryOptions } from './retry.ts'
 
 /** Makes the concurrency limit that the options ask for. */
 export function limitsOf(
@@ -29,5 +31,28 @@ export function limitsOf(
         }
       },
     })
+  }
+}
+
+/** Makes the rate limit that the options ask for, and the retries in milliseconds. */
+export function requestPace(
+  request: Pick<
+    RequestOptions,
+    | 'rate_limit_num'
+    | 'rate_limit_duration_secs'
+    | 'retry_attempts'
+    | 'retry_initial_backoff_secs'
+    | 'retry_max_duration_secs'
+    | 'retry_jitter_mode'
+  >,
+): { readonly rateLimit: RateLimit; readonly retry: RetryOptions } {
+  return {
+    rateLimit: new RateLimit(request.rate_limit_num, request.rate_limit_duration_secs * 1000),
+    retry: {
+      attempts: request.retry_attempts,
+      initialMs: request.retry_initial_backoff_secs * 1000,
+      maxMs: request.retry_max_duration_secs * 1000,
+      jitter: request.retry_jitter_mode,
+    },
   }
 }

@@ -12,9 +12,8 @@ import { cpuLimit } from '../delivery/cpu-limit.ts'
 import { type Attempt, type Call, Delivery, withTimeout } from '../delivery/delivery.ts'
 import { Endpoints } from '../delivery/endpoints.ts'
 import { encoderFailed } from '../delivery/failed-events.ts'
-import { limitsOf } from '../delivery/limits.ts'
+import { limitsOf, requestPace } from '../delivery/limits.ts'
 import { LineTarget } from '../delivery/line-target.ts'
-import { RateLimit } from '../delivery/rate-limit.ts'
 import { type Assemble, type Codec, type OpenRequest, type Request, sealRequest } from '../delivery/request.ts'
 import { PenstockError } from '../errors.ts'
 import type { Batch } from '../event/batch.ts'
@@ -216,14 +215,8 @@ class HttpSink implements AskingSink {
 
     this.#delivery = new Delivery(
       {
-        rateLimit: new RateLimit(request.rate_limit_num, request.rate_limit_duration_secs * 1000),
+        ...requestPace(request),
         concurrency,
-        retry: {
-          attempts: request.retry_attempts,
-          initialMs: request.retry_initial_backoff_secs * 1000,
-          maxMs: request.retry_max_duration_secs * 1000,
-          jitter: request.retry_jitter_mode,
-        },
         authGraceMs: request.auth_grace_secs * 1000,
         maxBodyBytes: spec.maxBodyBytes,
         tooLarge: spec.tooLarge,

@@ -4,8 +4,7 @@
 import { systemClock } from '../clock.ts'
 import { compileEncoder, encodingProblems, linesReason } from '../codecs/encoding/encoder.ts'
 import { defineSink, type OptionProblem, type SinkContext } from '../component.ts'
-import { limitsOf } from '../delivery/limits.ts'
-import { RateLimit } from '../delivery/rate-limit.ts'
+import { limitsOf, requestPace } from '../delivery/limits.ts'
 import { PenstockError } from '../errors.ts'
 import { LogEvent } from '../event/log.ts'
 import { parsePath } from '../event/path.ts'
@@ -232,13 +231,7 @@ export const messageBroker = defineSink({
 function requestSettings(options: Omit<RequestOptions, 'headers' | 'auth_grace_secs'>, context: SinkContext) {
   return {
     concurrency: limitsOf(options, context),
-    rateLimit: new RateLimit(options.rate_limit_num, options.rate_limit_duration_secs * 1000),
-    retry: {
-      attempts: options.retry_attempts,
-      initialMs: options.retry_initial_backoff_secs * 1000,
-      maxMs: options.retry_max_duration_secs * 1000,
-      jitter: options.retry_jitter_mode,
-    },
+    ...requestPace(options),
     timeoutMs: options.timeout_secs * 1000,
     events: context.events,
     abandoning: context.abandoning,
