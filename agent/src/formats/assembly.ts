@@ -1,4 +1,5 @@
-// WebAssembly without the types of browsers, which do not belong in an agent: only the part that its kernels use is described.
+// WebAssembly types without those of browsers, which do not belong in an agent: this declares only the part that the kernels
+// use.
 
 interface AssemblyGlobal<Exports> {
   readonly WebAssembly: {
@@ -7,7 +8,7 @@ interface AssemblyGlobal<Exports> {
   }
 }
 
-/** An instance of a module that imports nothing; returns what it exports. */
+/** Instantiates a module without imports; returns its exports. */
 export function instantiate<Exports>(code: Uint8Array): Exports {
   const { WebAssembly } = globalThis as unknown as AssemblyGlobal<Exports>
   return new WebAssembly.Instance(new WebAssembly.Module(code)).exports

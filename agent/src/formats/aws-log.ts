@@ -1,4 +1,4 @@
-// Log lines of the load balancers and networks of a cloud.
+// Log lines of a cloud's load balancers and networks.
 
 import { float, type Value, type ValueObject } from '../event/value.ts'
 import { parseDecimal, parseInteger } from './number.ts'
@@ -61,11 +61,11 @@ export const flowLogFields: Readonly<Record<string, 'integer' | 'string'>> = {
   next_hop_vpc_id: 'string',
 }
 
-/** Fields of version 2, the ones of a log without a format. */
+/** The fields of version 2, for a log without a format. */
 export const standardFlowLog =
   'version account_id interface_id srcaddr dstaddr srcport dstport protocol packets bytes start end action log_status'
 
-/** The fields of a flow log; a sentence if the line is of another form. */
+/** The fields of a flow log; a sentence if the line has another format. */
 export function parseFlowLog(line: string, format: string): ValueObject | string {
   const names = format.split(' ')
   const parts = line.split(' ')
@@ -92,7 +92,7 @@ const digits = /[0-9-]+/y
 const decimal = /[0-9.-]+/y
 const time = /[0-9.:TZ-]+/y
 const host = /[0-9a-f.:-]+/y
-// A quotation mark in a quoted field has a backslash before it.
+// A quotation mark inside a quoted field is escaped by a backslash.
 const quoted = /"((?:[^"\\]|\\.)*)"/sy
 
 const balancerParts: readonly (readonly [name: string, form: RegExp, part: Part])[] = [
@@ -128,8 +128,8 @@ const balancerParts: readonly (readonly [name: string, form: RegExp, part: Part]
 ]
 
 /**
- * The fields of a line of a load balancer; a sentence if the line is of another form.
- * @param strict whether something may be after the last known field
+ * The fields of a load balancer's log line; a sentence if the line has another format. @param strict whether text after
+ * the last known field is an error
  */
 export function parseBalancerLog(line: string, strict: boolean): ValueObject | string {
   const fields: ValueObject = {}
@@ -164,7 +164,7 @@ export function parseBalancerLog(line: string, strict: boolean): ValueObject | s
   return fields
 }
 
-/** Method, address and protocol of a request, between its first and its last blank. */
+/** Splits a request into method, address and protocol at its first and last blank. */
 function splitRequest(request: Value, fields: ValueObject): boolean {
   const text = request as string
   const first = text.indexOf(' ')

@@ -1,7 +1,7 @@
-// CBOR (RFC 8949) data as values: everything that JSON can express, too. Bytes and keys that are not text are refused.
-//
-// Why not cbor-x: it reads 1.0 as the integer 1, makes dates of tags, renames the key `__proto__`, refuses data after the first value, and
-// bounds nesting only by the stack. Programs and conformance cases depend on the opposite of each.
+// Converts CBOR (RFC 8949) to values. It accepts everything that JSON can express too, and rejects byte strings and keys that are not
+// text.
+// cbor-x is not used, because it reads 1.0 as the integer 1, converts tags to dates, renames the key `__proto__`, rejects data after the
+// first value, and limits nesting only by the stack. Programs and conformance cases need the opposite in each case.
 
 import { float, integer, setField, type Value, type ValueObject } from '../event/value.ts'
 
@@ -9,7 +9,10 @@ const maxDepth = 128
 
 class InvalidCbor extends Error {}
 
-/** The first value of the data, as the reference reads it; bytes after it are ignored. A failure gives the reason. */
+/**
+ * The first value of the data, as the reference implementation reads it; bytes after it are ignored. A failure contains
+ * the reason.
+ */
 export function parseCbor(data: Buffer): { readonly value: Value } | { readonly problem: string } {
   const reader = new Reader(data)
   try {
@@ -80,7 +83,7 @@ class Reader {
         return fields
       }
       case 6:
-        // Tags give a meaning to a value without changing it.
+        // A tag describes a value without changing it.
         this.#argument(info)
         return this.#item(depth + 1)
       default:

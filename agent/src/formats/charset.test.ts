@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { charsetText, encodeCharset, findDecoder } from './charset.ts'
 
-// Characters that a set has twice, has only as four bytes, or has in its own form.
+// Characters that a set encodes twice, only as four bytes, or in a form of its own.
 test.each([
   ['gb18030', '€😀é中ㄅ', 'a2e39439fc36a8a6d6d0a8c5'],
   ['gb18030', 'ɐ￿', '8130ab378431a439'],

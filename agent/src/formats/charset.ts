@@ -1,22 +1,22 @@
-// Text to bytes of a named character set. The tables are made from the decoder of the platform when a set is first used.
+// Encodes text in a named character set. The tables are derived from the platform's decoder when a set is first used.
 
 type Table = ReadonlyMap<string, Buffer>
 
 const tables = new Map<string, Table>()
 
 /**
- * The decoder of a character set; undefined if the name is not known.
- * @param keepMark whether a byte order mark stays in the text
+ * The decoder of a character set; undefined if the name is unknown. @param keepMark whether a byte order mark stays in
+ * the text
  */
 export function findDecoder(name: string, keepMark = false): TextDecoder | undefined {
   try {
     return new TextDecoder(name.trim(), { ignoreBOM: keepMark })
   } catch {
-    return undefined // The name is not known: the caller says so.
+    return undefined // unknown name; the caller reports it
   }
 }
 
-/** The text of bytes in a character set; a byte order mark of Unicode says more than the name. Undefined if the name is not known. */
+/** Decodes bytes in a character set; a Unicode byte order mark overrides the name. Undefined if the name is unknown. */
 export function charsetText(bytes: Buffer, name: string): string | undefined {
   const decoder = findDecoder(name)
   const mark = bytes.toString('latin1', 0, 3)
@@ -25,7 +25,7 @@ export function charsetText(bytes: Buffer, name: string): string | undefined {
   return new TextDecoder(unicode).decode(bytes)
 }
 
-/** The bytes of a text; characters outside of the set are numeric references. UTF-16 is written as UTF-8. */
+/** Encodes a text; characters outside the set become numeric references. UTF-16 is encoded as UTF-8. */
 export function encodeCharset(text: string, decoder: TextDecoder): Buffer {
   const name = decoder.encoding
   if (name.startsWith('utf-')) return Buffer.from(text, 'utf8')
@@ -44,7 +44,7 @@ export function encodeCharset(text: string, decoder: TextDecoder): Buffer {
   return Buffer.concat(pieces)
 }
 
-/** Boxes and two numerals that Big5 has twice: the second place is the one to write. */
+/** Box-drawing characters and two numerals that Big5 contains twice: the second code is the one to write. */
 const lastInBig5 = /[═╞╡╪十卅]/
 
 function tableOf(name: string): Table {
@@ -57,13 +57,13 @@ function tableOf(name: string): Table {
       const known = table.has(character) && !(name === 'big5' && lastInBig5.test(character))
       if (Array.from(character).length === 1 && !known) table.set(character, sequence)
     } catch {
-      // The bytes stand for nothing.
+      // The bytes encode no character.
     }
   }
   for (let byte = name === 'gb18030' ? 0x81 : 0x80; byte < 0x100; byte++) learn(byte)
   if (/^(windows|iso-8859|koi8|ibm|macintosh|x-mac|x-user)/.test(name)) return table
   for (let lead = name === 'big5' ? 0xa1 : 0x81; lead < 0xff; lead++) {
-    // Characters of these rows are written by their places further on.
+    // The encoder writes characters of these rows with their later codes.
     if (name === 'shift_jis' && lead >= 0xed && lead <= 0xef) continue
     for (let trail = 0x40; trail < 0xff; trail++) learn(lead, trail)
   }
@@ -83,7 +83,7 @@ function tableOf(name: string): Table {
   return table
 }
 
-/** The four bytes of a place in GB 18030. */
+/** The four bytes of a GB 18030 index. */
 function fourBytes(place: number): Buffer {
   return Buffer.of(
     0x81 + Math.floor(place / 12_600),

@@ -1,5 +1,5 @@
-// Lines of web servers: the common log format, the combined one and the error logs of the same family.
-// `-` stands for nothing and gives no field. The patterns go back in a line: they are bounded, however long it is.
+// Log lines of web servers: the common log format, the combined format and error logs. `-` means no value and gives no
+// field. The patterns backtrack within a line, with bounded cost for any length.
 
 import { float, type Value, type ValueObject } from '../event/value.ts'
 import { parseTimestamp, type Strftime } from './datetime.ts'
@@ -16,16 +16,16 @@ export function isLineProblem(result: ValueObject | LineProblem): result is Line
   return typeof (result as LineProblem).problem === 'string' && Object.keys(result).length === 1
 }
 
-// A request may be any text up to the quote after which the line continues; a field ends where the next one can begin.
+// A request may be any text up to a quote after which the line matches; a field ends where the next one can begin.
 const request = String.raw`(?:-|"(?:-|\s*(?<message>(?<method>[\p{L}\p{M}\p{N}\p{Pc}]+)\s+(?<path>[^]*?)\s+(?<protocol>[^]*?)\s*|[^]*?)\s*)")`
 const common = String.raw`^\s*(?:-|(?<host>[^\n]*?))\s+(?:-|(?<identity>[^\n]*?))\s+(?:-|(?<user>[^\n]*?))\s+(?:-|\[(?:-|(?<timestamp>[^[]*))\])\s+${request}\s+(?:-|(?<status>\d+))\s+(?:-|(?<size>\d+))`
 
-// Lines as servers write them, with one blank between fields and without quotes in quotes: the same match in one pass. Only
-// what is written otherwise needs the patterns above.
+// The usual form of a line, with one blank between fields and without quotes in quotes: this gives the same match in one
+// pass. Only other forms need the patterns above.
 const defaultCommon = String.raw`^(?:-|(?<host>\S+)) (?:-|(?<identity>\S+)) (?:-|(?<user>\S+)) \[(?!-\])(?<timestamp>[^\][]+)\] "(?<message>(?<method>\w+) (?<path>[^"\s\\][^"\s]*) (?<protocol>[^"\s]+))" (?:-|(?<status>\d+)) (?:-|(?<size>\d+))`
 
 const commonLines = [new RegExp(`${defaultCommon}$`), bounded(new RegExp(`${common}\\s*$`, 'u'))]
-// Text after the agent is ignored; an agent that begins with `-` counts as missing.
+// Text after the agent is ignored; an agent that begins with `-` is treated as missing.
 const combinedLines = [
   new RegExp(String.raw`${defaultCommon} "(?<referrer>-|(?![-\s])[^"]*)" "(?:-|(?<agent>[^-\s"][^"]*|))"`),
   bounded(
@@ -44,14 +44,14 @@ export function firstMatch(patterns: readonly Pattern[], line: string): Readonly
 
 const errorHead = String.raw`^\s*(?:-|\[(?:-|(?<timestamp>[^[]*))\])\s+(?:-|\[(?:-|(?<module>[^:]*):(?<severity>[^[]*))\])\s+(?:-|\[\s*pid\s*(?:-|(?<pid>[^:]*)(?::\s*tid\s*(?<thread>[^[]*))?)\])\s`
 const errorLines = [
-  // As the server writes them, with a client.
+  // The usual form with a client.
   /^\[(?!-\])(?<timestamp>[^\][]+)\] \[(?!-\])(?<module>[^:\][]*):(?<severity>[^:\][]+)\] \[pid (?<pid>\d+)(?::tid (?<thread>[^\][\s]+))?\] \[client (?!-\])(?<client>[^\s\][:]+):(?<port>\d+)\] (?<message>[^\s\][-][^\][\n]*)$/,
   bounded(
     new RegExp(
       String.raw`${errorHead}(?:-|\[\s*client\s*(?:-|(?<client>[^\n]*:?):(?<port>[^[]*))\])\s(?:-|(?<message>[^\n]*))\s*$`,
     ),
   ),
-  // Servers with threads write two messages, before and after the client.
+  // Threaded servers write two messages, before and after the client.
   bounded(
     /^\s*\[(?<timestamp>[^\]]+)\]\s+\[(?:-|(?<module>[^:]+)):(?<severity>[^\]]+)\]\s+\[pid\s+(?<pid>\d+)(?::tid\s+(?<thread>\d+))?\]\s+(?<message1>[^[]*?:\s+(?:[^[]*?:\s+)?)?(?:\[client\s+(?<client>[^\n]+?):(?<port>\d+)\]\s+)?(?<message2>[^\n]*)\s*$/,
   ),
@@ -73,7 +73,7 @@ const integers = new Set([
 ])
 const floats = new Set(['request_time', 'upstream_response_time', 'excess'])
 
-/** The fields of a matched line; a field `timestamp` is read by the pattern. */
+/** The fields of a matched line; the pattern parses the field `timestamp`. */
 export function lineFields(
   groups: Readonly<Record<string, string | undefined>>,
   timestampPattern: Strftime,
@@ -114,18 +114,18 @@ export function parseCombinedLog(line: string, timestampPattern: Strftime, zone:
   return lineFields(groups, timestampPattern, zone)
 }
 
-/** Lines of the error log; those of servers with threads have `message1`, where there is something before the client, and `message2`. */
+/** Lines of the error log. Threaded servers have `message1`, if there is text before the client, and `message2`. */
 export function parseErrorLog(line: string, timestampPattern: Strftime, zone: Zone): ValueObject | LineProblem {
   const groups = firstMatch(errorLines, line)
   if (groups === undefined) return { problem: 'failed parsing error log line' }
   return lineFields(groups, timestampPattern, zone)
 }
 
-// The lines of nginx: of its default format, of its error log, of its ingress controller.
+// Lines of nginx: its default format, its error log, and its ingress controller.
 const nginxHead = String.raw`^\s*(?:-|(?<ADDR>\S+))\s+-\s+(?:-|(?<USER>\S+))\s+\[(?<timestamp>TIME)\]\s+"(?<request>[^"]*)"\s+`
 const nginx = (time: string, address: string, user: string, pattern: string): Pattern[] => {
   const head = nginxHead.replace('TIME', time).replace('ADDR', address).replace('USER', user)
-  // Lines as nginx writes them have one blank between fields, and no bracket in the date.
+  // In their usual form, lines have one blank between fields and no bracket in the date.
   const usual = (head + pattern).replace(`(?<timestamp>${time})`, String.raw`(?<timestamp>[^\]\n]+)`)
   return [
     new RegExp(usual.replaceAll(String.raw`\s+`, ' ').replaceAll(String.raw`\s*`, '')),
@@ -153,7 +153,7 @@ const nginxLines = {
     String.raw`(?<status>\d+)\s+(?<body_bytes_size>\d+)\s+"(?:-|(?<http_referer>[^"]*))"\s+"(?:-|(?<http_user_agent>[^"]+))"\s+(?<request_length>\d+)\s+(?<request_time>\d+\.\d+)\s+\[(?<proxy_upstream_name>[^\]]+)\]\s+\[(?<proxy_alternative_upstream_name>[^\]]+)?\]\s+(?<upstream_addr>\S+)\s+(?:-|(?<upstream_response_length>\d+))\s+(?:-|(?<upstream_response_time>\d+\.\d+))\s+(?:-|(?<upstream_status>\d+))\s+(?<req_id>\S+)\s*$`,
   ),
   error: [
-    // A message without the marks of what follows ends at the first of them.
+    // A message ends at the first of the markers, or at the end of the line.
     /^(?<timestamp>[^\s[]+ [^\s[]+) \[(?<severity>\w+)\] (?<pid>\d+)#(?<tid>\d+):(?: \*(?<cid>\d+))? (?<message>[^,\s[][^,\n[]*(?:,(?!\s+(?:excess|client|server|request|upstream|host|refer?rer):)[^,\n[]*)*)(?:, client: (?<client>[^,\n[]+))?(?:, server: (?<server>[^,\n[]*))?(?:, request: "(?<request>[^"\n[]*)")?(?:, upstream: "(?<upstream>[^"\n[]*)")?(?:, host: "(?<host>[^"\n[]*)")?(?:, refer?rer: "(?<referer>[^"\n[]*)")?$/,
     bounded(
       /^\s*(?<timestamp>[^\n]+)\s+\[(?<severity>\w+)\]\s+(?<pid>\d+)#(?<tid>\d+):(?:\s+\*(?<cid>\d+))?\s+(?<message>[^\n]+?)(?:,\s+excess:\s+(?<excess>[^\s,]+),?\sby\szone\s"(?<zone>[^,]+)")?(?:,\s+client:\s+(?<client>[^,]+))?(?:,\s+server:\s+(?<server>[^,]*))?(?:,\s+request:\s+"(?<request>[^"]*)")?(?:,\s+upstream:\s+"(?<upstream>[^"]*)")?(?:,\s+host:\s+"(?<host>[^"]*)")?(?:,\s+refer?rer:\s+"(?<referer>[^"]*)")?\s*$/,

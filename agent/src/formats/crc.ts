@@ -1,7 +1,6 @@
-// Cyclic redundancy checks of the common algorithms, by their parameters: width, polynomial, initial value, whether bits of
-// input and output are reflected, and what the result is combined with. Tables are made when an algorithm is first used.
-//
-// Why not the package crc: it has 14 algorithms, none wider than 32 bits. The language has 112, so this code would stay.
+// Cyclic redundancy checks of the common algorithms, by their parameters: width, polynomial, initial value, whether input
+// and output bits are reflected, and the final XOR. Tables are created when an algorithm is first used.
+// The package crc is not used: it has 14 algorithms of at most 32 bits, but the language has 112.
 
 interface Algorithm {
   readonly width: number
@@ -10,11 +9,11 @@ interface Algorithm {
   readonly reflectIn: boolean
   readonly reflectOut: boolean
   readonly xorOut: bigint
-  /** The check of `123456789`, which a test compares. */
+  /** The check value of `123456789`, which a test compares. */
   readonly check: bigint
 }
 
-// name width polynomial initial reflect-in reflect-out xor-out check, numbers in hexadecimal but for the width
+// name width polynomial initial reflect-in reflect-out xor-out check; all numbers except the width are hexadecimal
 const parameters = `
 CRC_3_GSM 3 3 0 0 0 7 4
 CRC_3_ROHC 3 3 7 1 1 0 6
@@ -146,14 +145,14 @@ for (const line of parameters.trim().split('\n')) {
 
 export const crcNames: readonly string[] = [...algorithms.keys()]
 
-/** The check that is known of an algorithm: that of `123456789`. */
+/** The published check value of an algorithm, for `123456789`. */
 export function knownCheck(name: string): bigint | undefined {
   return algorithms.get(name)?.check
 }
 
 const compiled = new Map<string, (bytes: Uint8Array) => bigint>()
 
-/** The function of an algorithm; undefined if the name is not known. */
+/** The function of an algorithm; undefined if the name is unknown. */
 export function findCrc(name: string): ((bytes: Uint8Array) => bigint) | undefined {
   const known = compiled.get(name)
   if (known !== undefined) return known
@@ -170,7 +169,7 @@ function reflected(value: bigint, width: number): bigint {
   return result
 }
 
-/** Up to 32 bits: the register uses the upper bits, or is reflected in the lower ones. */
+/** Up to 32 bits: the register is in the upper bits, or, if reflected, in the lower ones. */
 function narrow(algorithm: Algorithm): (bytes: Uint8Array) => bigint {
   const { width } = algorithm
   const shift = 32 - width

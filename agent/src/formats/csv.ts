@@ -1,11 +1,10 @@
-// CSV records as RFC 4180 has them, read without complaint and written without a line end.
-//
-// Why by hand: it is one short, synchronous call for each record.
+// CSV records by RFC 4180, with a tolerant reader and a writer without line ends.
+// Hand-written, because it is a short synchronous call for each record.
 
 export interface CsvForm {
   readonly delimiter: string
   readonly quote: string
-  /** How a quote inside quotes is written: doubled, or with `escape` before it. */
+  /** How a quote inside quotes is written: doubled, or preceded by `escape`. */
   readonly doubleQuote: boolean
   readonly escape: string
   readonly quoteStyle: 'necessary' | 'always' | 'non_numeric' | 'never'
@@ -56,9 +55,9 @@ function isNumber(text: string): boolean {
   return /^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)
 }
 
-/** The columns of the first record; none if the text is empty. Empty lines before it are passed over. */
+/** The columns of the first record; none if the text is empty. Skips empty lines before it. */
 export function parseCsvRecord(text: string, delimiter = ',', quote = '"'): string[] {
-  // A byte order mark is no part of the first column.
+  // A byte order mark does not belong to the first column.
   let at = text.charCodeAt(0) === 0xfeff ? 1 : 0
   while (text[at] === '\n' || text[at] === '\r') at++
   if (at === text.length) return []
@@ -110,7 +109,7 @@ function recordEnd(text: string, from: number, delimiter: string, quote: string)
   for (; at < text.length; at++) {
     const character = text[at]
     if (atStart && character === quote) {
-      // To the quote that is not doubled.
+      // Up to the closing quote.
       for (at++; at < text.length; at++) {
         if (text[at] !== quote) continue
         if (text[at + 1] !== quote) break

@@ -82,7 +82,7 @@ test.each([
   ['2024 08 Thu 01:02', '%Y %U %a %R', 'UTC', '2024-02-29T01:02:00Z'],
   ['2024 09 Thu 01:02', '%Y %W %a %R', 'UTC', '2024-02-29T01:02:00Z'],
   ['10/Oct/2000:13:55:36 -0700', '%d/%b/%Y:%T %z', 'UTC', '2000-10-10T20:55:36Z'],
-  // No full date and time, contradictions, and local times that do not exist or exist twice.
+  // Incomplete dates and times, contradictions, and local times that do not exist or are ambiguous.
   ['2024-02-29', '%F', 'UTC', undefined],
   ['24-2-9', '%y-%m-%d', 'UTC', undefined],
   ['10:11', '%H:%M', 'UTC', undefined],

@@ -1,8 +1,7 @@
-// Dates as text: strftime patterns, RFC 3339, RFC 2822, and the guess for dates of unknown form.
-// A pattern is compiled once, for formatting and for parsing. Both know the items of the chrono library: those of C, and
-// `%+ %.f %3f %.3f %:z %#z %q` and the padding modifiers `- _ 0`.
-//
-// Why by hand: no library for JavaScript reads the items of chrono.
+// Dates as text: strftime patterns, RFC 3339, RFC 2822, and guessing of unknown formats. A pattern is compiled once, for
+// formatting and for parsing. Both support the items of the chrono library: those of C, and `%+ %.f %3f %.3f %:z %#z %q`
+// and the padding modifiers `- _ 0`.
+// Hand-written, because no JavaScript library supports these items.
 
 import { isoSecond, Timestamp } from '../event/timestamp.ts'
 import { bounded } from './regex-linear.ts'
@@ -39,7 +38,7 @@ export type StrftimeItem =
   | { readonly kind: 'month'; readonly long: boolean }
   | { readonly kind: 'weekday'; readonly long: boolean }
   | { readonly kind: 'ampm'; readonly lower: boolean }
-  /** Digits of the second; 0: as many as needed. */
+  /** Digits of the second's fraction; 0: as many as needed. */
   | { readonly kind: 'fraction'; readonly digits: 0 | 3 | 6 | 9; readonly dot: boolean }
   | { readonly kind: 'zoneName' }
   | { readonly kind: 'offset'; readonly form: 'plain' | 'colon' | 'seconds' | 'hours' | 'permissive' }
@@ -51,11 +50,11 @@ export interface Strftime {
   readonly items: readonly StrftimeItem[]
   /** True if the pattern reads the zone from the text. */
   readonly hasZone: boolean
-  /** True if the text of one second differs. */
+  /** True if the text depends on the fraction of the second. */
   readonly hasFraction: boolean
-  /** True if the pattern has no item at all: its text is the pattern. */
+  /** True if the pattern has no items, so that its text is constant. */
   readonly isLiteral: boolean
-  /** The text of the last second, because events of one second are many. */
+  /** The text of the last second, because many events share a second. */
   readonly last: { second: number; zone: Zone; text: string }
 }
 
@@ -153,7 +152,7 @@ const specifiers: Readonly<Record<string, readonly StrftimeItem[]>> = {
 
 const paddings: Readonly<Record<string, Padding>> = { '-': 'none', _: 'space', '0': 'zero' }
 
-/** Compiles a strftime pattern. The compiled form keeps a cache: share it within one thread of work only. */
+/** Compiles a strftime pattern. The compiled form contains a cache, so do not share it between threads. */
 export function compileStrftime(pattern: string): Strftime | BadStrftime {
   const items: StrftimeItem[] = []
   const part = /%([-_0])?(\.[369]?f|[369]f|#z|:{1,3}z|[A-Za-z+%])|(\s+)|([^%\s]+)/y
@@ -194,7 +193,7 @@ export function compileStrftime(pattern: string): Strftime | BadStrftime {
   }
 }
 
-/** A pattern that is known to be right. */
+/** Compiles a pattern known to be valid. */
 export function strftime(pattern: string): Strftime {
   const compiled = compileStrftime(pattern)
   if (!compiled.ok) throw new TypeError(compiled.problem)
@@ -380,7 +379,7 @@ function ordinalOf(date: Date): number {
 
 function isoWeekOf(date: Date): { year: number; week: number } {
   const day = Math.floor(date.getTime() / 86_400_000)
-  // The Thursday of a week is in the year that the week belongs to.
+  // The Thursday of a week determines the year of the week.
   const thursday = day - ((date.getUTCDay() + 6) % 7) + 3
   const year = new Date(thursday * 86_400_000).getUTCFullYear()
   return { year, week: Math.floor((thursday - daysFromCivil(year, 1, 1)) / 7) + 1 }
@@ -405,7 +404,7 @@ export function daysInMonth(year: number, month: number): number {
 
 // ---- Parsing
 
-/** The fields read so far. A field that was read twice must have the same value; all fields must agree. */
+/** The fields read so far. A repeated field must have the same value, and all fields must be consistent. */
 type Fields = {
   [field in NumericField]: number | undefined
 } & { afternoon: boolean | undefined; offset: number | undefined }
@@ -438,8 +437,8 @@ function noFields(): Fields {
 }
 
 /**
- * The instant that a text names; undefined if the text does not have the form of the pattern, names no date and time, or names
- * a local time that does not exist or exists twice.
+ * The instant of a text; undefined if the text does not match the pattern, contains no complete date and time, or gives a
+ * local time that does not exist or is ambiguous.
  */
 export function parseTimestamp(compiled: Strftime, text: string, zone: Zone = utc): Timestamp | undefined {
   const fields = noFields()
@@ -612,13 +611,13 @@ function parseName(
     const name = (names[index] as string).toLowerCase()
     if (!name.startsWith(short)) continue
     if (!set(fields, field, index + base)) return -1
-    // A long name may also stand in its short form.
+    // A long name may be abbreviated.
     return long && text.slice(at, at + name.length).toLowerCase() === name ? at + name.length : at + 3
   }
   return -1
 }
 
-/** Any number of digits; the first nine count. */
+/** Any number of digits; only the first nine count. */
 function parseFraction(text: string, from: number, fields: Fields): number {
   let at = from
   let value = 0
@@ -641,7 +640,7 @@ function twoDigits(text: string, at: number): number {
   return tens >= 0 && tens <= 9 && units >= 0 && units <= 9 ? tens * 10 + units : -1
 }
 
-/** `+hh:mm`; the colon may be missing, but RFC 3339 requires it. */
+/** `+hh:mm`; the colon is optional, except in RFC 3339. */
 function parseOffset(
   text: string,
   from: number,
@@ -689,7 +688,7 @@ function parseRfc3339Fields(text: string, from: number, fields: Fields): number 
 
 let spelledOut: Strftime | undefined
 
-/** The items that `%+` represents: numbers may have fewer digits, and blanks may be before the offset. */
+/** The items that `%+` represents: numbers may have fewer digits, and blanks may precede the offset. */
 function parseSpelledOut(text: string, from: number, fields: Fields): number {
   spelledOut ??= strftime('%Y-%m-%dT%H:%M:%S%.f%#z')
   let at = from
@@ -700,7 +699,10 @@ function parseSpelledOut(text: string, from: number, fields: Fields): number {
   return at
 }
 
-/** Days since the epoch of the date that the fields name; undefined if they name none; null if they contradict. */
+/**
+ * Days since the epoch of the date in the fields; undefined if the date is incomplete; null if the fields are
+ * contradictory.
+ */
 function dayOf(fields: Fields): number | undefined | null {
   let year = fields.year
   const { century, yearOfCentury } = fields
@@ -810,7 +812,7 @@ function timestampOf(secondMs: number, nano: number): Timestamp {
   return new Timestamp(secondMs + milli, nano - milli * 1_000_000)
 }
 
-// ---- Fixed forms
+// ---- Fixed formats
 
 const digit0 = 48
 
@@ -824,11 +826,11 @@ function digitsAt(text: string, at: number, count: number): number {
   return value
 }
 
-// Lines of one hour are many: the days are worked out once a date.
+// Many lines share a date, so the days are computed once per date.
 let cachedDate = -1
 let cachedDay = 0
 
-/** An RFC 3339 date-time: `2026-01-31T10:11:12.123456789+01:00`; a blank may stand for the `T`. Undefined if it is none. */
+/** An RFC 3339 date-time: `2026-01-31T10:11:12.123456789+01:00`; a blank may replace the `T`. Undefined if invalid. */
 export function parseRfc3339(text: string): Timestamp | undefined {
   if (text.length < 20) return undefined
   const year = digitsAt(text, 0, 4)
@@ -910,7 +912,7 @@ const obsoleteZones: Readonly<Record<string, number>> = {
   pst: -8,
 }
 
-/** An RFC 2822 date: `Thu, 29 Feb 2024 10:11:12 +0100`. Undefined if it is none. */
+/** An RFC 2822 date: `Thu, 29 Feb 2024 10:11:12 +0100`. Undefined if invalid. */
 export function parseRfc2822(text: string): Timestamp | undefined {
   const match = rfc2822.exec(text)
   if (match === null) return undefined
@@ -960,9 +962,9 @@ const zonedForms = ['%+', '%a %d %b %T %Z %Y', '%a %d %b %T %z %Y', '%a %d %b %T
   strftime,
 )
 
-/** A date of unknown form; dates without a zone are in the one given. Undefined if no form fits. */
+/** A date of unknown format; dates without a zone use the given one. Undefined if no format matches. */
 export function guessTimestamp(text: string, zone: Zone = utc): Timestamp | undefined {
-  // The most common form first; none of the local ones fits it.
+  // Tries the most common format first; no local format matches it.
   const exact = parseRfc3339(text)
   if (exact !== undefined && (text.charCodeAt(10) | 32) === 116) return exact
   for (const form of localForms) {

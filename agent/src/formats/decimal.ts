@@ -1,16 +1,16 @@
-// Floats as decimals of 96 bits and at most 28 places, the numbers that `format_number` writes.
+// Floats as decimals of 96 bits and at most 28 decimal places, the numbers that `format_number` writes.
 
 const maxBits = 1n << 96n
 const maxPlaces = 28
-/** The reliable digits of a float: 15 or 16. */
+/** Number of reliable digits in a float: 15 or 16. */
 const exactBits = 1n << 52n
 
-/** The text of the decimal next to a float: no exponent, no zeros at its end. Undefined if it does not fit. */
+/** The text of the decimal nearest to a float, without exponent or trailing zeros. Undefined if it does not fit. */
 export function decimalText(value: number): string | undefined {
   if (!Number.isFinite(value)) return undefined
   const sign = value < 0 || Object.is(value, -0) ? '-' : ''
   let [digits, exponent] = fraction(Math.abs(value))
-  // The value is digits · 2^exponent, and from here on digits · 10^-places.
+  // The value is digits · 2^exponent, and becomes digits · 10^-places.
   let places = 0
   if (exponent >= 0) {
     digits <<= BigInt(exponent)
@@ -36,7 +36,7 @@ export function decimalText(value: number): string | undefined {
   return `${sign}${text.slice(0, -places)}.${text.slice(-places)}`
 }
 
-/** An integer and the power of two that it is multiplied by. */
+/** An integer and a power of two as its factor. */
 function fraction(value: number): [bigint, number] {
   const view = new DataView(new ArrayBuffer(8))
   view.setFloat64(0, value)

@@ -1,17 +1,17 @@
-// The output of our deflate, read back by zlib, which refuses everything that the format forbids.
+// The output of our deflate is decompressed by zlib, which rejects everything that the format forbids.
 
 import { crc32, gunzipSync, gzipSync, inflateRawSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { Random } from '../testing/random.ts'
 import { fastGzip, maxFastGzip } from './deflate.ts'
 
-/** The input limit of one kernel call, and the reach of deflate. */
+/** The input limit of one kernel call, and the window size of deflate. */
 const part = 64 << 10
 const window = 32 << 10
 
 function readBack(body: Buffer, about: string): Buffer {
   const made = fastGzip(body)
-  // Not `toEqual`, which compares byte by byte.
+  // `toEqual` would compare byte by byte.
   expect(gunzipSync(made).equals(body), about).toBe(true)
   return made
 }
@@ -30,7 +30,7 @@ function lines(length: number): Buffer {
   return Buffer.from(text).subarray(0, length)
 }
 
-/** By what a body may hold, bodies of any length. */
+/** Kinds of body content, of any length. */
 const kinds: readonly ((random: Random, length: number) => Buffer)[] = [
   (random, length) => Buffer.alloc(length, random.below(256)),
   (random, length) => filled(length, () => random.below(256)),
@@ -38,9 +38,9 @@ const kinds: readonly ((random: Random, length: number) => Buffer)[] = [
     const letters = 1 + random.below(40)
     return filled(length, () => random.below(letters))
   },
-  // Half as many of each as of the one before: codes become as long as the format allows.
+  // Each byte is half as frequent as the previous one, so codes reach the maximum length.
   (random, length) => filled(length, () => Math.floor(-Math.log2(random.next() + 1e-12))),
-  // The same again from any distance, also from one beyond which nothing can be referred to.
+  // Repetitions at any distance, including distances beyond the window.
   (random, length) => {
     const period = 1 + random.below(window + 10)
     return filled(length, (index, bytes) => (index < period ? random.below(256) : (bytes[index - period] as number)))
@@ -52,7 +52,7 @@ const kinds: readonly ((random: Random, length: number) => Buffer)[] = [
     return Buffer.from(text.slice(0, length))
   },
   (_, length) => lines(length),
-  // Short words, so that blocks end where their matches are many, then bytes that are passed over, and parts of both again.
+  // Short words, so that blocks end after many matches, then incompressible bytes, and then parts of both again.
   (random, length) => {
     const words = Array.from({ length: 1 + random.below(3000) }, () =>
       filled(3 + random.below(12), () => random.below(90)),
@@ -73,7 +73,7 @@ const kinds: readonly ((random: Random, length: number) => Buffer)[] = [
     }
     return bytes
   },
-  // Text between bytes that cannot be made shorter.
+  // Text between incompressible bytes.
   (random, length) => {
     const text = lines(length)
     for (let at = random.below(5000); at < length; at += 1 + random.below(90_000)) {
@@ -99,11 +99,11 @@ test('any body is read back by zlib, and is never much longer', () => {
 })
 
 test('a block that ends within a match begins the next one behind what was seen', () => {
-  // As many matches as a block holds but one, all of a word that came before.
+  // One match fewer than a block can hold, all of an earlier word.
   const random = new Random(1)
   const words = Array.from({ length: 200 }, () => filled(6, () => random.below(256)))
   const text = [...words, ...Array.from({ length: 8446 }, () => random.pick(words))]
-  // The last match of the block is found late, more than its greatest length behind its beginning.
+  // The last match of the block is found late, more than the maximum match length after its beginning.
   for (const [seed, from] of [
     [7, 4185],
     [7, 4461],

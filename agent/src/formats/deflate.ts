@@ -1,8 +1,8 @@
-// gzip (RFC 1952) with our own deflate, for repetitive text. It takes 0.6 to 0.7 of the CPU of zlib's level 1, and its output is as
-// short (figures: e2e/bench/README.md). The zlib format also needs Adler-32, which Node does not offer, so the library handles it.
-//
-// The kernel (deflate/, AssemblyScript compiled by `npm run generate`) has a memory of 384 KiB that never grows: text of any length
-// passes through it in parts.
+// gzip (RFC 1952) with our own deflate, for repetitive text. It needs 60 to 70 % of the CPU time of zlib's level 1, and its output
+// is as short (figures: e2e/bench/README.md). The zlib format also needs Adler-32, which Node does not offer, so the library
+// handles that format.
+// The kernel (deflate/, AssemblyScript compiled by `npm run generate`) has a fixed memory of 384 KiB: text of any length passes
+// through it in parts.
 
 import { crc32 } from 'node:zlib'
 import { instantiate } from './assembly.ts'
@@ -18,15 +18,15 @@ interface Exports {
   outputAt(): number
 }
 
-/** No name, no time, compressed fast, by a system that is not named. */
+/** A header without name and time, for the fastest level and an unknown system. */
 const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 255])
 
-/** Places in longer bodies are numbers that the kernel does not have. */
+/** Positions in longer bodies exceed the kernel's numbers. */
 export const maxFastGzip = 1 << 30
 
 let kernel: { readonly call: Exports; readonly memory: Buffer; readonly maxInput: number } | undefined
 
-/** Made when it is first needed: an agent that compresses in other ways does not pay for it. */
+/** Created on first use, so that agents with other compression do not pay for it. */
 function theKernel() {
   if (kernel !== undefined) return kernel
   const exports = instantiate<Exports>(Buffer.from(deflateCode, 'base64'))

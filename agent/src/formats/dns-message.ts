@@ -1,9 +1,8 @@
-// Reads messages of the domain name system (RFC 1035), and writes questions. Names end in a dot; data of records have the form of zone
-// files. The message bounds the reading: a name that points at itself ends in a failure.
-//
-// Why not dns-packet: it joins the labels of a name without escapes, so a dot within a label reads as a separator. It leaves the data
-// of LOC, CERT, NSEC3PARAM, CSYNC, SVCB, HTTPS, TSIG and others as bytes, cut out of the message that their compressed names point
-// into. We would still need our reader for those, beside a second one.
+// Reads messages of the domain name system (RFC 1035), and writes questions. Names end in a dot; record data has the zone file format.
+// Reading is bounded by the message: a name that points at itself is an error.
+// dns-packet is not used: it joins the labels of a name without escapes, so a dot within a label reads as a separator. It leaves the
+// data of LOC, CERT, NSEC3PARAM, CSYNC, SVCB, HTTPS, TSIG and others as bytes, detached from the message that their compressed names
+// refer to. We would still need our reader for those, in addition to the library.
 
 import { setField, type Value, type ValueObject } from '../event/value.ts'
 import { ipText } from './ip.ts'
@@ -16,7 +15,7 @@ export interface DnsQuestion {
 
 export interface DnsRecord extends DnsQuestion {
   readonly ttl: number
-  /** In the form of zone files. */
+  /** In zone file format. */
   readonly data: string
 }
 
@@ -28,9 +27,9 @@ export interface DnsOption {
 export interface DnsMessage {
   readonly id: number
   readonly flags: number
-  /** Numbers of questions, answers, authorities and additional records, as the header says. */
+  /** Numbers of questions, answers, authorities and additional records in the header. */
   readonly counts: readonly [number, number, number, number]
-  /** With the upper bits of the option record, if there is one. */
+  /** Includes the upper bits from the option record, if there is one. */
   readonly responseCode: number
   readonly questions: readonly DnsQuestion[]
   readonly answers: readonly DnsRecord[]
@@ -137,12 +136,12 @@ const responseCodes: Readonly<Record<number, string>> = {
   23: 'BADCOOKIE',
 }
 
-/** The name of a response code; null if it has none. */
+/** The name of a response code; null if unknown. */
 export function responseCodeName(code: number): string | null {
   return responseCodes[code] ?? null
 }
 
-/** Reads a message; throws a MalformedDnsMessage if it is none. */
+/** Reads a message; throws a MalformedDnsMessage if it is invalid. */
 export function parseDnsMessage(data: Buffer): DnsMessage {
   const reader = new Reader(data)
   const id = reader.u16()
@@ -336,7 +335,7 @@ function recordText(reader: Reader, type: number, end: number): string {
   }
 }
 
-/** The types that a bit map (RFC 4034) names. */
+/** The record types in a bit map (RFC 4034). */
 function typesIn(map: Buffer): string[] {
   const names: string[] = []
   for (let at = 0; at + 2 <= map.length; ) {
@@ -351,7 +350,7 @@ function typesIn(map: Buffer): string[] {
   return names
 }
 
-/** The bytes of a question; a sentence if the name is none. */
+/** The bytes of a question; a sentence if the name is invalid. */
 export function writeDnsQuery(id: number, question: DnsQuestion, recursive: boolean): Buffer | string {
   const labels = question.name === '.' ? [] : question.name.replace(/\.$/, '').split('.')
   const parts: Buffer[] = []
@@ -370,11 +369,11 @@ export function writeDnsQuery(id: number, question: DnsQuestion, recursive: bool
   const tail = Buffer.alloc(4)
   tail.writeUInt16BE(question.type, 0)
   tail.writeUInt16BE(question.class, 2)
-  // An option record that takes answers of 1232 bytes over UDP.
+  // An option record that allows UDP responses of 1232 bytes.
   return Buffer.concat([head, name, tail, Buffer.from([0, 0, 41, 0x04, 0xd0, 0, 0, 0, 0, 0, 0])])
 }
 
-/** The header as fields; the response code is the whole one. */
+/** The header as fields, with the complete response code. */
 export function headerFields(message: DnsMessage): ValueObject {
   const { flags, counts } = message
   const bit = (position: number): boolean => ((flags >> position) & 1) === 1
@@ -459,7 +458,7 @@ const extendedErrors = [
   'Invalid Data',
 ] as const
 
-/** The option record as fields. Extended errors (RFC 8914) are separate, as `ede`. */
+/** The option record as fields. Extended errors (RFC 8914) are in the separate field `ede`. */
 export function extensionFields(extension: NonNullable<DnsMessage['extension']>): ValueObject {
   const errors: Value[] = []
   const options: Value[] = []

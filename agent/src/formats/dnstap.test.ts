@@ -3,7 +3,7 @@ import { Timestamp } from '../event/timestamp.ts'
 import { parseDnsMessage, writeDnsQuery } from './dns-message.ts'
 import { parseDnstap } from './dnstap.ts'
 
-// A resolver's query about a name that it then could not validate.
+// A resolver's query for a name whose validation failed.
 const query = Buffer.from(
   'ChVqYW1lcy1WaXJ0dWFsLU1hY2hpbmUSC0JJTkQgOS4xNi4zGgBy5wEIAxACGAEiEAAAAAAAAAAAAAAAAAAAAAAqECABBQJwlAAAAAAAAAAAADAw8+0CODVA7+zq9wVNMU3WNlI2kwIAAAABAAAAAAABCWZhY2Vib29rMQNjb20AAAEAAQAAKQIAAACAAAAMAAoACOxjCAG9zVgzWgUDY29tAGAAbQAAAAByZLM4AAAAAQAAAAAAAQJoNQdleGFtcGxlA2NvbQAABgABAAApBNABAUAAADkADwA1AAlubyBTRVAgbWF0Y2hpbmcgdGhlIERTIGZvdW5kIGZvciBkbnNzZWMtZmFpbGVkLm9yZy54AQ==',
   'base64',

@@ -1,4 +1,4 @@
-// Messages of dnstap (dnstap.info): what a name server saw, with the DNS messages in them.
+// Messages of dnstap (dnstap.info): events of a name server, with their DNS messages.
 
 import { Timestamp } from '../event/timestamp.ts'
 import { integer, type Value, type ValueObject } from '../event/value.ts'
@@ -34,7 +34,7 @@ const messageTypes = [
 ] as const
 const protocols = ['', 'UDP', 'TCP', 'DOT', 'DOH', 'DNSCryptUDP', 'DNSCryptTCP', 'DOQ'] as const
 
-/** The fields of a message; a sentence if it is none. */
+/** The fields of a message; a sentence if it is invalid. */
 export function parseDnstap(data: Buffer, lowercase: boolean): ValueObject | string {
   try {
     return readDnstap(new ProtobufReader(data), lowercase)
@@ -104,7 +104,7 @@ function readMessage(reader: ProtobufReader, fields: ValueObject, lowercase: boo
         fields['requestData'] = messageFields(reader.bytes(), fields, named)
         break
       case 11:
-        // The zone is a name in the form of the wire: a message of one question reads it.
+        // The zone is a name in wire format, so it is read as a message with one question.
         fields['queryZone'] = named(zoneName(reader.bytes()))
         break
       case 14:
@@ -135,7 +135,7 @@ function zoneName(bytes: Buffer): string {
   return parseDnsMessage(Buffer.concat([head, bytes, Buffer.alloc(4)])).questions[0]?.name ?? '.'
 }
 
-/** A DNS message as fields; an unreadable one stays Base64, with the reason. */
+/** A DNS message as fields; an unreadable message is kept in Base64, with the reason. */
 function messageFields(data: Buffer, fields: ValueObject, named: (name: string) => string): ValueObject {
   let message: DnsMessage
   try {

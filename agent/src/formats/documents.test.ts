@@ -42,7 +42,7 @@ test.each([
     { a: { b: [Number.POSITIVE_INFINITY, new Float(0), 5, new Float(-100)] } },
   ],
   ['<a b="x\ty&#9;" xml:lang="en"/>', { a: { '@b': 'x y\t', '@lang': 'en' } }],
-  // No document type, no prefix of a namespace that is not declared, no name that is none.
+  // Document types, undeclared namespace prefixes and invalid names are rejected.
   ['<!DOCTYPE r><r/>', undefined],
   ['<p:a/>', undefined],
   ['<a p:b="1"/>', undefined],
@@ -68,7 +68,7 @@ test.each([
 })
 
 test('YAML that is not valid, or that aliases make huge, is a problem', () => {
-  // Halves of characters, in values and keys.
+  // Lone surrogates, in values and keys.
   expect(parseYaml('{"a\\uDFFEb": ["\\uD800", "\\uD83D\\uDE00"]}')).toEqual({ value: { 'a\ufffdb': ['\ufffd', '😀'] } })
   expect(parseYaml('bad: : x')).toHaveProperty('problem')
   const levels = Array.from({ length: 12 }, (_, index) => `a${index + 1}: &a${index + 1} [${`*a${index},`.repeat(10)}]`)
@@ -119,7 +119,7 @@ test('the classic library is whole', () => {
   expect(Object.keys(classicPatterns())).toHaveLength(320)
 })
 
-// As the reference's library finds them.
+// The same results as the reference library.
 test.each([
   ['%{GREEDYDATA:g}', 'foo\nbar', { g: 'foo' }],
   ['%{URI:u}', 'http://h:80/p', { port: '80', u: 'http://h:80/p' }],
@@ -240,7 +240,7 @@ test.each([
   ['env:prod*', { tags: ['env:production'] }, true],
   ['_missing_:host', {}, true],
   ['"a \\"b\\" y"', { message: 'x a "b" y' }, true],
-  // Words side by side are a phrase; the one before an operator is not of it.
+  // Adjacent words are a phrase; the word before an operator does not belong to it.
   ['a b', { message: 'b a' }, false],
   ['a b AND c', { message: 'c b a' }, true],
   ['-a b', { message: 'b' }, true],
@@ -311,7 +311,7 @@ test('character sets', () => {
   expect(encoded('a', 'NOPE')).toBe('unknown')
 })
 
-// Published by the makers of the hash, for this text.
+// The value that the authors of the hash published for this text.
 test('xxHash of an empty and a long text', () => {
   expect(xxh32(Buffer.from(''))).toBe(0x02cc5d05)
   expect(xxh64(Buffer.from(''))).toBe(0xef46db3751d8e999n)

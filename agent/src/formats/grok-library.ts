@@ -1,7 +1,7 @@
-// The classic library of named patterns, in the dialect of Ruby (Oniguruma); `%{NAME}` refers to another pattern. These are the patterns
-// that Logstash made known (Apache-2.0), as version 2.4.1 of the Rust library `grok` (Apache-2.0) carries them.
+// The classic library of named patterns in Ruby's regex dialect (Oniguruma); `%{NAME}` refers to another pattern. Logstash introduced
+// these patterns (Apache-2.0); this is the set in version 2.4.1 of the Rust library `grok` (Apache-2.0).
 
-/** Made when the first grok pattern is compiled: 320 texts that an agent without one never needs. */
+/** Created when the first grok pattern is compiled, because an agent without grok does not need these 320 texts. */
 export function makeClassicPatterns(): Readonly<Record<string, string>> {
   return {
     // grok

@@ -1,6 +1,6 @@
-// The matchers of the extended grok dialect. Written in the dialect of Ruby; `%{NAME}` refers to another pattern.
+// The matchers of the extended grok dialect, in Ruby's regex dialect; `%{NAME}` refers to another pattern.
 
-/** The matchers of the extended dialect that need no arguments. */
+/** The matchers of the extended dialect without arguments. */
 export const extendedPatterns: Readonly<Record<string, string>> = {
   notSpace: '\\S+',
   word: '\\b\\w+\\b',

@@ -1,6 +1,5 @@
-// Grok patterns: regular expressions with `%{NAME:field}` in them. Compiled once; the two dialects share the expansion.
-//
-// Why by hand: no library has both dialects.
+// Grok patterns: regular expressions with `%{NAME:field}`. Compiled once; the two dialects share the expansion.
+// Hand-written, because no library supports both dialects.
 
 import { fieldNames, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
 import { dateOf } from './grok/date.ts'
@@ -21,7 +20,7 @@ import { translateRuby } from './ruby-regex.ts'
 
 interface Capture {
   readonly group: string
-  /** Where the value goes; empty: into the result itself. */
+  /** Path for the value; empty: the result itself. */
   readonly path: readonly string[]
   readonly filters: readonly Filter[]
 }
@@ -39,26 +38,26 @@ export interface BadGrok {
 
 let madeClassicPatterns: Readonly<Record<string, string>> | undefined
 
-/** The patterns with names in capital letters. */
+/** The patterns by their upper-case names. */
 export function classicPatterns(): Readonly<Record<string, string>> {
   madeClassicPatterns ??= makeClassicPatterns()
   return madeClassicPatterns
 }
 
-/** How many more characters patterns that belong together may expand to. */
+/** How many more characters related patterns may expand to. */
 export interface GrokEffort {
   left: number
 }
 
 const maxEffort = 262_144
-/** An empty pattern takes time, too. */
+/** Even an empty pattern takes time. */
 const patternCost = 16
 
 export function grokEffort(): GrokEffort {
   return { left: maxEffort }
 }
 
-/** A pattern of the classic dialect: it matches anywhere, every value is text, and fields keep their literal names. */
+/** A pattern of the classic dialect: it matches anywhere, every value is text, and field names are literal. */
 export function compileGrok(pattern: string): Grok | BadGrok {
   return compiled(() => {
     if (pattern === '') throw new InvalidGrok('the pattern is empty')
@@ -80,7 +79,10 @@ export function compileGrok(pattern: string): Grok | BadGrok {
   })
 }
 
-/** A pattern of the extended dialect: it matches the whole text, paths may be nested, matchers and filters convert. */
+/**
+ * A pattern of the extended dialect: it matches the whole text, paths may be nested, and matchers and filters convert
+ * values.
+ */
 export function compileExtendedGrok(
   pattern: string,
   aliases: Readonly<Record<string, string>>,
@@ -130,11 +132,13 @@ interface Reference {
   readonly args?: string | undefined
   readonly path?: string | undefined
   readonly filter?: string | undefined
-  /** The local definition of the name, in place of the library's. */
+  /** A local definition that overrides the library's. */
   readonly definition?: string | undefined
 }
 
-/** The syntax of the classic dialect: `%{NAME}`, `%{NAME:field}`, `%{NAME:field:extract}`, each perhaps with `=definition` at its end. */
+/**
+ * The syntax of the classic dialect: `%{NAME}`, `%{NAME:field}`, `%{NAME:field:extract}`, each with an optional `=definition` at its end.
+ */
 const classicReference = /%\{(\w+)(?::([\w.[\]-]*))?(?::[\w.[\]-]*)?(?:=([^{}]+))?\}/y
 
 class Expansion {
@@ -156,14 +160,14 @@ class Expansion {
     return compileBounded(source, 'v')
   }
 
-  /** The pattern in Ruby's dialect, with its names expanded. */
+  /** The pattern in Ruby's dialect with its names expanded. */
   #expand(pattern: string, within: readonly string[]): string {
     if (within.length > 64) throw new InvalidGrok(`the pattern ${within[0]} is nested too deep`)
-    // Names that each refer to others twice double with each level, before anything of them is compiled.
+    // If each name refers to others twice, the size doubles at each level, even before compilation.
     this.#effort.left -= pattern.length + patternCost
     if (this.#effort.left < 0) {
       throw new InvalidGrok(
-        `the patterns are too long: with all that their names stand for they may have ${maxEffort} characters together`,
+        `the patterns are too long: with all expanded names, they may have ${maxEffort} characters together`,
       )
     }
     let result = ''
@@ -204,7 +208,7 @@ class Expansion {
       const [text, name = '', path, definition] = classicReference.exec(pattern) ?? []
       return text === undefined ? undefined : { name, path, definition, end: at + text.length }
     }
-    // The end is the brace that does not stand in quotes.
+    // Finds the closing brace outside quotes.
     let end = at + 2
     let quote: string | undefined
     for (; end < pattern.length; end++) {
@@ -244,7 +248,7 @@ class Expansion {
     } else if (this.#extended && name === 'boolean') {
       const [yes, no] = argumentsOf(found.args)
       if (typeof yes !== 'string' || typeof no !== 'string') {
-        // Without its two words the matcher of the reference matches nothing.
+        // Without its two arguments the reference's matcher matches nothing.
         inner = '(?!)'
       } else {
         inner = `(?:${yes}|${no})`
@@ -274,7 +278,7 @@ class Expansion {
 
   #classic({ path = '' }: Reference, inner: string): string {
     if (path === '') return `(?:${inner})`
-    // A field that is named again is one of its own.
+    // A repeated field name gets a group of its own.
     const times = this.#fieldCounts.get(path) ?? 0
     this.#fieldCounts.set(path, times + 1)
     return `(?<${this.#capture([times === 0 ? path : `${path}[${times}]`], [])}>${inner})`

@@ -1,8 +1,7 @@
-// Hashes that are not for security: SeaHash and xxHash.
-//
-// Why no library: xxhash-wasm has two of the four forms of xxHash. hash-wasm has all four and is faster (64 KiB by XXH64: 10 µs against
-// 10 ms), but makes them asynchronously, while programs are compiled and run synchronously. So every agent would load it when it starts,
-// for 13 ms of CPU time and 8 MB, although few programs hash, and those hash keys of a few characters (2 to 13 µs here).
+// Non-cryptographic hashes: SeaHash and xxHash.
+// No library is used: xxhash-wasm has two of the four forms of xxHash. hash-wasm has all four and is faster (64 KiB with XXH64: 10 µs
+// instead of 10 ms), but initialises asynchronously, while programs are compiled and run synchronously. So every agent would load it at
+// start, for 13 ms of CPU time and 8 MB, although few programs use hashes, and those mostly hash short keys (2 to 13 µs here).
 
 const mask64 = 0xffff_ffff_ffff_ffffn
 
@@ -155,7 +154,7 @@ function avalanche3(value: bigint): bigint {
   return hash ^ (hash >> 32n)
 }
 
-/** Both halves of the product of two 64-bit numbers, folded into one. */
+/** The product of two 64-bit numbers, folded by XORing its halves. */
 function folded(left: bigint, right: bigint): bigint {
   const product = left * right
   return (product & mask64) ^ (product >> 64n)

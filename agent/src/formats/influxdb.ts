@@ -1,4 +1,4 @@
-// Lines of the InfluxDB line protocol, taken apart.
+// Parses lines of the InfluxDB line protocol.
 
 export interface InfluxLine {
   readonly measurement: string
@@ -8,7 +8,7 @@ export interface InfluxLine {
   readonly timestamp: bigint | undefined
 }
 
-/** The lines of a text; a sentence if one is of another form. */
+/** The lines of a text; a sentence if one has another format. */
 export function parseInfluxLines(text: string): InfluxLine[] | string {
   const lines: InfluxLine[] = []
   for (const line of text.split('\n')) {
@@ -25,7 +25,7 @@ const quotedValue = /"((?:[^"\\]|\\.)*)"/sy
 
 function parseLine(line: string): InfluxLine | string {
   let at = 0
-  /** Text up to one of the characters that is not escaped. */
+  /** Reads text up to one of these characters, unless it is escaped. */
   const until = (stops: string): string => {
     let text = ''
     while (at < line.length && !stops.includes(line[at] as string)) {

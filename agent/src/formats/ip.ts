@@ -1,6 +1,6 @@
-// IP addresses and blocks of them as text and as bytes. The grammar is the strict one: no leading zeros, no zone.
+// IP addresses and address blocks as text and as bytes. The grammar is strict: no leading zeros, no zone.
 
-/** The four bytes of an IPv4 address, the most significant first; undefined if the text is none. */
+/** The four bytes of an IPv4 address, most significant first; undefined if the text is not one. */
 export function parseIpv4(text: string): Uint8Array | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text)
   if (match === null) return undefined
@@ -13,7 +13,7 @@ export function parseIpv4(text: string): Uint8Array | undefined {
   return bytes
 }
 
-/** The sixteen bytes of an IPv6 address; undefined if the text is none. */
+/** The sixteen bytes of an IPv6 address; undefined if the text is not one. */
 export function parseIpv6(text: string): Uint8Array | undefined {
   let hex = text
   const last = text.lastIndexOf(':')
@@ -47,7 +47,7 @@ export function parseIp(text: string): Uint8Array | undefined {
   return parseIpv4(text) ?? parseIpv6(text)
 }
 
-/** Text of four or sixteen bytes; IPv6 in the form of RFC 5952. */
+/** Formats four or sixteen bytes; IPv6 by RFC 5952. */
 export function ipText(bytes: Uint8Array): string {
   if (bytes.length === 4) return bytes.join('.')
   if (bytes.subarray(0, 10).every((byte) => byte === 0) && bytes[10] === 255 && bytes[11] === 255) {
@@ -76,7 +76,7 @@ export interface Cidr {
   readonly prefix: number
 }
 
-/** A block such as `10.0.0.0/8`; a single address is one too. Undefined if the text is none. */
+/** A block such as `10.0.0.0/8`; a single address counts as one. Undefined if the text is not one. */
 export function parseCidr(text: string): Cidr | undefined {
   const slash = text.indexOf('/')
   const address = parseIp(slash < 0 ? text : text.slice(0, slash))
@@ -86,7 +86,7 @@ export function parseCidr(text: string): Cidr | undefined {
   return prefix === undefined ? undefined : { address, prefix }
 }
 
-/** The length of a prefix such as `/24` of addresses of a number of bytes. */
+/** The length of a prefix such as `/24` for addresses of this size. */
 function parsePrefix(text: string, bytes: number): number | undefined {
   if (!/^\/\d{1,3}$/.test(text)) return undefined
   const prefix = Number(text.slice(1))

@@ -1,8 +1,8 @@
-// JSON as bytes, straight into the body of a request. For objects with a frequent sequence of keys, generated code writes the members
-// in the order of encoders: keys as constants, strings and whole numbers byte by byte. For all others one loop does the same, with
-// cached or freshly sorted keys. The plain text writer handles rare values. The cost is that of the platform's writer, which does not
-// know the order of keys or our boxes, and takes twice the time for strings that are views of a longer one. Objects that many events
-// share, such as the metadata of a container, keep their bytes.
+// Writes JSON as bytes, directly into the body of a request. For objects with a frequent key sequence, generated code writes the
+// members in encoding order: keys as constants, strings and whole numbers byte by byte. For all other objects, one loop does the same
+// with cached or newly sorted keys. The simple text writer handles rare values. The cost equals that of the platform's writer, which
+// supports neither key order nor boxed values, and takes twice as long for strings that are slices of a longer one. Objects shared by
+// many events, such as the metadata of a container, keep their bytes.
 
 import { isUtf8 } from 'node:buffer'
 import type { Body } from '../event/body.ts'
@@ -11,35 +11,38 @@ import { maxKeptJson, sharedObject } from '../event/shared-object.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { compareKeys, type Value, type ValueObject } from '../event/value.ts'
 
-/** The text of a value, the plain way; given by the caller, which owns the rules. */
+/** The simple serialisation of a value; the caller provides it, because it owns the rules. */
 export type WriteValue = (value: Value) => string
 
-/** A buffer with the writer that `write` calls in the end; called for every string, the way there costs as much as the work. */
+/**
+ * A buffer with the method that `write` calls internally; called for every string, the indirection would cost as much as the
+ * work.
+ */
 type Bytes = Buffer & { utf8Write(text: string, at: number): number }
 
 /**
- * Writes from `at` on; returns the end. An end behind the buffer's own means that there was too little room, and that the object
- * is to be written again into more: bytes that fall behind the end of a typed array are dropped, so nothing is tested until then.
+ * Writes from `at` on; returns the end. An end beyond the buffer means that it was too small, and that the object must be written
+ * again into a larger one: writes beyond a typed array are ignored, so no check is needed before.
  */
 type ObjectWriter = (object: ValueObject, bytes: Bytes, at: number) => number
 
-/** 1 for characters that a JSON string of UTF-8 cannot contain directly: quotes, backslashes, controls, and all beyond ASCII. */
+/** 1 for characters that a UTF-8 JSON string cannot contain unescaped, and for all non-ASCII characters. */
 const special = new Uint8Array(65_536).map((_, code) => (code < 32 || code === 34 || code === 92 || code > 127 ? 1 : 0))
-/** Longer strings are copied by the platform, and looked through after that. */
+/** Longer strings are first copied by the platform, and then checked. */
 const longString = 40
-/** Numbers and words: to call the platform for so few bytes costs more than to write them. */
+/** Numbers and words: calling the platform for so few bytes costs more than writing them. */
 const shortText = 24
 
-/** Bytes that are made ready before an object at most; one that is longer is written twice when the body is nearly full. */
+/** Maximum number of bytes reserved before an object; a longer object is written twice if the body is nearly full. */
 const maxRoom = 16_384
 
-/** Makes a writer of objects that falls back to `text` for what is rare. */
+/** Creates a writer for objects that uses `text` for rare values. */
 export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape: Shape | null, body: Body) => void {
-  /** Members of the objects that are being written: those of a nested object lie behind those of the object that holds it. */
+  /** Members of the objects being written: those of a nested object follow those of its parent. */
   const values: (Value | undefined)[] = []
   let valuesEnd = 0
 
-  /** Any member but a string. */
+  /** Writes any member except a string. */
   const other = (value: Value, bytes: Bytes, at: number): number => {
     if (typeof value === 'number') return writeNumber(value, bytes, at)
     if (typeof value !== 'object' || value === null || !isPlainObject(value)) return writeAny(value, bytes, at)
@@ -107,7 +110,7 @@ export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape
     return writeUnordered(object, bytes, at)
   }
 
-  /** The members from `base` on, in a known order. */
+  /** Writes the members from `base` on, in a known order. */
   const writeOrdered = ({ places, keys }: KeyOrder, base: number, bytes: Bytes, start: number): number => {
     const { length } = places
     let at = start
@@ -116,7 +119,7 @@ export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape
       const place = base + (places[index] as number)
       const value = values[place]
       if (value === undefined) continue
-      values[place] = undefined // nothing is kept alive from here
+      values[place] = undefined // so that no value is kept alive
       const key = keys[index] as Uint8Array
       for (let byte = 0; byte < key.length; byte++) bytes[at + byte] = key[byte] as number
       at += key.length
@@ -126,7 +129,7 @@ export function compileJsonWriter(text: WriteValue): (object: ValueObject, shape
     return closeObject(bytes, start, at)
   }
 
-  /** Any object: its keys may be anything, and may never come again. */
+  /** Writes an object whose keys may be arbitrary and may never recur. */
   const writeUnordered = (object: ValueObject, bytes: Bytes, start: number): number => {
     const names = Object.keys(object)
     sortKeys(names)
@@ -168,7 +171,7 @@ function closeObject(bytes: Bytes, start: number, end: number): number {
   return at + 1
 }
 
-/** Few keys are sorted soonest by putting each in its place. */
+/** Insertion sort is fastest for few keys. */
 const fewKeys = 32
 
 function sortKeys(names: string[]): void {
@@ -218,9 +221,10 @@ function writeTimestamp(value: Timestamp, bytes: Bytes, at: number): number {
 function writeLong(value: string, bytes: Bytes, at: number): number {
   const end = at + value.length + 2
   if (end > bytes.length) return end
-  // A JSON object within a string has quotes: to look for them after a copy would be for nothing.
+  // A JSON object within a string contains quotes, so checking after a copy would be wasted work.
   if (value.charCodeAt(0) === 0x7b) return writeText(JSON.stringify(value), bytes, at)
-  // As many bytes as characters: all is ASCII, or the buffer is too short, which the check below finds.
+  // If bytes and characters are equal in number, all is ASCII, or the buffer is too short, which the check below
+  // detects.
   bytes[at] = 0x22
   if (bytes.utf8Write(value, at + 1) !== value.length) return writeText(JSON.stringify(value), bytes, at)
   for (let index = at + 1; index < end - 1; index++) {
@@ -230,7 +234,7 @@ function writeLong(value: string, bytes: Bytes, at: number): number {
   return end
 }
 
-/** Text in UTF-8 as a JSON string, with its quotes; what is not UTF-8 is replaced as decoders do. */
+/** Writes UTF-8 text as a JSON string with quotes; invalid UTF-8 is replaced as decoders do. */
 export function writeJsonStringOf({ buffer: text, length }: Body, body: Body): void {
   const start = body.length
   body.reserve(length + (length >> 2) + 8)
@@ -262,12 +266,12 @@ export function writeJsonStringOf({ buffer: text, length }: Body, body: Body): v
   body.length = at
 }
 
-/** How the bytes below 128 that are special in a JSON string are in one. */
+/** The escapes of special bytes below 128 in a JSON string. */
 const escapes = Array.from({ length: 128 }, (_, code) =>
   Buffer.from(JSON.stringify(String.fromCharCode(code)).slice(1, -1)),
 )
 
-/** A text that is JSON already. */
+/** Writes a text that already is JSON. */
 function writeText(text: string, bytes: Bytes, at: number): number {
   const { length } = text
   if (length <= shortText) {
@@ -279,7 +283,7 @@ function writeText(text: string, bytes: Bytes, at: number): number {
     }
     if (high < 128) return at + length
   }
-  const most = at + length * 3 // the longest that UTF-8 makes of a UTF-16 unit
+  const most = at + length * 3 // the maximum UTF-8 length of a UTF-16 unit
   return most > bytes.length ? Math.max(most, bytes.length + 1) : at + bytes.utf8Write(text, at)
 }
 

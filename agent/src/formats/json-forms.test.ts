@@ -5,7 +5,7 @@ import { Random } from '../testing/random.ts'
 import { isFailedJson, parseJson, writeJson } from './json.ts'
 import { describe as describeForm, JsonFormReader } from './json-forms.ts'
 
-/** Reads the text often enough for its form to be known, then once more. */
+/** Reads the text often enough for its form to be learned, then once more. */
 function readOften(text: string) {
   const reader = new JsonFormReader()
   for (let round = 0; round < 4; round++) reader.read(text)
@@ -73,7 +73,7 @@ test('what nearly has a form that is known is read as the general reader reads i
       const value = reader.read(text)
       const expected = parseJson(text)
       if (!isDeepStrictEqual(value, expected)) expect.fail(`${text}: ${JSON.stringify(value)}`)
-      reader.read(base) // so that too few hits do not make it rest
+      reader.read(base) // so that few hits do not pause the search
     }
   }
 })
@@ -122,7 +122,7 @@ test.each([
     expect(isDictionary(value)).toBe(dictionaries)
     expect(writeJson(value)).toBe(writeJson(parseJson(text) as ValueObject))
   }
-  // A place where keys come again is treated as such before long.
+  // A location with recurring keys is soon treated as such.
   for (let line = 0; line < 20_000; line++) reader.read('{"x":"\\n","y":1}')
   expect(isDictionary(reader.read('{"x":"\\n","y":1}') as ValueObject)).toBe(false)
 })

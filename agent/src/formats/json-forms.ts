@@ -1,28 +1,28 @@
-// JSON texts of forms met before. Logs come in few forms: the same keys in the same order, with values of the same kinds. For
-// such a form one regular expression checks the whole text and cuts out the values, and a generated function makes the object;
-// that costs half of what reading the text token by token does, and numbers keep their form exactly. The general
-// reader, which defines the result, reads all other texts (escapes, other keys, odd numbers, blanks elsewhere).
+// Reads JSON texts of known forms. Logs have few forms: the same keys in the same order, with values of the same kinds. For
+// such a form, one regular expression checks the whole text and captures the values, and a generated function creates the
+// object. That costs half of reading the text token by token, and numbers stay exact. The general reader, which defines the
+// result, reads all other texts (escapes, other keys, unusual numbers, other blanks).
 
 import { integer, type Value, type ValueObject } from '../event/value.ts'
 import { parseJson, parseJsonToDictionaries } from './json.ts'
 import { FailedJson } from './json-reader.ts'
 import { KeyWatch } from './key-watch.ts'
 
-/** Returns the object if the text has the form. */
+/** Returns the object if the text has this form. */
 type Form = (text: string) => ValueObject | undefined
 
-/** Longer texts, with more values or nested deeper, are no forms. */
+/** Longer texts, texts with more values and deeper texts have no form. */
 const maxText = 8192
 const maxValues = 64
 const maxDepth = 8
-/** Forms that one reader keeps. */
+/** Number of forms that one reader keeps. */
 const maxForms = 6
 
-// Each matches in linear time: no repetition can match the character that must follow it.
+// Each matches in linear time: no repetition can match the following character.
 const plain = '[^"\\\\\\x00-\\x1f]*'
 const patterns = {
   string: `"(${plain})"`,
-  /** Up to 15 digits: a double holds them, and there is no sign of a float. */
+  /** Up to 15 digits, which fit in a double, without marks of a float. */
   integer: '(-?[1-9]\\d{0,14}|0)',
   /** Up to 19 digits that fit 64 bits. */
   wide: '(-?(?:[1-9]\\d{15,17}|[1-8]\\d{18}))',
@@ -32,7 +32,7 @@ const patterns = {
 } as const
 type ValueKind = keyof typeof patterns
 
-/** The value of capture `n`; a statement before it may leave with undefined. */
+/** The value of capture `n`; a preceding statement may return undefined. */
 const conversions: Readonly<Record<ValueKind, (n: number) => string>> = {
   string: (n) => `m[${n}]`,
   integer: (n) => `+m[${n}]`,
@@ -42,22 +42,22 @@ const conversions: Readonly<Record<ValueKind, (n: number) => string>> = {
   strings: (n) => `JSON.parse(m[${n}])`,
 }
 
-/** Reads JSON texts that come from one place and so are likely to have few forms. */
+/** Reads JSON texts from one source, which therefore have few forms. */
 export class JsonFormReader {
-  /** Those used last come first. */
+  /** Most recently used first. */
   readonly #forms: Form[] = []
-  /** Forms seen once, by their pattern: what never comes again is not worth generating code for. */
+  /** Patterns of forms seen once: a form that does not recur is not worth generating code for. */
   #seen = new Set<string>()
   #made = 0
   #looks = 0
   #untilLook = 1
   #hits = 0
   #misses = 0
-  /** Texts that are not tried, because too few of those before had a form. */
+  /** Number of texts to skip, because too few of the previous ones had a form. */
   #rest = 0
   readonly #keys = new KeyWatch()
 
-  /** As `parseJson`. */
+  /** Like `parseJson`. */
   read(text: string): Value | FailedJson {
     if (this.#rest > 0) {
       this.#rest--
@@ -94,7 +94,7 @@ export class JsonFormReader {
     return value
   }
 
-  /** Looks whether the text has a form that is worth keeping; ever more seldom, since that costs more than reading. */
+  /** Checks whether the text has a form worth keeping; less and less often, because that costs more than reading. */
   #look(text: string): void {
     this.#untilLook = ++this.#looks <= 32 ? 1 : 61 << Math.min(this.#made >> 2, 10)
     const described = describe(text)
@@ -119,7 +119,7 @@ interface Description {
   readonly object: string
 }
 
-/** The form of a text; undefined if it is not an object, or has something that no form has. */
+/** The form of a text; undefined if it is not an object, or contains something that forms do not support. */
 export function describe(text: string): Description | undefined {
   if (text.length > maxText || text.charCodeAt(0) !== 0x7b || text.includes('\\')) return undefined
   const description = new Describer(text)
@@ -144,7 +144,7 @@ class Describer {
     this.#text = text
   }
 
-  /** The next token; blanks before it become part of the pattern. */
+  /** The next token; preceding blanks become part of the pattern. */
   #token(): string | undefined {
     const start = this.at
     while (this.#text.charCodeAt(this.at) === 0x20) this.at++
@@ -168,7 +168,7 @@ class Describer {
       for (;;) {
         if (next?.charCodeAt(0) !== 0x22) return undefined
         const name = next.slice(1, -1)
-        // The second of two equal keys would win; keys like indexes would change places; `__proto__` means something else.
+        // The second of two equal keys would win; index-like keys would be reordered; `__proto__` has a special meaning.
         if (names.has(name) || name === '__proto__' || /^\d+$/.test(name)) return undefined
         names.add(name)
         this.#literal(next)
@@ -226,7 +226,7 @@ class Describer {
 }
 
 function compile({ pattern, kinds, object }: Description): Form {
-  // A fraction may be a whole number, as 1.0 is, or round to one: that is a float of another representation.
+  // A fraction may be integral, like 1.0, or round to an integer: such a float needs another representation.
   const fractions = kinds.flatMap((kind, index) =>
     kind === 'fraction' ? [`const f${index + 1} = +m[${index + 1}]; if (Number.isInteger(f${index + 1})) return;`] : [],
   )

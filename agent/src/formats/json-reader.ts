@@ -1,4 +1,4 @@
-// Reads JSON token by token: exactly, with the place of a failure, and where a text needs more than `JSON.parse` can do.
+// Reads JSON token by token: exactly, with the position of an error, and for texts that `JSON.parse` cannot handle.
 
 import { float, integer, setField, type Value, type ValueObject } from '../event/value.ts'
 
@@ -19,7 +19,7 @@ const numberToken = /-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?/y
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON strings may not hold control characters
 const plainText = /[^"\\\u0000-\u001f]*/y
 
-/** Longer strings are looked through by the platform. */
+/** Longer strings are searched by the platform. */
 const shortString = 48
 
 const ordinaryObject = (): ValueObject => ({})
@@ -110,7 +110,7 @@ export class JsonReader {
     return this.#shortInteger() ?? this.#anyNumber()
   }
 
-  /** A whole number of 1 to 15 digits without a sign, which most numbers are; undefined for any other. */
+  /** A whole number of 1 to 15 digits without a sign, the most common kind; undefined for any other. */
   #shortInteger(): number | undefined {
     const text = this.#text
     const first = this.#at
@@ -147,7 +147,7 @@ export class JsonReader {
     return this.#shortString() ?? this.#anyString()
   }
 
-  /** A short string without escapes, which most are; undefined for any other. */
+  /** A short string without escapes, the most common kind; undefined for any other. */
   #shortString(): string | undefined {
     const text = this.#text
     const start = this.#at + 1

@@ -1,6 +1,6 @@
 // Writes the JSON of an event whose members come from a JSON text, without intermediate values. The text is read once to validate it
-// and estimate its size, and again when it is written: nothing is kept for an event. A member already in the encoders' form is copied;
-// any other goes through its value alone. `parseJson` handles texts that this reader refuses.
+// and estimate its size, and again when it is written, so that the event needs no memory. Members already in encoded form are copied;
+// only the others are converted through their values. `parseJson` handles texts that this reader rejects.
 
 import type { Body } from '../event/body.ts'
 import { memberSize } from '../event/size.ts'
@@ -9,66 +9,66 @@ import { compareKeys, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson, writeJson } from './json.ts'
 import { isBlank } from './json-reader.ts'
 
-/** Longer texts, with more members or with a deeper value, are left to `parseJson`. */
+/** Longer texts, texts with more members and deeper values are left to `parseJson`. */
 const maxText = 16_384
 const maxMembers = 64
 const maxDepth = 64
-/** Keys that are known at a time. Texts with other keys are left to `parseJson`. */
+/** Number of known keys. Texts with other keys are left to `parseJson`. */
 const maxKeys = 1024
 const maxKeyBytes = 128
 const tableSize = 4 * maxKeys
 const maxProbes = 8
-/** Sequences of keys that are remembered, a power of two. */
+/** Number of remembered key sequences, a power of two. */
 const rememberedSequences = 64
-/** Members that edits set or remove. */
+/** Maximum number of members that edits set or remove. */
 export const maxEdits = 16
-/** A longer value is not kept. */
+/** Longer values are not cached. */
 const maxKept = 65_536
-/** Shorter runs of bytes are copied one by one: to call the platform for them costs more. */
+/** Shorter runs are copied byte by byte, because calling the platform costs more. */
 const shortRun = 96
 
-/** The work of a program after it has parsed the text. */
+/** The edits of a program after it has parsed the text. */
 export interface SpliceEdits {
-  /** Whether the fields of before stay, where the text has no member of that name. */
+  /** Whether previous fields are kept unless the text has a member of that name. */
   readonly merges: boolean
-  /** Members that are then set; undefined: that are removed. */
+  /** Members then set; undefined: removed. */
   readonly members: ReadonlyMap<string, Value | undefined>
 }
 
 interface Key {
-  /** The name with a comma before it and a colon behind it. */
+  /** The name with a comma before and a colon after it. */
   readonly json: Uint8Array
   readonly name: string
-  /** How many keys were known before it. */
+  /** Number of keys known before it. */
   readonly id: number
-  /** Its place among all keys, in the order of encoders. */
+  /** Its rank among all keys, in encoding order. */
   rank: number
-  /** Whether an edit sets or removes the member, independent of its old value. */
+  /** Whether an edit sets or removes the member, regardless of its old value. */
   readonly isEdited: boolean
-  /** The last event that had it in its text. */
+  /** The last event whose text contained it. */
   event: number
-  /** The last value from outside of a text: most events of a batch share it. */
+  /** The last value from outside the text: most events of a batch share it. */
   value: Value | undefined
   valueSize: number
   valueJson: Uint8Array | undefined
 }
 
-/** The current text in UTF-8, with a zero behind it. All splicers share it: none keeps it beyond a call. */
+/** The current text in UTF-8, followed by a zero. All splicers share it, so it is only valid during a call. */
 const bytes = Buffer.allocUnsafeSlow(3 * maxText + 1) as Buffer & {
   utf8Write(text: string, at: number): number
   utf8Slice(from: number, to: number): string
   latin1Slice(from: number, to: number): string
 }
 let isAscii = true
-/** Whether the string read last has escapes. */
+/** Whether the last string read has escapes. */
 let hadEscapes = false
-/** Estimated size of the number read last; negative if encoders may write it in another way. */
+/** Estimated size of the last number read; negative if encoding may change it. */
 let numberSize = 0
-/** Members in the order of encoders, and their ranks. */
+/** Members in encoding order, and their ranks. */
 const order = new Int32Array(2 * maxMembers)
 const ranks = new Int32Array(2 * maxMembers)
 
-/** Whether a splicer can know a member of this name. */
+/** Whether a splicer supports a member of this name. */
 export function isPlainKey(name: string): boolean {
   return name.length <= maxKeyBytes && name !== '__proto__' && /^[ !#-[\]-~]*$/.test(name)
 }
@@ -76,28 +76,28 @@ export function isPlainKey(name: string): boolean {
 export class JsonSplicer {
   readonly #merges: boolean
   readonly #members: ReadonlyMap<string, Value | undefined>
-  /** Members that edits set, and what they add to the size. */
+  /** Members that edits set, and their added size. */
   readonly #set: Key[] = []
   readonly #setSize: number = 0
   /** By the hash of the name. */
   readonly #table = new Array<Key | undefined>(tableSize).fill(undefined)
   readonly #sorted: Key[] = []
-  /** Names of the fields of the event before, as they came last, and their keys. */
+  /** Names of the previous event's fields, in their last order, and their keys. */
   #names: string[] = []
   #nameKeys: Key[] = []
   #event = 0
-  // The members of the text that was read last. Those from outside of the text have no place in it.
+  // The members of the last text read. Members from outside the text have no position in it.
   #count = 0
   readonly #keys: Key[] = []
   readonly #starts = new Int32Array(2 * maxMembers)
   readonly #ends = new Int32Array(2 * maxMembers)
   readonly #values: (Value | undefined)[] = []
-  /** Size of the member read last. */
+  /** Size of the last member read. */
   #size = 0
-  /** Hash of the keys of the text read last, and of texts before it. */
+  /** Hashes of the key sequences of the last text and of earlier texts. */
   #sequence = 0
   readonly #sequences = new Int32Array(rememberedSequences)
-  /** Whether one of the last texts had the keys of the text whose size was asked for last, in the same order. */
+  /** Whether a recent text had the same keys in the same order as the last text passed to `sizeOf`. */
   isRepeated = false
 
   constructor({ merges, members }: SpliceEdits) {
@@ -112,7 +112,7 @@ export class JsonSplicer {
     }
   }
 
-  /** Estimated size of the event that the text and these fields make; negative if `parseJson` must read it. */
+  /** Estimated size of the event with the text and these fields; negative if `parseJson` must read it. */
   sizeOf(text: string, before: ValueObject): number {
     const size = this.#read(text)
     if (size < 0) return size
@@ -123,7 +123,7 @@ export class JsonSplicer {
     return outside < 0 ? outside : size + outside + this.#setSize
   }
 
-  /** Writes the event. `sizeOf` has taken the text and the fields before. */
+  /** Writes the event. `sizeOf` must have accepted the text and the fields. */
   write(text: string, before: ValueObject, body: Body): void {
     this.#read(text)
     if (this.#merges) this.#addFields(before)
@@ -145,7 +145,7 @@ export class JsonSplicer {
       if (to === 0) {
         body.length = at
         this.#writeValue(key, this.#values[member] as Value, body)
-        this.#values[member] = undefined // nothing is kept alive from here
+        this.#values[member] = undefined // so that no value is kept alive
       } else {
         if (to - from > shortRun) bytes.copy(buffer, at, from, to)
         else for (let index = from; index < to; index++) buffer[at + index - from] = bytes[index] as number
@@ -160,7 +160,7 @@ export class JsonSplicer {
 
   #writeValue(key: Key, value: Value, body: Body): void {
     if (value instanceof Timestamp) {
-      const { buffer } = body // has room for it
+      const { buffer } = body // the size was reserved before
       buffer[body.length] = 0x22
       const end = value.writeTo(buffer, body.length + 1)
       buffer[end] = 0x22
@@ -171,7 +171,7 @@ export class JsonSplicer {
     } else body.writeText(writeJson(value))
   }
 
-  /** Puts the members into the order of encoders. */
+  /** Sorts the members in encoding order. */
   #sort(count: number): void {
     for (let member = 0; member < count; member++) {
       const { rank } = this.#keys[member] as Key
@@ -186,7 +186,7 @@ export class JsonSplicer {
     }
   }
 
-  /** Adds the fields beside the text, unless it has a member of that name; returns their size. */
+  /** Adds the fields that the text does not override; returns their size. */
   #addFields(before: ValueObject): number {
     let size = 0
     let index = 0
@@ -197,7 +197,7 @@ export class JsonSplicer {
       if (value === undefined || key.isEdited || key.event === this.#event) continue
       if (value instanceof Timestamp) size += key.name.length + 30
       else {
-        if (key.value !== value) this.#keep(key, value) // also each time where it is too long to be kept
+        if (key.value !== value) this.#keep(key, value) // called each time for a value too long to be cached
         size += key.valueSize
       }
       if (this.#count >= 2 * maxMembers - maxEdits) return -1
@@ -210,7 +210,7 @@ export class JsonSplicer {
     const key = this.#named(name)
     if (key === undefined) return false
     for (const dropped of this.#nameKeys.splice(index)) {
-      // Only values of the last event are kept, however many keys there are.
+      // Only values of the last event are kept, for any number of keys.
       if (dropped.isEdited) continue
       dropped.value = undefined
       dropped.valueJson = undefined
@@ -235,14 +235,14 @@ export class JsonSplicer {
     this.#values[member] = value
   }
 
-  /** Finds the members of the text; returns the size of the object that they make, negative if it is not taken. */
+  /** Finds the members of the text; returns the size of their object, negative if the text is rejected. */
   #read(text: string): number {
     const { length } = text
     if (length > maxText) return -1
     const end = bytes.utf8Write(text, 0)
-    // A half of a surrogate pair has become another character.
+    // A lone surrogate was replaced by another character.
     if (end !== length && !text.isWellFormed()) return -1
-    bytes[end] = 0 // which ends every loop
+    bytes[end] = 0 // ends every loop
     isAscii = end === length
     this.#event++
     this.#count = 0
@@ -281,7 +281,7 @@ export class JsonSplicer {
     return afterBlanks(at) === end ? size : -1
   }
 
-  /** Records where a value lies, or the value itself; returns its end, negative if it is not taken. */
+  /** Records the position of a value, or the value itself; returns its end, negative if it is rejected. */
   #readValue(from: number, member: number): number {
     const first = bytes[from] as number
     let end = -1
@@ -313,7 +313,7 @@ export class JsonSplicer {
     return end
   }
 
-  /** The key whose first byte is at this place; undefined if it is not a plain one, or one too many. */
+  /** The key whose first byte is at this position; undefined if it is not plain, or there are too many. */
   #keyAt(from: number): Key | undefined {
     let at = from
     let hash = 0
@@ -337,7 +337,7 @@ export class JsonSplicer {
     return undefined
   }
 
-  /** The key of a name that comes from elsewhere; undefined as for `#keyAt`. */
+  /** The key of a name from elsewhere; undefined as for `#keyAt`. */
   #named(name: string): Key | undefined {
     if (!isPlainKey(name)) return undefined
     // The current text is still needed.
@@ -375,7 +375,7 @@ function afterBlanks(from: number): number {
   return at
 }
 
-/** The end of the string whose opening quote is given, its quote included; negative if it has none. */
+/** The end of the string after its closing quote; negative if there is none. */
 function afterString(from: number): number {
   hadEscapes = false
   let at = from + 1
@@ -383,7 +383,7 @@ function afterString(from: number): number {
     if (byte < 0x20) return -1
     if (byte === 0x5c) {
       hadEscapes = true
-      // A zero follows the text, so an escape at its end is found next.
+      // A zero follows the text, so that an escape at the end finds the end next.
       if (bytes[at + 1] !== 0) at++
     }
   }
@@ -407,7 +407,7 @@ function afterDigits(from: number): number {
   return at
 }
 
-/** The end of a number; negative if it is none. It is copied if its digits are those that encoders write. */
+/** The end of a number; negative if it is invalid. It is copied if encoding keeps its digits. */
 function afterNumber(from: number): number {
   const isNegative = bytes[from] === 0x2d
   const first = isNegative ? from + 1 : from
@@ -424,7 +424,7 @@ function afterNumber(from: number): number {
     const places = at - point - 1
     if (places === 0) return -1
     numberSize = digits + places > 15 || bytes[at - 1] === 0x30 ? -1 : 8
-    // Encoders write small ones with an exponent.
+    // Small numbers are encoded with an exponent.
     if (startsWithZero && places > 4 && isZeros(point + 1, point + 5)) numberSize = -1
   }
   if (((bytes[at] as number) | 0x20) !== 0x65) return at
@@ -451,7 +451,10 @@ function afterWord(from: number, first: number): number {
   return -1
 }
 
-/** The end of an object or array, whose validity its value shows; negative if there is none, or if it is too deep. */
+/**
+ * The end of an object or array, which is validated when its value is read; negative if there is none, or it is too
+ * deep.
+ */
 function afterNested(from: number): number {
   let depth = 0
   let at = from

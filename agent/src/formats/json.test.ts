@@ -74,7 +74,7 @@ test('the quick way of reading and the exact reader agree on numbers in every fo
 test('the quick way of reading and the exact reader agree on texts of any kind', () => {
   const random = new Random(20261123)
   const pick = <T>(items: readonly T[]): T => items[random.below(items.length)] as T
-  // Nanoseconds since 1970, close enough to each other to be one double, and numbers at the edges of what a double holds.
+  // Nanoseconds since 1970 so close to each other that they round to one double, and numbers at the limits of a double.
   const wide = () => `${pick(['', '-'])}17638482900000${String(random.below(100_000)).padStart(5, '0')}`
   const numbers = ['0', '-0', '7', '1.0', '2.50', '1e3', '9007199254740991', '9007199254740992', '9007199254740993',
     '9223372036854775807', '-9223372036854775808', '9223372036854775808', '1763848290123456', '12345678901234567.5'] // biome-ignore format: a table
@@ -136,7 +136,7 @@ test('objects are written as the platform writes them, whatever their strings ar
   ]
   const text = (): string => {
     let made = ''
-    // Mostly plain ones, short and long, some of them views of a longer string.
+    // Mostly plain strings, short and long, some of them slices of a longer string.
     const kinds = random.below(4) === 0 ? pieces.length : 2
     for (let parts = random.below(20); parts > 0; parts--)
       made += random.below(9) === 0 ? pieces[12] : pieces[random.below(kinds)]

@@ -1,5 +1,5 @@
-// JSON text to values and back. Reading keeps integers of 64 bits and floats apart exactly; writing sorts keys by code point.
-// The accept set is that of RFC 8259 with a depth of at most 128; a failure is a value, never an exception.
+// Converts between JSON text and values. Reading distinguishes 64-bit integers and floats exactly; writing sorts keys by code
+// point. It accepts RFC 8259 with a depth of at most 128; an error is a value, never an exception.
 
 import { Body } from '../event/body.ts'
 import { type Shape, shapeOf } from '../event/shape.ts'
@@ -23,10 +23,12 @@ export function isFailedJson(value: unknown): value is FailedJson {
 }
 
 const maxDepth = 128
-/** Longer texts are looked at for their depth before the platform reads them: a deep one costs it forty times its size. */
+/**
+ * The depth of longer texts is checked before the platform reads them, because deep nesting needs forty times their size.
+ */
 const longText = 32_768
 
-/** True if arrays and objects are nested too deep, even if the text has other mistakes. */
+/** True if arrays and objects are nested too deeply, even if the text has other errors. */
 function isTooDeep(text: string): boolean {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
@@ -48,17 +50,20 @@ function isTooDeep(text: string): boolean {
   return false
 }
 
-/** True if the character comes after an odd number of backslashes. */
+/** True if an odd number of backslashes precedes the character. */
 function isEscaped(text: string, at: number): boolean {
   let before = at - 1
   while (text.charCodeAt(before) === 0x5c) before--
   return (at - before) % 2 === 0
 }
 
-// Where a text may hold a number that `JSON.parse` would not keep as it is: an integral float, an exponent, -0, or 16 digits.
+// Matches where a text may contain a number that `JSON.parse` would change: an integral float, an exponent, -0, or 16 digits.
 const doubtful = /\d(?:\.0|[eE]|[\d.]{15})|-0/g
 
-/** True if a number in the text may be such, other than a wide integer, which is noted. Strings may look like one. */
+/**
+ * True if the text may contain such a number, except wide integers, which are recorded. Strings may cause false
+ * positives.
+ */
 function hasInexact(text: string): boolean {
   doubtful.lastIndex = 0
   while (doubtful.test(text)) {
@@ -66,7 +71,7 @@ function hasInexact(text: string): boolean {
     let start = end - 1
     while (isNumberPart(text.charCodeAt(start - 1))) start--
     const before = text.charCodeAt(start - 1)
-    // A number is after a colon, a comma, a bracket or a blank. After a letter or a quote it is part of a string.
+    // A number follows a colon, a comma, a bracket or a blank. After a letter or a quote it is part of a string.
     if (before !== 0x3a && before !== 0x2c && before !== 0x5b && before > 0x20) continue
     if (!isFraction(text, end) && !isLongButKnown(text, start, end)) return true
   }
@@ -74,8 +79,8 @@ function hasInexact(text: string): boolean {
 }
 
 /**
- * True if the number from `start` on has many digits and is known all the same: a fraction that was not rounded to a whole number, or a
- * wide integer. `end` lies behind a digit of it.
+ * True if the number at `start` has many digits but is still exact: a fraction that was not rounded to an integer, or a wide integer.
+ * `end` is after one of its digits.
  */
 function isLongButKnown(text: string, start: number, end: number): boolean {
   let at = start
@@ -93,7 +98,7 @@ function isNumberPart(code: number): boolean {
   )
 }
 
-/** True if the match ends in a zero of a number such as 1.05 or -0.5, which is a fraction and nothing else. */
+/** True if the match ends in a zero of a number such as 1.05 or -0.5, which is certainly a fraction. */
 function isFraction(text: string, end: number): boolean {
   if (text.charCodeAt(end - 1) !== 0x30) return false
   let at = end
@@ -119,7 +124,7 @@ export function parseJson(text: string): Value | FailedJson {
     try {
       const value = JSON.parse(text) as Value[] | ValueObject
       wideIntegers.length = 0
-      // A short text without arrays is not nested too deep, and has no numbers but those after colons.
+      // A short text without arrays is not nested too deeply, and all its numbers follow colons.
       if (text.length < maxDepth * 4 && !text.includes('[')) {
         if (membersAreExact(text)) return withWideIntegers(value)
       } else {
@@ -130,20 +135,20 @@ export function parseJson(text: string): Value | FailedJson {
         }
       }
     } catch {
-      // The exact reader says where.
+      // The exact reader finds the position of the error.
     }
   }
   return new JsonReader(text, maxDepth).read()
 }
 
-/** As `parseJson`, but objects become dictionaries: for texts whose keys are data. */
+/** Like `parseJson`, but objects become dictionaries, for texts whose keys are data. */
 export function parseJsonToDictionaries(text: string): Value | FailedJson {
   return new JsonReader(text, maxDepth, Number.POSITIVE_INFINITY, emptyDictionary).read()
 }
 
 /**
- * True if a key may have an escape. V8 14.6 reads `{"x":0,"\\n":1}` with the key of one backslash once it has read such a key in
- * that place: it compares the key that it expects with the bytes of the escape.
+ * True if a key may contain an escape. V8 14.6 reads `{"x":0,"\\n":1}` with a key of one backslash if it has read such a key at
+ * that position before: it compares the expected key with the raw bytes of the escape.
  */
 function hasEscapedKey(text: string): boolean {
   for (let at = text.indexOf('\\'); at >= 0; ) {
@@ -159,8 +164,8 @@ function hasEscapedKey(text: string): boolean {
 }
 
 /**
- * True if an escape in the text may be half of a surrogate pair without the other, which the platform lets pass. A backslash
- * before the escape is reason enough to leave the text to the exact reader.
+ * True if the text may contain an escaped lone surrogate, which the platform accepts. A backslash before the escape is
+ * reason enough to use the exact reader.
  */
 function hasLoneSurrogate(text: string): boolean {
   for (let at = text.indexOf('\\u'); at >= 0; at = text.indexOf('\\u', at + 2)) {
@@ -176,7 +181,7 @@ function hasLoneSurrogate(text: string): boolean {
   return false
 }
 
-/** True if the escape at `at` begins with D and a digit between `from` and `to`, in upper or lower case. */
+/** True if the escape at `at` begins with D and a digit between `from` and `to`, in either case. */
 function isSurrogate(text: string, at: number, from: number, to: number): boolean {
   if ((text.charCodeAt(at + 2) | 0x20) !== 0x64) return false
   let digit = text.charCodeAt(at + 3)
@@ -184,17 +189,17 @@ function isSurrogate(text: string, at: number, from: number, to: number): boolea
   return digit >= from && digit <= to
 }
 
-// Integers in the text that a double does not hold, such as nanoseconds since 1970: `JSON.parse` has rounded them. Where no two
-// of them were rounded to the same double, the rounded value says which one it was, wherever in the value it is.
+// Integers that do not fit in a double, such as nanoseconds since 1970: `JSON.parse` has rounded them. If no two were rounded
+// to the same double, the rounded value identifies the integer, wherever it is in the result.
 const wideIntegers: { readonly rounded: number; readonly digits: string }[] = []
-/** More of them in one text are left to the exact reader. */
+/** If a text has more of them, the exact reader is used. */
 const maxWideIntegers = 16
 
-/** Notes an integer of more than 15 digits; false if only the exact reader can find its value. */
+/** Records an integer of more than 15 digits; false if only the exact reader can read it. */
 function noteWide(digits: string): boolean {
   const rounded = Number(digits)
   if (Number.isSafeInteger(rounded)) return true
-  // The largest of 64 bits have 19 digits; beyond, an integer is read as a float.
+  // The largest 64-bit integers have 19 digits; beyond them, an integer is read as a float.
   if (digits.length > 20 || Math.abs(rounded) >= 9.2e18) return false
   for (const known of wideIntegers) if (known.rounded === rounded) return known.digits === digits
   if (wideIntegers.length === maxWideIntegers) return false
@@ -202,11 +207,11 @@ function noteWide(digits: string): boolean {
   return true
 }
 
-/** The value with its wide integers as written in the text. `JSON.parse` has just made it, so nothing else holds it. */
+/** The value with its wide integers restored. `JSON.parse` has just created it, so it has no other holder. */
 function withWideIntegers(value: Value[] | ValueObject): Value {
   if (wideIntegers.length > 0) {
     restoreWideIntegers(value)
-    wideIntegers.length = 0 // they are views of the text
+    wideIntegers.length = 0 // they are slices of the text
   }
   return value
 }
@@ -237,8 +242,8 @@ function wideInteger(rounded: number): number | bigint {
 }
 
 /**
- * Where a value that `JSON.parse` gave may differ from its text. Fractions never do. Integers may have been written as 1.0, as
- * 1e3 or with more digits than a double holds: as members of objects, or as items of arrays too. `depth`: nested too deep.
+ * Where a result of `JSON.parse` may differ from its text. Fractions never do. Integers may have been written as 1.0, as 1e3
+ * or with more digits than fit in a double: only as object members, or also as array items. `depth`: nested too deeply.
  */
 type Doubt = 'none' | 'members' | 'items' | 'depth'
 
@@ -262,7 +267,7 @@ function doubtAbout(value: object | Value, depth: number): Doubt {
   for (const name in object) {
     const member = object[name]
     if (typeof member === 'number') {
-      if (!Number.isFinite(member)) return 'depth' // too large: the exact reader has the words for it
+      if (!Number.isFinite(member)) return 'depth' // too large: the exact reader reports it
       if (doubt === 'none' && Number.isInteger(member)) doubt = 'members'
     } else if (typeof member === 'object' && member !== null) {
       const below = doubtAbout(member, depth + 1)
@@ -274,8 +279,8 @@ function doubtAbout(value: object | Value, depth: number): Doubt {
 }
 
 /**
- * True if every number after a colon is an integer or a fraction that `JSON.parse` keeps, or a wide integer, which is noted.
- * Strings may look like a doubt.
+ * True if every number after a colon is a wide integer, which is recorded, or a number that `JSON.parse` keeps. Strings may
+ * cause false negatives.
  */
 function membersAreExact(text: string): boolean {
   for (let colon = text.indexOf(':'); colon >= 0; colon = text.indexOf(':', colon + 1)) {
@@ -286,7 +291,7 @@ function membersAreExact(text: string): boolean {
     const negative = code === 0x2d
     if (negative) code = text.charCodeAt(++at)
     if (code < 0x30 || code > 0x39) {
-      if (code < 0x20) return false // another blank: not worth a closer look
+      if (code < 0x20) return false // another blank: not worth a closer check
       continue
     }
     const before = text.charCodeAt(colon - 1)
@@ -298,13 +303,13 @@ function membersAreExact(text: string): boolean {
     while (code >= 0x30 && code <= 0x39) code = text.charCodeAt(++at)
     if ((code | 0x20) === 0x65) return false
     if (code === 0x2e) {
-      // Beyond 15 digits a fraction may be rounded to a whole number.
+      // Beyond 15 digits a fraction may be rounded to an integer.
       if (at - start > 15) return false
       let digits = 0
       for (code = text.charCodeAt(++at); code >= 0x30 && code <= 0x39; code = text.charCodeAt(++at)) digits |= code
-      // All zeros: an integral float.
+      // Only zeros: an integral float.
       if (digits === 0x30 || (code | 0x20) === 0x65) return false
-      // More digits than a double holds may have been rounded to a whole number, which is a float all the same.
+      // A float with too many digits may have been rounded to an integer.
       if (at - start > 16 && Number.isInteger(Number(text.slice(first, at)))) return false
     } else if (at - start > 15) {
       if (!noteWide(text.slice(first, at))) return false
@@ -313,14 +318,14 @@ function membersAreExact(text: string): boolean {
   return true
 }
 
-/** As `parseJson`, but objects and arrays below the depth stay the text that they are. */
+/** Like `parseJson`, but objects and arrays below the depth stay text. */
 export function parseJsonDepth(text: string, depth: number): Value | FailedJson {
   return new JsonReader(text, maxDepth, depth).read()
 }
 
 const writeObject = compileJsonWriter(writePlain)
 
-/** JSON of an object into a body, without blanks, keys in the order of their code points. `shape` is that of the object. */
+/** Writes an object as JSON into a body, without blanks, with keys sorted by code point. `shape` is that of the object. */
 export function writeJsonTo(body: Body, object: ValueObject, shape: Shape | null = shapeOf(object)): void {
   writeObject(object, shape, body)
 }
@@ -336,10 +341,10 @@ export function writeJson(value: Value): string {
 }
 
 let scratch = new Body(4096)
-/** One huge value must not keep its memory forever. */
+/** A single huge value must not keep its memory forever. */
 const maxScratch = 1 << 20
 
-/** The definition of what `writeJson` gives, value by value. */
+/** The reference implementation of `writeJson`, value by value. */
 function writePlain(value: Value): string {
   switch (typeof value) {
     case 'string':
@@ -369,7 +374,7 @@ function writePlain(value: Value): string {
   return text === '' ? '{}' : `${text}}`
 }
 
-/** JSON text with a line for each element, indented by two blanks. */
+/** JSON text with a line for each element, indented by two spaces. */
 export function writePrettyJson(value: Value, indent = '\n'): string {
   const deeper = `${indent}  `
   if (Array.isArray(value)) {
@@ -386,7 +391,7 @@ export function writePrettyJson(value: Value, indent = '\n'): string {
   return `{${members.join(',')}${indent}}`
 }
 
-/** A float as JSON shows it: shortest digits, `.0` if integral, an exponent from 1e16 up and below 1e-5; infinities are null. */
+/** A float in JSON: shortest digits, `.0` if integral, an exponent from 1e16 up and below 1e-5; infinities are null. */
 export function jsonFloat(value: number): string {
   if (!Number.isFinite(value)) return 'null'
   const magnitude = Math.abs(value)
@@ -395,7 +400,7 @@ export function jsonFloat(value: number): string {
   return Object.is(value, -0) ? '-0.0' : `${value}.0`
 }
 
-/** A float as text: shortest digits that read back, never an exponent, and no fraction if it is integral. */
+/** A float as text: the shortest digits that read back, without exponent, and without a fraction if it is integral. */
 export function floatText(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value < 0 ? '-inf' : 'inf'

@@ -1,5 +1,5 @@
-// Delimited key-value text (`a=1 b="two words"`), of which logfmt is one form. Reading never converts: every value is text, a key
-// without a value is true, and a repeated key makes an array of its values.
+// Delimited key-value text (`a=1 b="two words"`); logfmt is one variant. Reading does not convert values: every value is text, a
+// key without a value is true, and a repeated key gives an array of its values.
 
 import { Timestamp } from '../event/timestamp.ts'
 import {
@@ -18,26 +18,26 @@ import { floatText } from './json.ts'
 import { trimmed } from './white-space.ts'
 
 export interface KeyValueForm {
-  /** Between key and value. */
+  /** Delimiter between key and value. */
   readonly keyValueDelimiter: string
-  /** Between fields. */
+  /** Delimiter between fields. */
   readonly fieldDelimiter: string
 }
 
 export interface KeyValueReading extends KeyValueForm {
-  /** Whether blanks may stand around the delimiter of key and value. */
+  /** Whether blanks may surround the delimiter of key and value. */
   readonly lenient: boolean
   readonly standaloneKeys: boolean
 }
 
 export interface KeyValueWriting extends KeyValueForm {
-  /** Fields that come first, in this order. */
+  /** Fields written first, in this order. */
   readonly first: readonly string[]
-  /** True: only the key for true, nothing for false. */
+  /** Whether true is written as the key alone, and false is omitted. */
   readonly flattenBoolean: boolean
 }
 
-/** The fields of a text; undefined if it is of another form. */
+/** The fields of a text; undefined if it has another format. */
 export function parseKeyValue(text: string, form: KeyValueReading): ValueObject | undefined {
   const reader = { text, form, fields: {}, delimiter: -1 }
   let at = parseField(reader, 0)
@@ -68,7 +68,7 @@ function nextDelimiter(reader: Reader, from: number): number {
   return reader.delimiter
 }
 
-/** After blanks and tabs. */
+/** Position after blanks and tabs. */
 function skipBlanks(text: string, from: number): number {
   let at = from
   while (at < text.length) {
@@ -79,7 +79,7 @@ function skipBlanks(text: string, from: number): number {
   return at
 }
 
-/** After the delimiter between fields, or -1. */
+/** Position after the delimiter between fields, or -1. */
 function skipDelimiter(text: string, from: number, delimiter: string): number {
   let at = from
   while (text.charCodeAt(at) === 32) at++
@@ -138,7 +138,7 @@ function add(fields: ValueObject, key: string, value: string | true): void {
   else setField(fields, key, [old, value])
 }
 
-/** A quoted word, if what follows it ends it: the delimiter, the other delimiter, or the end of the text. */
+/** A quoted word, if one of the delimiters or the end of the text follows it. */
 function parseQuoted(
   text: string,
   from: number,
@@ -172,7 +172,7 @@ function unescaped(_: string, character: string): string {
   return character === 'n' ? '\n' : character
 }
 
-/** Key-value text of the fields, nested ones flattened (`a.b`, `a.0`), in the order of their keys. */
+/** The fields as key-value text, with nested fields flattened (`a.b`, `a.0`), sorted by key. */
 export function writeKeyValue(fields: ValueObject, form: KeyValueWriting): string {
   const flat = new Map<string, Value>()
   for (const name of sortedFieldNames(fields)) flatten(fields[name] as Value, name, flat)
@@ -209,7 +209,7 @@ function quotedWhereNeeded(text: string): string {
   return /[\p{White_Space}"=]/u.test(text) ? `"${escaped}"` : escaped
 }
 
-/** The text of a value that is no container, as text codecs write it. */
+/** The text of a scalar value, as text codecs write it. */
 export function plainText(value: Value): string {
   switch (typeof value) {
     case 'string':

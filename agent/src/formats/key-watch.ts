@@ -1,24 +1,29 @@
-// Finds out whether the keys of objects are data: new with nearly every object. The engine makes a layout for each sequence of keys,
-// which costs several times what the object does and pays off only if the sequence comes again.
-// A sample of the objects leaves a number for its keys in a table of fixed size; keys that come again find it there.
+// Detects objects whose keys are data, new with nearly every object. The engine creates a layout for each key sequence, which costs
+// several times as much as the object, and only pays off if the sequence recurs. A sample of the objects stores hashes of their keys
+// in a fixed-size table, where recurring keys are found.
 
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 
 /** One of this many objects is examined. */
 const sampleEvery = 8
-/** Objects looked at between two judgements. */
+/** Sampled objects between two decisions. */
 const judgeAfter = 512
-/** Slots of the table at first, for the few sequences of most places, and for all others. Powers of two. */
+/**
+ * Initial slots of the table, enough for the few sequences of most locations, and slots for all others. Powers of two.
+ */
 const fewSlots = 256
 const manySlots = 8192
-/** With many slots, keys become data if fewer objects than the first number had known keys, and cease to be if more than the second had. */
+/**
+ * With many slots: keys become data if fewer sampled objects than the first number had known keys, and stop being data above the second
+ * number.
+ */
 const fewKnown = judgeAfter / 4
 const manyKnown = judgeAfter / 2
 
 export class KeyWatch {
   /** Whether nearly every object has its own keys. */
   areData = false
-  /** Made with the first object. */
+  /** Created with the first object. */
   #known: Int32Array | undefined
   #untilSample = sampleEvery
   #looked = 0
@@ -42,7 +47,7 @@ export class KeyWatch {
   }
 }
 
-/** A number for the keys of an object, in their order, and of those in it. */
+/** A hash of an object's keys in their order, including nested keys. */
 function hashOfKeys(object: ValueObject, depth: number): number {
   let hash = depth
   for (const key in object) {

@@ -1,4 +1,4 @@
-// The parsers and writers of line formats: syslog, key-value, logfmt, csv, logs of web servers.
+// The parsers and writers of line formats: syslog, key-value, logfmt, csv, web server logs.
 
 import { expect, test } from 'vitest'
 import { Timestamp } from '../event/timestamp.ts'

@@ -1,4 +1,4 @@
-// logfmt: key-value text with `=` and a blank; true is written as the bare key, false is omitted.
+// logfmt: key-value text with `=` and blanks; true is written as the key alone, and false is omitted.
 
 import type { ValueObject } from '../event/value.ts'
 import { parseKeyValue, writeKeyValue } from './key-value.ts'
@@ -10,10 +10,7 @@ export function parseLogfmt(line: string): ValueObject | undefined {
   return parseKeyValue(line, reading)
 }
 
-/**
- * The line of the fields.
- * @param first fields that come first, in this order; the others follow in the order of their keys
- */
+/** The line of the fields. @param first fields written first, in this order; the others follow, sorted by key */
 export function writeLogfmt(fields: ValueObject, first: readonly string[] = []): string {
   return writeKeyValue(fields, { keyValueDelimiter: '=', fieldDelimiter: ' ', first, flattenBoolean: true })
 }

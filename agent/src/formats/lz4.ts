@@ -1,10 +1,9 @@
-// LZ4 blocks, written and read, and frames, read. Checksums of frames are not verified.
-//
-// Why by hand: the libraries that are maintained are native code, which the images do not contain.
+// Writes and reads LZ4 blocks, and reads frames. Frame checksums are not verified.
+// Hand-written, because the maintained libraries are native code, which the images do not contain.
 
 const shortest = 4
 
-/** The block of some data. */
+/** Compresses data into a block. */
 export function compressBlock(data: Uint8Array): Buffer {
   const out: number[] = []
   const seen = new Int32Array(1 << 14).fill(-1)
@@ -52,19 +51,19 @@ export function compressBlock(data: Uint8Array): Buffer {
   return Buffer.from(out)
 }
 
-/** The data of a block; undefined if it is not valid or has more bytes than allowed. */
+/** Decompresses a block; undefined if it is invalid or exceeds the allowed size. */
 export function decompressBlock(block: Uint8Array, most: number): Buffer | undefined {
   const out = outputOf(block, most)
   const end = decompressInto(block, out, 0)
   return end < 0 ? undefined : out.subarray(0, end)
 }
 
-/** Room for the maximal output: a byte expands to 255 at most. */
+/** A buffer for the maximum output: a byte expands to at most 255. */
 function outputOf(data: Uint8Array, most: number): Buffer {
   return Buffer.alloc(Math.min(most, data.length * 255 + 64))
 }
 
-/** Writes behind what is in the buffer; the new end, or -1. */
+/** Decompresses after the existing content of the buffer; returns the new end, or -1. */
 function decompressInto(block: Uint8Array, out: Buffer, from: number): number {
   let at = 0
   let end = from
@@ -111,7 +110,7 @@ export function isFrame(data: Buffer): boolean {
   return data.length >= 7 && data.readUInt32LE() === magic
 }
 
-/** The data of a frame; undefined if it is not valid or has more bytes than allowed. */
+/** Decompresses a frame; undefined if it is invalid or exceeds the allowed size. */
 export function decompressFrame(data: Buffer, most: number): Buffer | undefined {
   const flags = data[4] as number
   let at = 7 + (flags & 8 ? 8 : 0) + (flags & 1 ? 4 : 0)

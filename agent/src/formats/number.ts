@@ -2,7 +2,7 @@
 
 import { integer } from '../event/value.ts'
 
-/** A decimal float: `1e3`, `.5`, `5.`, `inf`, `infinity`, with a sign; undefined if it is none, or not a number. */
+/** A decimal float: `1e3`, `.5`, `5.`, `inf`, `infinity`, with an optional sign; undefined for other text. */
 export function parseDecimal(text: string): number | undefined {
   if (/^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text)) return Number(text)
   const word = /^([+-]?)inf(?:inity)?$/i.exec(text)
@@ -10,7 +10,7 @@ export function parseDecimal(text: string): number | undefined {
   return word[1] === '-' ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY
 }
 
-/** An integer of 64 bits in decimal digits, with a sign; undefined if it is none. */
+/** A 64-bit integer in decimal digits, with an optional sign; undefined for other text. */
 export function parseInteger(text: string): number | bigint | undefined {
   if (!/^[+-]?[0-9]+$/.test(text)) return undefined
   if (text.length <= 15) return Number(text) + 0
@@ -29,7 +29,7 @@ const words = new Map([
   ['n', false],
 ])
 
-/** A boolean as a word in any letter case, or as an integer of 64 bits; undefined if it is none. */
+/** A boolean as a word in any letter case, or as a 64-bit integer; undefined for other text. */
 export function parseBoolean(text: string): boolean | undefined {
   const word = words.get(text.toLowerCase())
   if (word !== undefined) return word
@@ -37,10 +37,13 @@ export function parseBoolean(text: string): boolean | undefined {
   return whole === undefined ? undefined : whole !== 0
 }
 
-/** A decimal of 96 bits has one less. */
+/** The maximum 96-bit decimal is one less. */
 const decimalLimit = 2n ** 96n
 
-/** The float next to a fraction as decimal arithmetic of at most 28 places and 96 bits sees it; neither part is negative. */
+/**
+ * The float nearest to a fraction, computed in decimal arithmetic of at most 28 places and 96 bits; neither part is
+ * negative.
+ */
 export function decimalFloat(numerator: bigint, denominator: bigint): number {
   let scale = 28
   let digits = (numerator * 10n ** 28n * 2n + denominator) / (denominator * 2n)

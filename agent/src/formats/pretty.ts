@@ -1,26 +1,26 @@
 // An event as one short line for people: `12:41:03.250 INFO  web-x2x7p request served method=GET status=200`. The time of day is in
-// UTC. A line contains no line end and no control codes, except our colours.
+// UTC. The line contains no line breaks and no control codes, except our colours.
 
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { printable } from '../printable.ts'
 import { writeJson } from './json.ts'
 import { plainText } from './key-value.ts'
 
-/** The display of the lines. */
+/** How to display the lines. */
 export interface Screen {
   readonly color: boolean
-  /** Columns of the terminal: longer lines are cut. */
+  /** Columns of the terminal: longer lines are truncated. */
   readonly columns?: number | undefined
 }
 
-/** Terminals with fewer columns show less of where and when, so that fields have room. */
+/** Narrower terminals show a shorter time and origin, to leave room for fields. */
 const narrow = 100
 const wholeSeconds = '12:41:03'.length
 
-/** Fields where programs write how grave an event is. */
+/** Fields in which programs write the severity of an event. */
 const levelFields = ['level', 'severity', 'log_level', 'lvl']
 
-/** Fields that say where an event comes from, which the name of its pod, container or host says shorter. */
+/** Fields about an event's origin that the name of its pod, container or host makes redundant. */
 const originFields: ReadonlySet<string> = new Set([
   'timestamp',
   'timestamp_end',
@@ -54,7 +54,7 @@ const levelStyles: Readonly<Record<string, Style>> = {
   PANIC: 'red',
 }
 
-/** An unfinished line: it counts the remaining columns, and ends when there are none. */
+/** A line under construction: it counts the remaining columns, and ends when there are none. */
 class Line {
   #text = ''
   #left: number
@@ -65,7 +65,7 @@ class Line {
     this.#left = columns
   }
 
-  /** Adds a word, with a blank before it if it is not the first. */
+  /** Adds a word, preceded by a blank unless it is the first. */
   add(word: string, style?: Style): void {
     if (this.#left <= 0) return
     const shown = printable(`${this.#text === '' ? '' : ' '}${word}`.replaceAll('\n', '\\n').replaceAll('\t', ' '))
@@ -79,7 +79,7 @@ class Line {
   }
 }
 
-/** Text in a style, where colours are wanted. */
+/** Text in a style, if colours are enabled. */
 export function styled(text: string, style: Style, color: boolean): string {
   return color ? `${styles[style]}${text}\u001b[0m` : text
 }
@@ -124,12 +124,12 @@ export function prettyMetric(text: string, time: string | undefined, screen: Scr
   return line.toString()
 }
 
-/** The description of a pod, under the name that the options give it: `orchestrator`, or `kubernetes` as in other agents. */
+/** The description of a pod, under its configured name: `orchestrator`, or `kubernetes` as in other agents. */
 function podIn(field: Value | undefined): ValueObject | undefined {
   return field !== undefined && isObject(field) && typeof field['pod_name'] === 'string' ? field : undefined
 }
 
-/** The origin of an event: its pod, else its host; and the names that need no repetition. */
+/** The origin of an event: its pod, else its host; and the names made redundant. */
 function originOf(fields: ValueObject): { shown: string | undefined; known: ReadonlySet<string> } {
   const names: string[] = []
   for (const field of Object.values(fields)) {
@@ -145,7 +145,7 @@ function originOf(fields: ValueObject): { shown: string | undefined; known: Read
   return { shown: names[0], known: new Set(names) }
 }
 
-/** `web-…x2x7p` of the pod `web-6d9f7c5b8-x2x7p`: pods of one ReplicaSet differ in the end alone. */
+/** `web-…x2x7p` for the pod `web-6d9f7c5b8-x2x7p`: only the end distinguishes the pods of a ReplicaSet. */
 function withoutHash(pod: string): string {
   return pod.replace(/-[bcdf-hj-np-tv-xz24-9]{6,10}-([bcdf-hj-np-tv-xz24-9]{5})$/, '-…$1')
 }

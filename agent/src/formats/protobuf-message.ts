@@ -1,5 +1,5 @@
-// Messages of the protobuf format by the descriptors of a compiled set of .proto files, as values and back.
-// Fields keep the names of the .proto file; fields that are not set are absent; enums are their names.
+// Converts between protobuf messages and values, by the descriptors of compiled .proto files. Fields keep the names of
+// the .proto file; unset fields are absent; enum values are their names.
 
 import { createRequire } from 'node:module'
 import type * as protobuf from '@bufbuild/protobuf'
@@ -27,14 +27,17 @@ const require = createRequire(import.meta.url)
 
 export interface MessageFormat {
   read(data: Buffer): { readonly fields: ValueObject } | { readonly problem: string }
-  /** @param textOfOthers whether numbers, booleans and timestamps are written as text where the message has a text */
+  /** @param textOfOthers whether numbers, booleans and timestamps are converted to text for a text field */
   write(value: Value, textOfOthers: boolean): { readonly data: Buffer } | { readonly problem: string }
 }
 
-/** The value does not fit; the message says where. */
+/** A value that does not fit; its message gives the location. */
 class Misfit extends Error {}
 
-/** The format of one message type of a set (what `protoc --descriptor_set_out` writes); a sentence if there is none. */
+/**
+ * The format of one message type of a descriptor set (the output of `protoc --descriptor_set_out`); a sentence if there
+ * is none.
+ */
 export function compileMessage(descriptorSet: Buffer, type: string): MessageFormat | string {
   const { create, createFileRegistry, fromBinary, toBinary } = require('@bufbuild/protobuf') as typeof protobuf
   const { reflect } = require('@bufbuild/protobuf/reflect') as typeof reflection
@@ -117,7 +120,7 @@ function readMessage(message: reflection.ReflectMessage): Value {
 }
 
 const timestampType = 'google.protobuf.Timestamp'
-// Numbers of the types in descriptors.
+// Type numbers in descriptors.
 const DOUBLE = 1
 const FLOAT = 2
 const INT64 = 3
@@ -174,7 +177,7 @@ function filled(
   return message
 }
 
-/** The library refuses numbers out of range by throwing. */
+/** The library rejects out-of-range numbers by throwing. */
 function fit(path: string, put: () => unknown): void {
   try {
     put()

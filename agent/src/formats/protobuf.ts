@@ -1,11 +1,11 @@
-// The protobuf wire format, read and written field by field: enough for the few fixed messages of Penstock.
-// Reading is bounded by the message; bytes that are no message end in a `MalformedProtobuf`.
+// Reads and writes the protobuf wire format field by field: enough for the few fixed messages of Penstock. Reading is
+// bounded by the message; invalid bytes throw a `MalformedProtobuf`.
 
 import type { Body } from '../event/body.ts'
 
 export type WireType = 0 | 1 | 2 | 5
 
-/** Writes one message after the other into a body. Fields of default value are the caller's to leave out. */
+/** Writes messages one after the other into a body. The caller must omit fields with their default value. */
 export class ProtobufWriter {
   readonly body: Body
 
@@ -29,7 +29,7 @@ export class ProtobufWriter {
     body.buffer[body.length++] = rest
   }
 
-  /** An int64, uint64 or enum field; negative numbers take ten bytes. */
+  /** An int64, uint64 or enum field; negative numbers need ten bytes. */
   integer(field: number, value: number | bigint): void {
     this.tag(field, 0)
     if (typeof value === 'number' && value >= 0) {
@@ -63,14 +63,14 @@ export class ProtobufWriter {
     this.body.writeBytes(value)
   }
 
-  /** Begins a message (or text) of yet unknown length; pass the result to `end`. */
+  /** Starts a message (or text) of unknown length; pass the result to `end`. */
   begin(field: number): number {
     this.tag(field, 2)
     this.body.writeByte(0)
     return this.body.length
   }
 
-  /** Ends what `begin` began: puts its length before it, and moves it where the length takes more than one byte. */
+  /** Ends a message: inserts its length before it, and moves it if the length needs more than one byte. */
   end(start: number): void {
     const body = this.body
     const length = body.length - start
@@ -99,12 +99,12 @@ export class MalformedProtobuf extends Error {
   }
 }
 
-/** Reads the fields of one message in their order. */
+/** Reads the fields of one message in order. */
 export class ProtobufReader {
   readonly #bytes: Buffer
   #at: number
   readonly #end: number
-  /** Number of the field that `next` came to. */
+  /** Number of the current field. */
   field = 0
   type: WireType = 0
 
@@ -114,7 +114,7 @@ export class ProtobufReader {
     this.#end = to
   }
 
-  /** Goes to the next field; false at the end. The caller must `skip` fields that it does not read. */
+  /** Advances to the next field; false at the end. The caller must `skip` fields that it does not read. */
   next(): boolean {
     if (this.#at >= this.#end) return false
     const tag = this.#varint()

@@ -1,18 +1,18 @@
-// Public suffixes: by the list that comes with a library, or by a list in the form of publicsuffix.org.
+// Public suffixes, from a library's list or from a list in the publicsuffix.org format.
 
 import { createRequire } from 'node:module'
 import type * as tldts from 'tldts'
 
 const require = createRequire(import.meta.url)
 
-/** How many labels at the end of a name are a public suffix; 0 if the list does not know. */
+/** Number of labels at the end of a name that form a public suffix; 0 if the list has no matching rule. */
 export type SuffixList = (labels: readonly string[]) => number
 
 export function standardSuffixes(): SuffixList {
   const { parse } = require('tldts') as typeof tldts
   const options = { allowPrivateDomains: true, extractHostname: false, validateHostname: false, detectIp: false }
   return (labels) => {
-    // The list has lower-case names, so a name in upper case matches none of its rules.
+    // The list contains lower-case names, so an upper-case name matches no rule.
     let from = labels.length
     while (from > 0 && isPlain(labels[from - 1] as string)) from--
     if (from === labels.length) return 0
@@ -25,7 +25,7 @@ function isPlain(label: string): boolean {
   return label !== '' && label === label.toLowerCase()
 }
 
-/** A list as text, one rule a line: `com`, `*.ck`, `!www.ck`; `//` begins a comment. */
+/** Parses a list, one rule per line: `com`, `*.ck`, `!www.ck`; `//` starts a comment. */
 export function parseSuffixes(text: string): SuffixList {
   const rules = new Set<string>()
   for (const line of text.split('\n')) {

@@ -1,8 +1,7 @@
-// International domain names in their ASCII form (RFC 3492, UTS 46), label by label. Node checks a whole name (`domainToASCII`) but
-// converts no single label, and none of a name that is not valid.
-//
-// Why not punycode, on which tr46 builds: its work grows with the square of the length and has no limit. A label of 5,000 different
-// characters, which an event may hold, took it half a second.
+// International domain names in ASCII form (RFC 3492, UTS 46), label by label. Node checks whole names (`domainToASCII`), but
+// cannot convert a single label or a label of an invalid name.
+// punycode, which tr46 uses, is not used here: its work grows with the square of the length without a limit. A label of 5,000
+// different characters, which an event may contain, took half a second.
 
 import { domainToASCII } from 'node:url'
 
@@ -27,11 +26,11 @@ function threshold(k: number, bias: number): number {
   return k <= bias ? smallest : k >= bias + largest ? largest : k - bias
 }
 
-// The work grows with the square of the length.
+// Limited because the work grows with the square of the length.
 const longestEncoded = 1000
 const longestDecoded = 2000
 
-/** The label without `xn--`; undefined if it is too long. */
+/** The encoded label without `xn--`; undefined if it is too long. */
 export function encodeLabel(label: string): string | undefined {
   const points = Array.from(label, (character) => character.codePointAt(0) as number)
   if (points.length > longestEncoded) return undefined
@@ -67,7 +66,7 @@ export function encodeLabel(label: string): string | undefined {
   return result
 }
 
-/** The label of the text after `xn--`; undefined if it is invalid. */
+/** Decodes the text after `xn--`; undefined if it is invalid. */
 export function decodeLabel(text: string): string | undefined {
   if (text.length > longestDecoded) return undefined
   const delimiter = text.lastIndexOf('-')
@@ -113,7 +112,7 @@ function digitValue(code: number): number {
 
 const prefix = 'xn--'
 
-/** The ASCII form of a name; undefined if it is not valid. */
+/** The ASCII form of a name; undefined if it is invalid. */
 export function domainToAscii(name: string): string | undefined {
   const encoded: string[] = []
   for (const label of validLabels(name) ?? [undefined]) {
@@ -124,7 +123,7 @@ export function domainToAscii(name: string): string | undefined {
   return encoded.join('.')
 }
 
-/** The Unicode form of a name; undefined if it is not valid. */
+/** The Unicode form of a name; undefined if it is invalid. */
 export function domainToUnicode(name: string): string | undefined {
   return validLabels(name)?.join('.')
 }
@@ -143,7 +142,7 @@ function validLabels(name: string): string[] | undefined {
     : labels
 }
 
-/** Letter case, compatible forms and ignored characters made equal. */
+/** Normalises letter case, compatible forms and ignored characters. */
 function mapped(name: string): string {
   return name
     .replace(/\u00ad|\u034f|[\u180b-\u180d]|\u200b|\u2060|[\ufe00-\ufe0f]|\ufeff/g, '')
@@ -153,11 +152,11 @@ function mapped(name: string): string {
     .replaceAll('。', '.')
 }
 
-/** @param wasEncoded the label was written in its ASCII form, which must be the only one */
+/** @param wasEncoded whether the label was in ASCII form, which must then be its only valid form */
 function isValid(label: string, wasEncoded: boolean): boolean {
   if (/^\p{ASCII}*$/u.test(label)) return !wasEncoded
   if (wasEncoded && mapped(label) !== label) return false
-  // ASCII characters that no host name has do not matter here.
+  // ASCII characters that are invalid in host names are ignored here.
   return (
     domainToASCII(
       `${label.replace(/\p{ASCII}/gu, (character) => (/[a-z0-9-]/.test(character) ? character : 'a'))}.a`,
@@ -170,7 +169,7 @@ const arabicDigit =
   /[\u0600-\u0605\u0660-\u0669\u066b\u066c\u06dd\u0890\u0891\u08e2\u{10d30}-\u{10d39}\u{10e60}-\u{10e7e}]/u
 const europeanDigit = /[0-9²³¹\u06f0-\u06f9\u2070-\u2089\u2488-\u249b]/u
 
-/** Whether a label may be in a name with letters that are written from right to left (RFC 5893). */
+/** Whether a label may be part of a name with right-to-left letters (RFC 5893). */
 function isBidirectional(label: string): boolean {
   const classes = Array.from(label, (character) =>
     /\p{Mn}/u.test(character)

@@ -1,35 +1,35 @@
-// How many steps a backtracking engine can need for a pattern and a text of a given length: an upper bound, never less.
-// The bound is worked out on the positions of the pattern, that is the places where it reads one character, and on which may
-// follow which. If two successors can read the same character, the engine may have to try both.
+// Computes an upper bound for the steps of a backtracking engine, for a pattern and a text length. The bound is computed on
+// the positions of the pattern, where it reads one character, and on their possible successors. If two successors can read
+// the same character, the engine may have to try both.
 
 import { anchored, type CharacterSet, longest, nullable, type RegexNode, type RegexTree } from './regex-syntax.ts'
 
-/** Positions of a pattern beyond these are not looked at. */
+/** Patterns with more positions are not analysed. */
 const maxPositions = 600
 
-/** A repeat of at most this many positions is examined written out. */
+/** A repeat of at most this many positions is analysed unrolled. */
 const maxUnrolled = 40
 
-/** Ways to reach positions without reading a character. */
+/** Number of ways to reach positions without reading a character. */
 type Reach = Map<number, number>
 
 interface Part {
   first: Reach
-  /** Positions the part can end with; `free` are those that need no assertion after them. */
+  /** Positions that can end the part; `free` are those without a following assertion. */
   last: Reach
   free: Set<number>
-  /** Ways to match nothing. */
+  /** Number of ways to match the empty text. */
   empty: number
-  /** Nothing matches without an assertion. */
+  /** Whether the empty text matches without an assertion. */
   emptyFree: boolean
 }
 
-/** Characters beside ASCII of each kind that the usual classes include completely or not at all; the letters fold to ASCII. */
+/** Non-ASCII characters of each kind that the usual classes include completely or not at all; the letters fold to ASCII. */
 const others = [0xa0, 0xfeff, 0x663, 0xe9, 0x345, 0x300, 0x203f, 0xd7, 0x212a, 0x17f, 0x200d, 0x1f600]
 
 class TooManyPositions extends Error {}
 
-/** Bounds the steps of a backtracking engine by the length of the text. Infinity: exponential, or not known. */
+/** Bounds the steps of a backtracking engine by the text length. Infinity: exponential, or unknown. */
 export function backtrackingCost(tree: RegexTree): (length: number) => number {
   try {
     return new Analysis(tree).cost()
@@ -42,7 +42,7 @@ export function backtrackingCost(tree: RegexTree): (length: number) => number {
 class Analysis {
   readonly #tree: RegexTree
   readonly #sets: CharacterSet[] = []
-  /** The outermost loop a position is in, and how much text that loop reads at most. */
+  /** The outermost loop of each position, and the maximum text that this loop reads. */
   readonly #loops: number[] = []
   readonly #spans: number[] = [] // by loop
   readonly #follow: Reach[] = []
@@ -57,13 +57,13 @@ class Analysis {
     const whole = this.#part(this.#tree.root)
     const count = this.#sets.length
     const members = this.#sets.map((set) => this.#membersOf(set))
-    // The end is one more position, unless nothing can keep a match from ending there.
+    // The end counts as a position, unless a match can always end there.
     const end = count
     const follow = this.#follow.map((reach) => [...reach])
     for (const [position, ways] of whole.last) {
       if (!whole.free.has(position)) (follow[position] as [number, number][]).push([end, ways])
     }
-    // From these on nothing fails any more.
+    // From these positions on, a match cannot fail.
     const settled = new Uint8Array(count)
     let from = count - 1
     while (from >= 0) {
@@ -88,7 +88,7 @@ class Analysis {
       for (let symbol = 0; symbol < symbols; symbol++) if (a[symbol] === 1 && b[symbol] === 1) return true
       return false
     }
-    // The effect of a loop on later ones: whether it reads a text in one way only, and which exits may be tried repeatedly.
+    // How a loop affects later ones: whether it reads each text in only one way, and which exits may be tried repeatedly.
     interface Exits {
       readonly single: boolean
       readonly once: readonly number[]
@@ -235,7 +235,7 @@ class Analysis {
     const whole: Part = { first: new Map(), last: new Map(), free: new Set(), empty: 1, emptyFree: true }
     if (max === 0) return whole
     const span = longest(node)
-    // One character many times is a loop of one position; other repeats of a few are as if they were written out.
+    // A repeated single character is a loop of one position; other small repeats are treated as unrolled.
     const small = max <= 8 && (max === 1 || (size(body) > 1 && size(body) * max <= maxUnrolled))
     if (small) {
       for (let time = 0; time < max; time++) {

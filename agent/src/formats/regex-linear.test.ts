@@ -4,7 +4,7 @@ import { BoundedRegExp, compileBounded } from './regex-linear.ts'
 const space = '\\p{White_Space}'
 const words = '[\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\p{Join_Control}]'
 
-// Patterns that read logs run on the built-in engine however long a line is.
+// Patterns that parse logs run on the built-in engine for lines of any length.
 test.each([
   'foo',
   '^$',
@@ -23,7 +23,7 @@ test.each([
 })
 
 const many = (text: string, length = 50_000): string => text.repeat(length / text.length)
-// Shorter where a pattern has many states, each of which is met at each place.
+// Shorter for patterns with many states, each of which is reached at every position.
 const hostile: readonly (readonly [string, string])[] = [
   ['(a+)+$', `${many('a')}b`],
   ['(a|a)*b', many('a')],
@@ -67,7 +67,7 @@ test('all states at once end on hostile texts', () => {
 })
 
 test('matching continues behind a match without looking twice at what failed', () => {
-  // Every match looks for an `x` up to the end.
+  // Every match searches for an `x` up to the end.
   const text = 'ab'.repeat(25_000)
   expect(text.replace(compileBounded('a(?:.*x)?', 'vg'), '')).toBe('b'.repeat(25_000))
 })
@@ -80,7 +80,7 @@ test.each([
   expect(() => compileBounded(pattern, 'v')).toThrow(reason)
 })
 
-// Everything that finds matches finds with both ways what the built-in engine finds.
+// All search methods find the same matches as the built-in engine, with both strategies.
 function all(regex: RegExp, text: string): unknown[] {
   const found: unknown[] = []
   regex.lastIndex = 0
@@ -119,7 +119,7 @@ test.each(['vg', 'vgd', 'vgi', 'gs', 'vgy', 'gi'])(
   'with flags %s matches are those of the built-in engine',
   (flags) => {
     const patterns = [
-      // Without those that stop the built-in engine also on short texts.
+      // Excludes patterns that block the built-in engine even on short texts.
       ...hostile.map(([pattern]) => pattern).filter((pattern) => !/[05]\}|a\?a\?/.test(pattern)),
       '(?<a>a*)(?<b>b)?',
       '(?:(a)|(b)|c)*',

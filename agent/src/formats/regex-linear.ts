@@ -1,36 +1,35 @@
-// Regular expressions that cannot stall: what the built-in engine may take too long for is matched in time in proportion to the
-// text. `compileBounded` looks how many steps the built-in engine could need. It runs what stays below a limit; the rest runs
-// here, by the same search with a memory of what has failed before, or, for texts too long for that memory, by all states at once.
-// Both give the match the built-in engine would give.
-//
-// Why by hand: `re2` is native code, which the images do not contain, and its WebAssembly port is not maintained. `re2js` is JavaScript
-// and needs 25 times the time: 8 µs for a line of an access log, against 0.3 µs here.
+// Regular expressions that cannot stall: patterns that could take the built-in engine too long are matched in linear time.
+// `compileBounded` estimates how many steps the built-in engine could need. Patterns below a limit run on it; the others run here, with
+// the same backtracking search that remembers failed states, or, if the text is too long for that memory, with all states at once. Both
+// return the same match as the built-in engine.
+// Hand-written, because `re2` is native code, which the images do not contain, and its WebAssembly port is unmaintained. `re2js` is
+// JavaScript and takes 25 times as long: 8 µs for an access log line instead of 0.3 µs.
 
 import { BoundedMap } from '../bounded-map.ts'
 import { backtrackingCost } from './regex-cost.ts'
 import { anchored, nullable, parseRegex, type RegexNode, type RegexTree } from './regex-syntax.ts'
 
-/** Steps the built-in engine may need for one search, some milliseconds. */
+/** Maximum steps of the built-in engine for one search: some milliseconds. */
 const maxSteps = 4_000_000
 
-/** A pattern needs this many steps for each character at most to run on the built-in engine whatever the length of the text. */
+/** If a pattern needs at most this many steps per character, it runs on the built-in engine for any text length. */
 const maxStepsPerCharacter = 1000
 
-/** One step of the built-in engine takes less time than one instruction here, of which a character may need all. */
+/** One step of the built-in engine is faster than one instruction here, and a character may need all instructions. */
 const stepsPerInstruction = 4
 
-/** Programs do not grow beyond this: repeats of repeats could otherwise fill the memory. */
+/** Limit for the size of programs, because nested repeats could otherwise fill the memory. */
 const maxInstructions = 50_000
 
-/** Steps that the built-in engine may need for all far looks of one search, below a second. */
+/** Maximum steps of the built-in engine for all far look-arounds of one search: less than a second. */
 const maxLookingSteps = 100_000_000
 
-/** Bits of memory of one search; beyond it runs all states at once. */
+/** Maximum bits of memory for one search; beyond it, all states run at once. */
 const maxMemoryBits = 1 << 28
 
 /**
- * Compiles a pattern in JavaScript's syntax. Throws a SyntaxError if it is invalid, or if no search for it ends in bounded time. A
- * pattern with assertions that look far ahead or behind matches no text that is too long to look through at each place of it.
+ * Compiles a pattern in JavaScript syntax. Throws a SyntaxError if it is invalid, or if no search for it has bounded time. If a
+ * pattern has look-arounds that read far, it does not match texts that are too long for reading them at each position.
  */
 export function compileBounded(source: string, flags: string): RegExp {
   const native = new RegExp(source, flags)
@@ -42,12 +41,12 @@ export function compileBounded(source: string, flags: string): RegExp {
   return plan.longest === Number.POSITIVE_INFINITY ? native : new BoundedRegExp(source, flags)
 }
 
-/** A pattern that data is matched with. */
+/** A pattern to match data with. */
 export type Pattern = Pick<RegExp, 'exec'>
 
 /**
- * A pattern of ours that data is matched with, bounded as one of a user. Its bounds are computed when it is first used: for
- * all of ours this would take a third of the time in which the language is loaded.
+ * An internal pattern for matching data, bounded like a user's pattern. Its bounds are computed on first use, because
+ * computing them for all such patterns would take a third of the language's load time.
  */
 export function bounded({ source, flags }: RegExp): Pattern {
   let compiled: RegExp | undefined
@@ -66,7 +65,7 @@ interface Plan {
   /** Longer texts are not searched. */
   readonly end: number
   program: Program | undefined
-  /** Estimated, with the program. */
+  /** Estimated size, including the program. */
   readonly bytes: number
 }
 
@@ -75,8 +74,7 @@ const bytesOfCharacter = 100
 const bytesOfSet = 5000
 const bytesOfInstruction = 60
 
-// Patterns can come from data. A tree takes some hundred bytes for each character of its pattern, and the expanded program adds to
-// that.
+// Patterns can come from data. A tree takes some hundred bytes per pattern character, plus the expanded program.
 const plans = new BoundedMap<Plan | 'none'>({
   maxEntries: 1000,
   maxBytes: 16 << 20,
@@ -119,7 +117,7 @@ function longestNative(cost: (length: number) => number, size: number): number {
   return fits(farLength) ? Number.POSITIVE_INFINITY : longestThat(fits)
 }
 
-/** The steps of all far looks from one place of a text of some length; undefined without far looks. */
+/** The steps of all far look-arounds at one position for a text length; undefined without them. */
 function lookingCost(tree: RegexTree): ((length: number) => number) | undefined {
   if (tree.looks.length === 0) return undefined
   const costs = tree.looks.map((look) => backtrackingCost(look.tree))
@@ -139,7 +137,7 @@ function longestThat(fits: (length: number) => boolean): number {
   return from
 }
 
-/** For tests of the one way or the other. */
+/** Lets tests force a strategy. */
 export interface Limits {
   /** The built-in engine runs on texts up to this length; -1: never. */
   readonly longest?: number
@@ -147,7 +145,7 @@ export interface Limits {
   readonly memoryBits?: number
 }
 
-/** A pattern that the built-in engine runs on short texts only, or never. */
+/** A pattern that runs on the built-in engine only for short texts, or never. */
 export class BoundedRegExp extends RegExp {
   readonly #native: RegExp
   readonly #plan: Plan
@@ -193,12 +191,12 @@ export class BoundedRegExp extends RegExp {
       this.lastIndex = 0
       return null
     }
-    // Not in the middle of a character.
+    // A search must not start inside a character.
     if (tree.unicode && from > 0 && isLow(text.charCodeAt(from)) && isHigh(text.charCodeAt(from - 1))) from--
     this.#plan.program ??= compileProgram(tree)
     this.#machine ??= new Machine(this.#plan.program, this.#memoryBits)
     const found = this.#machine.search(text, from, this.sticky, moves)
-    // A sticky search that failed is tried again further on, as `split` does.
+    // After a failed sticky search, the caller tries later positions, as `split` does.
     this.#machine.release(this.sticky || (moves && found !== undefined))
     if (found === undefined) {
       if (moves) this.lastIndex = 0
@@ -251,11 +249,11 @@ function isLow(unit: number): boolean {
 }
 
 const read = 0 // a character of set `a`
-const split = 1 // to `a`, and if that fails to `b`
+const split = 1 // to `a`, or on failure to `b`
 const jump = 2 // to `a`
-const save = 3 // the place into register `a`
-const forget = 4 // registers from `a` up to `b`
-const moved = 5 // fail if register `a` holds this place
+const save = 3 // stores the position in register `a`
+const forget = 4 // clears registers `a` to `b`, excluding `b`
+const moved = 5 // fails if register `a` contains the current position
 const assert = 6 // assertion `a`
 const done = 7
 
@@ -263,9 +261,9 @@ interface Program {
   readonly operations: Uint8Array
   readonly a: Int32Array
   readonly b: Int32Array
-  /** For instructions reached from several: the number of the first bit of memory, else -1. */
+  /** For instructions reached from several others: their first bit in the memory, else -1. */
   readonly joins: Int32Array
-  /** For each instruction the registers of the loops around it that must not match nothing. */
+  /** For each instruction, the registers of the enclosing loops that must not match an empty text. */
   readonly around: readonly (readonly number[])[]
   readonly bits: number
   readonly registers: number
@@ -273,7 +271,7 @@ interface Program {
   readonly sets: RegexTree['sets']
   readonly assertions: readonly ((text: string, at: number) => boolean)[]
   readonly anchored: boolean
-  /** Which ASCII characters a match can begin with; undefined if a match can be empty. */
+  /** The ASCII characters with which a match can begin; undefined if a match can be empty. */
   readonly begins: Uint8Array | undefined
   readonly unicode: boolean
   readonly lookCaptures: readonly LookCapture[]
@@ -297,7 +295,7 @@ function instructions(node: RegexNode): number {
   }
 }
 
-/** How often far looks are in the program of a node. */
+/** Number of far look-arounds in the program of a node. */
 function farLooks(node: RegexNode): number {
   switch (node.kind) {
     case 'set':
@@ -315,9 +313,9 @@ function farLooks(node: RegexNode): number {
   }
 }
 
-/** The captures of a look-around: its groups, found again at the same place. */
+/** The captures of a look-around: its groups, matched again at the same position. */
 interface LookCapture {
-  /** Holds the place. */
+  /** Stores the position. */
   readonly register: number
   readonly pattern: RegExp
   readonly firstGroup: number
@@ -503,11 +501,14 @@ function assertionOf(source: string, flags: string): (text: string, at: number) 
 
 const smallMemory = () => new Uint32Array(16)
 
-/** Words of memory that a machine may keep between texts. Only one machine has more, and only while its text continues. */
+/**
+ * Words of memory that a machine may keep between texts. Only one machine may keep more, while its text is still being
+ * searched.
+ */
 const keptWords = 1 << 12
 let largeMemory: Machine | undefined
 
-/** Runs a program. A state that has failed at a place of a text fails there again, also in the next search of the same text. */
+/** Runs a program. A state that failed at a position fails there again, even in the next search of the same text. */
 class Machine {
   readonly #program: Program
   readonly #registers: Int32Array
@@ -524,7 +525,7 @@ class Machine {
     this.#registers = new Int32Array(program.registers)
   }
 
-  /** The registers of the first match at or after a place; `keep`: the text may be searched again further on. */
+  /** The registers of the first match at or after a position; `keep`: the text may be searched again later. */
   search(text: string, from: number, sticky: boolean, keep: boolean): Int32Array | undefined {
     const { bits, anchored, begins } = this.#program
     const last = sticky ? from : anchored ? 0 : text.length
@@ -545,7 +546,7 @@ class Machine {
       }
       if (!this.#attempt(text, start)) continue
       this.#end = this.#registers[1] as number
-      // The paths that led to the match have not failed; a later search can meet only their ends.
+      // The paths that led to the match did not fail; a later search can only reach their ends.
       for (let bit = this.#end * bits; bit < (this.#end + 1) * bits; bit++) {
         this.#memory[bit >>> 5] = (this.#memory[bit >>> 5] as number) & ~(1 << (bit & 31))
       }
@@ -554,7 +555,7 @@ class Machine {
     return undefined
   }
 
-  /** After each search: a pattern that met one long text must not hold its memory forever. */
+  /** Called after each search: a pattern that matched one long text must not keep its memory forever. */
   release(textGoesOn: boolean): void {
     if (this.#stack.length > keptWords) this.#stack.length = 0
     if (textGoesOn) {
@@ -572,7 +573,7 @@ class Machine {
     return this.#program.unicode && (text.codePointAt(at) ?? 0) > 0xffff ? at + 2 : at + 1
   }
 
-  /** One search by going back, as the built-in engine does it, but never twice to the same state at the same place. */
+  /** A backtracking search like that of the built-in engine, which never visits a state twice at the same position. */
   #attempt(text: string, start: number): boolean {
     const { operations, a, b, joins, around, bits, sets, assertions, unicode } = this.#program
     const registers = this.#registers.fill(-1)
@@ -669,7 +670,9 @@ class Machine {
     }
   }
 
-  /** One search by all states at once, those to be preferred first. Slower, in memory of the size of the program. */
+  /**
+   * A search with all states at once, in order of preference. Slower, but its memory is proportional to the program.
+   */
   #together(text: string, from: number, last: number): Int32Array | undefined {
     const { operations, a, b, around, registers, sets, assertions, unicode, begins } = this.#program
     const offsets = new Int32Array(operations.length)

@@ -1,5 +1,5 @@
-// The tree of a regular expression in JavaScript's syntax, for patterns that one pass over the text can match. Back-references have no
-// tree. A set is always one character of the text; the engine itself decides its members, so both agree on classes.
+// Parses regular expressions in JavaScript syntax into trees, for patterns that one pass over the text can match. Back-references have
+// no tree. A set always stands for one character; the engine itself decides its members, so both agree on classes.
 
 export type RegexNode =
   | { readonly kind: 'set'; readonly set: CharacterSet }
@@ -9,10 +9,10 @@ export type RegexNode =
   | { readonly kind: 'group'; readonly index: number; readonly body: RegexNode }
   | RepeatNode
 
-/** The pattern of an assertion that looks further than `maxLook` characters or captures something. */
+/** The pattern of a look-around that reads more than `maxLook` characters or has captures. */
 export interface FarLook {
   readonly tree: RegexTree
-  /** Groups inside: from this number up to, but not, that one. */
+  /** Its groups: from the first number to the second, exclusive. */
   readonly groups: readonly [number, number]
 }
 
@@ -22,28 +22,28 @@ export interface RepeatNode {
   readonly min: number
   readonly max: number
   readonly lazy: boolean
-  /** Groups inside: from this number up to, but not, that one. */
+  /** Its groups: from the first number to the second, exclusive. */
   readonly groups: readonly [number, number]
 }
 
 export interface RegexTree {
   readonly root: RegexNode
-  /** With the whole match. */
+  /** Including the whole match. */
   readonly groupCount: number
   readonly names: readonly (readonly [string, number])[]
-  /** The text is read by code points. */
+  /** Whether the text is read by code points. */
   readonly unicode: boolean
   readonly sets: readonly CharacterSet[]
   readonly looks: readonly FarLook[]
 }
 
-/** The characters a piece of a pattern stands for. */
+/** The set of characters for a part of a pattern. */
 export class CharacterSet {
   readonly source: string
   /** Membership of the ASCII characters. */
   readonly ascii = new Uint8Array(128)
   readonly #pattern: RegExp
-  /** Codes that were looked up, doubled, plus 1 for members; each has one place, and a later one takes it. */
+  /** Cache of looked-up codes, doubled, plus 1 for members; each slot holds the last code. */
   #known: Uint32Array | undefined
 
   constructor(source: string, flags: string) {
@@ -64,7 +64,7 @@ export class CharacterSet {
   }
 }
 
-/** The longest text a match of the node can have, and Infinity. */
+/** Maximum length of a match of the node; may be Infinity. */
 export function longest(node: RegexNode): number {
   switch (node.kind) {
     case 'set':
@@ -84,7 +84,7 @@ export function longest(node: RegexNode): number {
   }
 }
 
-/** The node can match without reading a character. */
+/** Whether the node can match without reading a character. */
 export function nullable(node: RegexNode): boolean {
   switch (node.kind) {
     case 'set':
@@ -102,7 +102,7 @@ export function nullable(node: RegexNode): boolean {
   }
 }
 
-/** Every match begins where the text does. */
+/** Whether every match begins at the start of the text. */
 export function anchored(node: RegexNode): boolean {
   switch (node.kind) {
     case 'set':
@@ -127,12 +127,12 @@ export function anchored(node: RegexNode): boolean {
 
 const maxLook = 64
 
-/** Deeper nesting is refused, so that no walk over a tree runs out of stack. */
+/** Deeper nesting is rejected, so that recursion over a tree cannot overflow the stack. */
 const maxDepth = 250
 
 class Unsupported extends Error {}
 
-/** The tree of a pattern that the engine takes; undefined if one pass over the text cannot match it. */
+/** The tree of a valid pattern; undefined if one pass over the text cannot match it. */
 export function parseRegex(source: string, flags: string): RegexTree | undefined {
   try {
     return new Parser(source, flags).parse()
@@ -294,7 +294,7 @@ class Parser {
     this.#at++
     const source = this.#source.slice(from, this.#at)
     if (look !== undefined && (longest(body) > maxLook || this.#groups > groups)) {
-      // It begins at one place of the text.
+      // Tries one start position.
       const root: RegexNode = { kind: 'sequence', items: [{ kind: 'assertion', source: '^', flags: '' }, body] }
       const sets = [...this.#sets.values()]
       const tree = { root, groupCount: 1, names: [], unicode: this.#unicode, sets, looks: [] }
@@ -302,7 +302,7 @@ class Parser {
       this.#looks.push(far)
       return { kind: 'assertion', source, flags: this.#flags(), look: far }
     }
-    // A group of assertions alone is one assertion.
+    // A group that contains only assertions is one assertion.
     if (look !== undefined || (index === undefined && isAssertion(body))) {
       return { kind: 'assertion', source, flags: this.#flags() }
     }

@@ -1,4 +1,5 @@
-// The text form of a Ruby hash: `{ "a" => 1, :b => nil, c: [true] }`. Numbers are floats, what is quoted keeps its backslashes.
+// The text form of a Ruby hash: `{ "a" => 1, :b => nil, c: [true] }`. Numbers are floats, and quoted text keeps its
+// backslashes.
 
 import { float, setField, type Value, type ValueObject } from '../event/value.ts'
 
@@ -10,7 +11,7 @@ const symbol = /[A-Za-z0-9_]+/y
 const word = /nil|true|false/y
 const words: Readonly<Record<string, Value>> = { nil: null, true: true, false: false }
 
-/** The object of a text; undefined if it is of another form. */
+/** The object of a text; undefined if it has another format. */
 export function parseRubyHash(text: string): ValueObject | undefined {
   let at = 0
   const take = (pattern: RegExp): RegExpExecArray | null => {
@@ -25,7 +26,7 @@ export function parseRubyHash(text: string): ValueObject | undefined {
     at += token.length
     return true
   }
-  /** A name or a quoted text, with its backslashes. */
+  /** A name, or a quoted text including its backslashes. */
   const quotedOr = (other: RegExp | undefined): string | undefined => {
     const quote = text[at]
     if (quote !== '"' && quote !== "'") return other === undefined ? undefined : take(other)?.[0]
@@ -89,7 +90,7 @@ export function parseRubyHash(text: string): ValueObject | undefined {
   return text.slice(at).trim() === '' ? fields : undefined
 }
 
-/** Where a quoted text ends, or -1. A backslash is before a quote, another backslash, or behind a plain character. */
+/** The end of a quoted text, or -1. A backslash may precede a quote, another backslash or a plain character. */
 function endOfQuoted(text: string, from: number, quote: string): number {
   let plain = false
   for (let at = from; at < text.length; at++) {

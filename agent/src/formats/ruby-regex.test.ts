@@ -5,7 +5,7 @@ import { translateRuby } from './ruby-regex.ts'
 const first = (pattern: string, text: string, dotAll = false) =>
   compileBounded(translateRuby(pattern, dotAll), 'v').exec(text)?.[0]
 
-// The first match that Oniguruma finds.
+// The first match in Oniguruma.
 test.each([
   ['a.b', 'a\nb', undefined],
   ['(?m)a.b', 'a\nb', 'a\nb'],

@@ -1,10 +1,10 @@
-// Regular expressions in Ruby's dialect (Oniguruma, UTF-8), in which grok patterns are written, translated to JavaScript's with flag `v`.
-// Groups that only save time (`(?>…)`, `++`) become ordinary ones: they may match where the atomic ones gave up.
+// Translates regular expressions in Ruby's dialect (Oniguruma, UTF-8), the dialect of grok patterns, to JavaScript with flag `v`. Atomic
+// groups and possessive quantifiers (`(?>…)`, `++`) become ordinary ones, which may match where the atomic ones fail.
 
 const wordItems = '\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}'
 const word = `[${wordItems}]`
 
-/** The class items that `[:name:]` and `\p{Name}` of these names represent. */
+/** The class items for `[:name:]` and `\p{Name}`. */
 const posix: Readonly<Record<string, string>> = {
   alnum: '\\p{Alphabetic}\\p{M}\\p{Nd}',
   alpha: '\\p{Alphabetic}\\p{M}',
@@ -25,13 +25,13 @@ const posix: Readonly<Record<string, string>> = {
 const hex = '0-9A-Fa-f'
 const newline = '(?:\\r\\n|[\\n\\v\\f\\r\\x85\\u2028\\u2029])'
 
-/** Deeper nesting is refused, so that no walk runs out of stack. */
+/** Deeper nesting is rejected, so that recursion cannot overflow the stack. */
 const maxDepth = 250
 
 /**
- * The same pattern in JavaScript's syntax, for flag `v`. Only groups with names are captured. Throws a SyntaxError for patterns that are
- * invalid, and for those that need what no search in bounded time has: back-references, subexpression calls, absent groups.
- * `dotAll`: `.` matches line ends, too, as after `(?m)`, which may be written `(?s)`.
+ * Translates a pattern to JavaScript syntax for flag `v`. Only named groups are captured. Throws a SyntaxError for invalid patterns, and
+ * for those that no bounded search supports: back-references, subexpression calls, absent groups. `dotAll`: `.` matches line ends too,
+ * as after `(?m)`, which may then be written `(?s)`.
  */
 export function translateRuby(pattern: string, dotAll: boolean): string {
   return new Translator(pattern, dotAll).translate()
@@ -39,7 +39,7 @@ export function translateRuby(pattern: string, dotAll: boolean): string {
 
 interface Options {
   readonly i: boolean
-  /** `.` matches line ends. */
+  /** Whether `.` matches line ends. */
   readonly m: boolean
   readonly x: boolean
 }
@@ -85,12 +85,12 @@ class Translator {
     return match
   }
 
-  /** Up to the `)` of the group, or the end. */
+  /** Reads up to the closing `)` of the group, or the end. */
   #alternatives(): string {
     if (++this.#depth > maxDepth) throw this.#invalid(`more than ${maxDepth} groups within each other`)
     const outer = this.#options
     let source = ''
-    // Options in a group of their own hold up to the end of the group around them, alternatives included.
+    // Options in a group of their own apply up to the end of the enclosing group, including alternatives.
     let opened = 0
     for (let char = this.#peek(); char !== undefined && char !== ')'; char = this.#peek()) {
       if (this.#options.x && this.#match(/\s+|#[^\n]*/y) !== null) continue
@@ -117,7 +117,7 @@ class Translator {
   }
 
   #setOptions(on: string, off: string): void {
-    // Other dialects than Ruby's say `s` for `m`; the extended grok dialect takes both.
+    // Dialects other than Ruby's use `s` for `m`; the extended grok dialect accepts both.
     if (!this.#takesS && (on + off).includes('s'))
       throw this.#invalid('there is no option "s"; "." matches line ends after (?m)')
     const m = (letters: string) => letters.replaceAll('s', 'm')
@@ -132,7 +132,7 @@ class Translator {
     for (;;) {
       const sign = this.#match(/[*+?]/y)
       if (sign !== null) {
-        // A second sign makes it lazy; a `+` after it keeps all that it has, which changes no match that a search finds this way.
+        // A second sign makes it lazy; a following `+` makes it possessive, which changes no match found this way.
         const more = this.#match(/[?+]/y)?.[0] === '?' ? '?' : ''
         result = `(?:${result})${sign[0]}${more}`
         continue
@@ -141,12 +141,12 @@ class Translator {
       if (count === null) return result
       const [text, from = '', comma = '', to = ''] = count
       if (from === '' && to === '') {
-        // `{}` and `{,}` stand for themselves.
+        // `{}` and `{,}` are literal text.
         return result + escaped(text)
       }
       if (from !== '' && to !== '' && Number(from) > Number(to)) throw this.#invalid(`${text} counts down`)
       result = `(?:${result}){${from === '' ? '0' : from}${comma}${to}}`
-      // With one number alone, `?` is its own repetition.
+      // With only one number, `?` is a separate repetition.
       if (comma !== '' && this.#take('?')) result += '?'
     }
   }
@@ -205,7 +205,7 @@ class Translator {
     return inner
   }
 
-  /** Outside of classes. */
+  /** An escape outside classes. */
   #escape(): string {
     const char = this.#pattern[this.#at + 1]
     switch (char) {
@@ -243,7 +243,7 @@ class Translator {
     return set ? `(?:[${text}])` : text
   }
 
-  /** After a backslash, inside and outside of classes: one character, or items of a class. */
+  /** An escape inside or outside classes: one character, or items of a class. */
   #character(): { readonly text: string; readonly set: boolean } {
     this.#at++
     const property = this.#match(/([pP])\{(\^?)([^}]*)\}/y)
@@ -281,17 +281,17 @@ class Translator {
       .join('_')
     for (const candidate of [name, titled, `Script=${titled}`, name.toUpperCase()]) {
       try {
-        // Flag `v` would also know properties of strings, which are no classes of characters.
+        // Flag `v` would also accept properties of strings, which are not classes of characters.
         new RegExp(`\\p{${candidate}}`, 'u')
         return `\\${negative ? 'P' : 'p'}{${candidate}}`
       } catch {
-        // It has no property of this name; the next may be one.
+        // Not a property of this name; tries the next.
       }
     }
     throw this.#invalid(`there is no property "${name}" of characters`)
   }
 
-  /** From its `[` to its `]`. */
+  /** Reads a class from `[` to `]`. */
   #class(): string {
     if (++this.#depth > maxDepth) throw this.#invalid(`more than ${maxDepth} classes within each other`)
     this.#at++
@@ -303,7 +303,7 @@ class Translator {
     for (;;) {
       const char = this.#peek()
       if (char === undefined) throw this.#invalid('a "[" without its "]"')
-      // A bracket that comes first is a character if another one follows.
+      // A leading bracket is literal if another one follows.
       if (char === ']' && !(this.#at === start && this.#pattern.indexOf(']', start + 1) > 0)) break
       if (this.#take('&&')) {
         operands.push(`[${items}]`)
@@ -369,7 +369,7 @@ const namedCharacters: Readonly<Record<string, string>> = {
   e: '\x1b',
 }
 
-/** Characters as themselves, inside and outside of classes. */
+/** Escapes literal characters, for use inside and outside classes. */
 function escaped(text: string): string {
   let result = ''
   for (const char of text) {

@@ -1,5 +1,5 @@
-// Search queries as log explorers have them: `status:error @http.code:[400 TO 499] -host:h* "some words"`.
-// Compiled once to a function that returns whether an object matches.
+// Search queries of log explorers: `status:error @http.code:[400 TO 499] -host:h* "some words"`. Compiled once to a
+// function that returns whether an object matches.
 
 import { getValue, parsePath } from '../event/path.ts'
 import { Bytes, compareKeys, Float, isFloat, isInteger, type Value, type ValueObject } from '../event/value.ts'
@@ -8,14 +8,11 @@ import { compileBounded } from './regex-linear.ts'
 
 export type Matcher = (object: ValueObject) => boolean
 
-/** The fields that words without a field are looked for in. */
+/** The fields searched for words without a field name. */
 const searched = ['message', 'custom.error.message', 'custom.error.stack', 'custom.title', '_default_']
 const reserved = new Set(['host', 'source', 'status', 'service', 'trace_id', 'timestamp', 'tags'])
 
-/**
- * The matcher of a query; a sentence if it is not valid.
- * @param textOf a value that is no string as text
- */
+/** The matcher of a query; a sentence if it is invalid. @param textOf converts a value other than a string to text */
 export function compileSearchQuery(query: string, textOf: (value: Value) => string = plainText): Matcher | string {
   const parser = new Parser(query, (value) =>
     typeof value === 'string' ? value : value instanceof Bytes ? value.toString() : textOf(value),
@@ -34,7 +31,7 @@ const blank = /[ \r\n\t]*/y
 const start = String.raw`(?:\\[\s\S]|[^\s"()[\]{}+\-!:~^?*\\>=<])`
 const inside = String.raw`(?:\\[\s\S]|[^\s"()[\]{}!:~^?*\\><])`
 const end = String.raw`(?=[\s)\]}]|$)`
-// `AND`, `OR` and `NOT` are no words.
+// `AND`, `OR` and `NOT` are not words.
 const word = new RegExp(String.raw`(?!(?:AND|OR|NOT)${end}|&&|\|\|)${start}${inside}*`, 'y')
 const ended = new RegExp(end, 'y')
 const prefix = new RegExp(String.raw`(${start}${inside}*)\*${end}`, 'y')
@@ -65,7 +62,7 @@ class Parser {
     return matcher
   }
 
-  /** Clauses side by side must all match; `OR` is between groups of them. */
+  /** Adjacent clauses must all match; `OR` separates groups of them. */
   #query(field: string | undefined): Matcher {
     const groups: Matcher[][] = [[]]
     for (;;) {
@@ -93,7 +90,7 @@ class Parser {
     return (object) => groups.some((group) => group.every((matcher) => matcher(object)))
   }
 
-  /** Words side by side that no operator follows are one phrase. */
+  /** Adjacent words without a following operator form a phrase. */
   #words(): string | undefined {
     const words: string[] = []
     for (;;) {
@@ -217,7 +214,7 @@ class Parser {
     return (value) => pattern.test(this.#textOf(value))
   }
 
-  /** Numbers of attributes compare with numbers, all else as text. */
+  /** Numeric attributes are compared as numbers, and all else as text. */
   #compare(field: string | undefined, comparator: string, wanted: string | number): Matcher {
     const text = typeof wanted === 'string' ? wanted : plainText(wanted)
     return this.#ofTarget(field, (target) => {
@@ -237,7 +234,7 @@ class Parser {
     })
   }
 
-  /** Turns a test of a field's value into a test of the object; false without one. */
+  /** Turns a test of a field's value into a test of the object; false if the field is missing. */
   #ofTarget(field: string | undefined, test: (target: Target) => (value: Value) => boolean): Matcher {
     const matchers = targets(field).map((target): Matcher => {
       const path = target.kind === 'tag' ? 'tags' : target.name
@@ -271,7 +268,7 @@ class Parser {
 }
 
 interface Target {
-  /** `searched` is compared word by word, an `attribute` is a path in the event, a `tag` one of its tags. */
+  /** `searched` is compared word by word, `attribute` is a path in the event, `tag` is one of its tags. */
   readonly kind: 'attribute' | 'reserved' | 'searched' | 'tag'
   readonly name: string
 }
@@ -305,7 +302,7 @@ function holdsFor(comparator: string, order: number): boolean {
   }
 }
 
-/** The compared value: a number if it reads as one. */
+/** The bound: a number if it parses as one. */
 function bound(text: string): string | number {
   const plain = text.replace(/^"(.*)"$/s, '$1')
   const value = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/.test(plain) ? Number(plain) : Number.NaN
@@ -316,7 +313,7 @@ function unescaped(text: string): string {
   return text.replace(/\\(.)/gs, '$1')
 }
 
-/** Between a character of words and one that is none. */
+/** A boundary between a word character and another character. */
 const edge = String.raw`(?:(?<=[\p{L}\p{M}\p{Nd}\p{Pc}])(?![\p{L}\p{M}\p{Nd}\p{Pc}])|(?<![\p{L}\p{M}\p{Nd}\p{Pc}])(?=[\p{L}\p{M}\p{Nd}\p{Pc}]))`
 
 function wordPattern(text: string): RegExp {

@@ -1,4 +1,4 @@
-// Snappy blocks. The library that reads them is loaded when it is first needed.
+// Snappy blocks. The library that reads them is loaded on first use.
 
 import { createRequire } from 'node:module'
 
@@ -14,10 +14,10 @@ function snappy(): Snappy {
 }
 
 const blockBytes = 65_536
-// The last bytes are literals: there a match is not worth looking for.
+// The last bytes are literals, because a match there is not worth searching for.
 const margin = 15
 
-/** The block of some data, made as the reference of the format makes it: greedily, 64 KiB at a time. */
+/** Compresses data into a block like the format's reference implementation: greedily, 64 KiB at a time. */
 export function snappyCompress(data: Buffer): Buffer {
   const out = Buffer.allocUnsafe(32 + data.length + Math.ceil(data.length / 6))
   let end = 0
@@ -44,7 +44,7 @@ function compressPart(data: Buffer, out: Buffer, start: number): number {
     let at = 1
     let nextHash = hash(at)
     search: for (;;) {
-      // The longer nothing is found, the larger the steps.
+      // The step size grows while no match is found.
       let skip = 32
       let next = at
       let candidate: number
@@ -115,19 +115,19 @@ function writeCopy(offset: number, count: number, out: Buffer, start: number): n
   return end
 }
 
-/** The data of a block; undefined if it is not valid or has more bytes than allowed. */
+/** Decompresses a block; undefined if it is invalid or exceeds the allowed size. */
 export function snappyUncompress(block: Buffer, most: number): Buffer | undefined {
-  // Three bytes expand to 64 at most. The library allocates the size that a block states, whatever it contains.
+  // Three bytes expand to at most 64. The library allocates the stated size, whatever the block contains.
   if (block.length === 0 || snappyLength(block) > 22 * block.length) return undefined
   try {
     const { buffer, byteOffset, byteLength } = snappy().uncompress(block, most)
     return Buffer.from(buffer, byteOffset, byteLength)
   } catch {
-    return undefined // The library throws for every block that is not valid.
+    return undefined // the library throws for every invalid block
   }
 }
 
-/** Bytes of the data of a block, as it says itself; 0 if it does not. */
+/** The decompressed size stated in a block; 0 if there is none. */
 export function snappyLength(block: Buffer): number {
   let length = 0
   for (let at = 0; at < Math.min(block.length, 5); at++) {

@@ -1,5 +1,5 @@
-// Syslog lines: RFC 5424, RFC 3164 and what is sent in their name. Absent parts give no field.
-// RFC 5424 is tried first; a line is RFC 3164 if it has a date, with or without a priority before it.
+// Syslog lines: RFC 5424, RFC 3164 and common variants. Missing parts give no field. RFC 5424 is tried first; a line is
+// RFC 3164 if it has a date, with or without a priority before it.
 
 import { Timestamp } from '../event/timestamp.ts'
 import { fieldNames, getField, setField, type Value, type ValueObject } from '../event/value.ts'
@@ -37,9 +37,8 @@ const facilities = [
 ] as const
 
 /**
- * The fields of a line; undefined if it is not syslog.
- * @param zone of dates that name none
- * @param now milliseconds since the epoch, for dates without a year
+ * The fields of a line; undefined if it is not syslog. @param zone for dates without a zone @param now milliseconds
+ * since the epoch, for dates without a year
  */
 export function parseSyslog(line: string, zone: Zone = utc, now = Date.now()): ValueObject | undefined {
   return parse5424(line) ?? parse3164(line, zone, now)
@@ -64,7 +63,7 @@ function parse5424(line: string): ValueObject | undefined {
   const from = (whole as string).length
   const end = line[from] === '-' ? from + 1 : parseElements(line, from, fields, true)
   if (end < 0) return undefined
-  // The RFC marks UTF-8 by a byte order mark.
+  // The RFC marks UTF-8 with a byte order mark.
   const message = trimmed(line.slice(end))
   fields.message = message.charCodeAt(0) === 0xfeff ? message.slice(1) : message
   return fields
@@ -73,7 +72,7 @@ function parse5424(line: string): ValueObject | undefined {
 const date3164 =
   /^(?:<(\d{1,3})>)?\s*(?:(\d{4}-\d\d-\d\d[T ]\S+)(?=\s|$)|(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\s+(\d{1,2})(?:\s+(\d{4}))?\s+(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?:?)/i
 const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
-// One blank before each; a host may hold colons (of IPv6, or before a port), a program ends at the first.
+// One blank before each. A host may contain colons (IPv6, or before a port); a program ends at the first.
 const host3164 = / (?!:(?:\s|$))(\S+?)(?=:?(?:\s|$))/y
 const program3164 = / ([^\s:]+)/y
 const tagged = /^([^[\]]*)\[([^\]]+)\]$/
@@ -98,7 +97,7 @@ function parse3164(line: string, zone: Zone, now: number): ValueObject | undefin
         )
   if (timestamp === undefined || Number(hour ?? 0) > 23 || Number(minute ?? 0) > 59) return undefined
   fields.timestamp = timestamp
-  // One or two words before the colon: host and program, or one of them; the one with a process id is the program.
+  // One or two words before the colon: host and program, or only one of them; a word with a process id is the program.
   let at = (whole as string).length
   host3164.lastIndex = at
   const first = host3164.exec(line)?.[1]
@@ -135,7 +134,7 @@ function dated(
   now: number,
 ): Timestamp | undefined {
   const present = new Date(now)
-  // A line of December that comes in January is of last year.
+  // A December line that arrives in January belongs to last year.
   const guessed = month === 12 && present.getUTCMonth() === 0 ? present.getUTCFullYear() - 1 : present.getUTCFullYear()
   if (day < 1 || day > daysInMonth(year ?? guessed, month)) return undefined
   const instant = zone.instantOf(daysFromCivil(year ?? guessed, month, day) * 86_400_000 + timeMs)
@@ -160,13 +159,13 @@ function processId(text: string): Value {
 }
 
 const elementStart = /\[([^\s=\]"]+)/y
-// Some senders put a blank behind the equals sign.
+// Some senders write a blank after the equals sign.
 const parameter = /\s+([^=\]]+)=\s*"((?:[^"\\]|\\.)*)"/sy
 const ignoredElement = /\[[^\]]*\]/y
 
 /**
- * Structured data; its end, or -1 if it is none. Nothing is set then.
- * @param expected at this place, so that an element in another form is passed over; elsewhere it is text, as is one without parameters
+ * Parses structured data; returns its end, or -1 if there is none, without setting fields. @param expected whether it must be here, so
+ * that a malformed element is skipped; otherwise a malformed element, or one without parameters, is text
  */
 function parseElements(line: string, from: number, fields: ValueObject, expected: boolean): number {
   const elements: [string, ValueObject][] = []

@@ -1,5 +1,5 @@
-// Time zones: offsets of instants and instants of local times, cached by day, because asking the time zone database for every
-// event would cost more than the rest of the conversion.
+// Time zones: offsets of instants, and instants of local times, cached by day, because querying the time zone database for
+// every event would cost more than the rest of the conversion.
 
 import { BoundedMap } from '../bounded-map.ts'
 
@@ -10,7 +10,7 @@ export interface Zone {
   readonly name: string
   /** The offset of local time from UTC at an instant, in milliseconds. */
   offsetAt(ms: number): number
-  /** The instant of a local time, which is given as if it were UTC; undefined if there is none or there are two. */
+  /** The instant of a local time, which is passed as if it were UTC; undefined if there is none or it is ambiguous. */
   instantOf(localMs: number): number | undefined
   /** The abbreviation in use at an instant: `UTC`, `CEST`. */
   abbreviationAt(ms: number): string
@@ -23,10 +23,10 @@ export const utc: Zone = {
   abbreviationAt: () => 'UTC',
 }
 
-// Names can come from data, and most that do are none.
+// Names can come from data, and most such names are invalid.
 const found = new BoundedMap<Zone | 'none'>({ maxEntries: 1000, maxBytes: 1 << 20, sizeOf: () => 1000 })
 
-/** The zone of a name in the time zone database, or of `local`; undefined if there is none. */
+/** The zone of a name in the time zone database, or of `local`; undefined if it is unknown. */
 export function findZone(name: string): Zone | undefined {
   if (name === 'UTC') return utc
   if (name === 'local') return findZone(Temporal.Now.timeZoneId())
@@ -38,23 +38,23 @@ export function findZone(name: string): Zone | undefined {
   return zone === 'none' ? undefined : zone
 }
 
-/** The zone of a name that was checked before; UTC where this machine does not know it. */
+/** The zone of an already validated name; UTC if this machine does not know it. */
 export function zoneOrUtc(name: string): Zone {
   return findZone(name) ?? utc
 }
 
 function openZone(name: string): Zone | undefined {
-  // Temporal also takes offsets and whole dates for zones.
+  // Temporal also accepts offsets and complete dates as zones.
   if (!/^[A-Za-z]/.test(name)) return undefined
   try {
     if (epochZoned(0, name).offsetNanoseconds === 0 && /^(Etc\/)?(UTC|UCT|Zulu|Universal)$/.test(name)) return utc
   } catch {
-    return undefined // The name is not known: the caller says so.
+    return undefined // unknown name; the caller reports it
   }
   return new DatabaseZone(name)
 }
 
-/** The last instants that there are, either way. */
+/** The first and last representable instants. */
 const farthestMs = 8.64e15
 
 function epochZoned(ms: number, zone: string): Temporal.ZonedDateTime {
@@ -87,7 +87,7 @@ class DatabaseZone implements Zone {
   instantOf(localMs: number): number | undefined {
     const day = Math.floor(localMs / dayMs)
     if (day === this.#localDay) return localMs - this.#localOffset
-    // No offset is larger than a day: if it is the same one day before and two days after, it held all along.
+    // No offset exceeds one day: if it is equal one day before and two days after, it was constant in between.
     const before = this.#exactOffset((day - 1) * dayMs)
     const after = this.#exactOffset((day + 2) * dayMs)
     if (before === after) {
@@ -112,15 +112,16 @@ class DatabaseZone implements Zone {
   }
 
   #exactOffset(ms: number): number {
-    // Offsets before the first standard times have seconds.
+    // Historical offsets include seconds.
     return Math.round(epochZoned(ms, this.name).offsetNanoseconds / 1e6)
   }
 }
 
-// Each of these locales spells the abbreviations of its part of the world and writes `GMT+1` for all others.
+// Each of these locales has the abbreviations of its part of the world, and writes `GMT+1` for all other zones.
 const locales = ['en-US', 'en-GB', 'en-AU', 'en-IN', 'en-ZA', 'en-NZ', 'en-CA']
 
-// Abbreviations that no locale has, by hours ahead of UTC; and zones that have none in the database although a locale has one.
+// Abbreviations missing in all locales, by hours ahead of UTC; and zones without an abbreviation in the database although a
+// locale has one.
 const abbreviations = new Map<string, Readonly<Record<number, string>>>()
 const known: readonly (readonly [Readonly<Record<number, string>>, string])[] = [
   [{ 0: 'GMT' }, 'GMT GMT+0 GMT-0 GMT0 Etc/GMT'],
@@ -167,7 +168,7 @@ function abbreviation(zone: string, ms: number, offset: number): string {
     const text = parts.find((part) => part.type === 'timeZoneName')?.value
     if (text !== undefined && /^[A-Z]{2,5}$/.test(text) && (text !== 'GMT' || offset === 0)) return text
   }
-  // As the database itself does for zones without an abbreviation.
+  // Like the database for zones without an abbreviation.
   const minutes = Math.round(Math.abs(offset) / 60_000)
   const hours = String(Math.trunc(minutes / 60)).padStart(2, '0')
   const rest = minutes % 60 === 0 ? '' : String(minutes % 60).padStart(2, '0')

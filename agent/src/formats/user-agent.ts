@@ -1,12 +1,12 @@
-// User agents by two data sets: a small one that knows browsers, systems and categories by their main features, and the large one
-// of regular expressions. Both are loaded when they are first asked for.
+// Parses user agents with two data sets: a small one that identifies browsers, systems and categories by their main features, and
+// a large one of regular expressions. Both are loaded on first use.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { compileBounded } from './regex-linear.ts'
 
 const require = createRequire(import.meta.url)
-// A longer text is not a user agent; the expressions are tried on its beginning only.
+// A longer text is not a user agent; the expressions only see its beginning.
 const maxCharacters = 2000
 
 export interface KnownAgent {
@@ -39,7 +39,7 @@ export function knownAgent(agent: string): KnownAgent {
 }
 
 export interface MatchedAgent {
-  /** Name, then the parts of its version. */
+  /** Name, followed by the parts of its version. */
   readonly browser: readonly (string | null)[]
   readonly os: readonly (string | null)[]
   /** Name, brand and model. */
@@ -77,7 +77,7 @@ function first(matchers: readonly Matcher[], text: string): (string | null)[] | 
   return undefined
 }
 
-/** The file is YAML of the plainest kind, lists of maps of quoted texts, and large: it is read by lines. */
+/** The file is large, but simple YAML: lists of maps of quoted texts. So it is read line by line. */
 function load(): LargeDataSet {
   const sections = new Map<string, Rule[]>()
   let rules: Rule[] = []
@@ -106,7 +106,10 @@ function load(): LargeDataSet {
   }
 }
 
-/** @param fromGroups whether parts without a replacement are the groups in order; otherwise only the first and last are the first group */
+/**
+ * @param fromGroups whether parts without a replacement are the groups in order; otherwise only the first and last parts are the first
+ * group
+ */
 function matcherOf(rule: Rule, parts: readonly string[], fromGroups: boolean): Matcher {
   const source = rule['regex'] as string
   const flags = rule['regex_flag'] ?? ''

@@ -1,9 +1,9 @@
-// White space as Unicode has it. `\s` and `trim` of JavaScript also take U+FEFF, the byte order mark, and not U+0085.
+// Unicode white space. JavaScript's `\s` and `trim` also include U+FEFF, the byte order mark, and exclude U+0085.
 
-/** A class of regular expressions: what `isWhiteSpace` takes. */
+/** A class for regular expressions that matches the same characters as `isWhiteSpace`. */
 export const whiteSpace = '[\\t-\\r \\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]'
 
-/** Whether a UTF-16 unit is white space: all of it is in the basic plane. */
+/** Whether a UTF-16 unit is white space, which is always in the basic plane. */
 export function isWhiteSpace(unit: number): boolean {
   if (unit < 0x80) return unit === 0x20 || (unit >= 0x09 && unit <= 0x0d)
   return (

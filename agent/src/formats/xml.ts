@@ -1,19 +1,18 @@
-// XML documents to values. Elements become fields, repeated ones arrays, attributes fields with a prefix; an element with only text
-// becomes that text. Prefixes of namespaces are dropped. Entities that a document declares are not expanded.
-//
-// Why not fast-xml-parser: it reads `<a>1</b>` and documents with two roots or with control characters, which are not well-formed; its
-// validator accepts the last two. It expands the entities of a document, joins the texts around an element to one, and leaves `&#65;`
-// unchanged unless it reads all HTML entities.
+// Converts XML documents to values. Elements become fields, repeated ones arrays, attributes prefixed fields; an element with only
+// text becomes that text. Namespace prefixes are removed. Entities declared in a document are not expanded.
+// fast-xml-parser is not used: it accepts `<a>1</b>`, documents with two roots and control characters, which are not well-formed; its
+// validator accepts the last two. It expands a document's entities, joins the texts around an element, and leaves `&#65;` unchanged
+// unless it reads all HTML entities.
 
 import { float, getField, setField, type Value, type ValueObject } from '../event/value.ts'
 import { parseDecimal, parseInteger } from './number.ts'
 
 export interface XmlForm {
-  /** Leave out white space between elements. */
+  /** Whether to omit white space between elements. */
   readonly trim: boolean
   readonly includeAttributes: boolean
   readonly attributePrefix: string
-  /** Name of the text beside attributes and elements. */
+  /** Name of the field for text beside attributes and elements. */
   readonly textKey: string
   readonly alwaysUseTextKey: boolean
   readonly parseBoolean: boolean
@@ -52,7 +51,7 @@ class Reader {
     return this.#at === this.#text.length ? fields : undefined
   }
 
-  /** Skips text that may surround the root: blanks, comments, instructions. A document type is refused. */
+  /** Skips content that may surround the root: blanks, comments, instructions. Document types are rejected. */
   #misc(): boolean {
     for (;;) {
       while (/\s|\ufeff/.test(this.#text[this.#at] ?? '')) this.#at++
@@ -77,7 +76,7 @@ class Reader {
     return true
   }
 
-  /** Reads an element into a field of what is around it. */
+  /** Reads an element into a field of its parent. */
   #element(into: ValueObject, depth: number, around: ReadonlySet<string>): boolean {
     if (depth > maxDepth) return false
     name.lastIndex = this.#at + 1
@@ -121,7 +120,9 @@ class Reader {
     return true
   }
 
-  /** Reads what is in an element; `only` is its text if that is all of it. Undefined if it is not well-formed. */
+  /**
+   * Reads the content of an element; `only` is its text if there is nothing else. Undefined if it is not well-formed.
+   */
   #content(
     tag: string,
     fields: ValueObject,
@@ -186,7 +187,7 @@ class Reader {
 function add(fields: ValueObject, field: string, value: Value): void {
   const old = getField(fields, field)
   if (old === undefined) setField(fields, field, value)
-  // No value of an element is an array of itself: this one was made of its siblings.
+  // No element value is an array by itself, so this array holds repeated elements.
   else if (Array.isArray(old)) old.push(value)
   else setField(fields, field, [old, value])
 }

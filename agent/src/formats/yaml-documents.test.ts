@@ -1,5 +1,5 @@
-// Texts that are small, or look so, and that a parser of YAML makes much of: each ends with a problem at its place. Such a text is read in a
-// worker with little memory, which ends it if a bound does not hold.
+// Small texts, or texts that look small, that are expensive for a YAML parser: each must give a problem at its position. Each text is read
+// in a worker with little memory, which fails if a limit is not enforced.
 
 import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ const { depth, parts } = yamlLimits
 const many = (count: number, make: (index: number) => string) =>
   Array.from({ length: count }, (_, index) => make(index))
 
-/** Each anchor holds the one before it nine times. */
+/** Each anchor contains the previous one nine times. */
 const nested = (levels: number, make: (inner: string, index: number) => string) =>
   ['a0: &a0 [x]', ...many(levels, (index) => `a${index + 1}: &a${index + 1} ${make(`*a${index}`, index)}`)].join('\n')
 

@@ -1,5 +1,5 @@
-// YAML files of users, as documents with places. Limits hold before the parser builds anything: for the length of a text, its parts, their
-// nesting, and the parts that aliases repeat. Code that walks the values needs no limits of its own.
+// YAML files of users, as documents with positions. Limits are enforced before the parser allocates anything: text length, number and
+// nesting of nodes, and nodes repeated by aliases. So code that walks the values needs no limits.
 
 import {
   type Document,
@@ -20,7 +20,7 @@ export const yamlLimits = { characters: 16 << 20, parts: 300_000, depth: 128, al
 export interface YamlProblem {
   readonly offset: number
   readonly message: string
-  /** Aliases are the reason: written out, the text could be read. */
+  /** Set if only aliases exceed the limit: written out, the text would be readable. */
   readonly byAliases?: true
 }
 
@@ -34,16 +34,16 @@ export interface YamlDocument {
 export interface YamlText {
   readonly documents: readonly YamlDocument[]
   readonly lines: LineCounter
-  /** Why nothing is read of the text. */
+  /** Why the text cannot be read. */
   readonly problem?: YamlProblem
 }
 
-/** Reads all documents of a text. Merge keys (`<<`) are followed; `stringKeys`: keys of other types are refused. */
+/** Reads all documents of a text. Merge keys (`<<`) are supported; `stringKeys`: keys of other types are rejected. */
 export function readYamlDocuments(text: string, { stringKeys = false } = {}): YamlText {
   const lines = new LineCounter()
   const problem = excessOf(text)
   if (problem !== undefined) return { documents: [], lines, problem }
-  // The library compares each key with all before it.
+  // The library compares each key with all earlier keys.
   const options = { lineCounter: lines, merge: true, prettyErrors: false, uniqueKeys: false, stringKeys } as const
   return { documents: parseAllDocuments(text, options).map((document) => readDocument(document)), lines }
 }
@@ -71,17 +71,17 @@ function readDocument(document: Document): YamlDocument {
 const tooDeep = `The document is nested deeper than ${yamlLimits.depth} levels`
 const tooMany = `The document has more than ${yamlLimits.parts} parts`
 
-/** Why a text is not parsed: the parser builds all of it at once, by recursion. */
+/** Why a text is not parsed; checked first, because the parser builds the whole tree recursively. */
 function excessOf(text: string): YamlProblem | undefined {
   if (text.length > yamlLimits.characters) {
     return { offset: 0, message: `The text is longer than ${yamlLimits.characters} characters` }
   }
-  // A text of so few characters has no more parts.
+  // A text this short cannot exceed the limits.
   if (text.length < yamlLimits.depth) return undefined
   let [offset, depth, parts, onLine] = [0, 0, 0, 0]
   for (const token of new Lexer().lex(text)) {
     switch (token[0]) {
-      case '\u0002': // marks of the lexer, which are not in the text
+      case '\u0002': // marks of the lexer, which are not part of the text
       case '\u0018':
         continue
       case '\u001f':
@@ -113,20 +113,20 @@ function excessOf(text: string): YamlProblem | undefined {
   return undefined
 }
 
-/** Size and depth of a part with all that its aliases stand for. */
+/** Size and depth of a node with its expanded aliases. */
 interface Extent {
   readonly parts: number
   readonly depth: number
 }
 
-/** Finds repeated keys, aliases of a part that contains them, and values that aliases make too large. */
+/** Finds repeated keys, aliases of an enclosing node, and values that aliases make too large. */
 class Walk {
   readonly problems: YamlProblem[] = []
-  /** The size that aliases make, where it is too large; the library may say more about it. */
+  /** The excessive size caused by aliases, if any; the library may report more about it. */
   readonly excess: YamlProblem | undefined
   readonly #anchors = new Map<string, Node>()
   readonly #extents = new Map<unknown, Extent>()
-  /** Parts that are being looked at, the outermost first. */
+  /** The enclosing nodes, outermost first. */
   readonly #around = new Set<unknown>()
 
   constructor(document: Document) {
@@ -181,7 +181,7 @@ class Walk {
     const seen = new Set<unknown>()
     for (const { key } of items) {
       const name = isScalar(key) ? key.value : key
-      // Several merges are one after the other.
+      // Several merges apply in order.
       if (typeof name !== 'symbol' && name !== '<<' && seen.has(name)) this.#report(key, 'Map keys must be unique')
       seen.add(name)
     }

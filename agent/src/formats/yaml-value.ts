@@ -1,4 +1,4 @@
-// YAML documents as values. Plain scalars are what YAML 1.2 says: `yes`, `017` and dates stay text.
+// YAML documents as values. Plain scalars follow YAML 1.2: `yes`, `017` and dates stay text.
 
 import {
   Composer,
@@ -20,14 +20,14 @@ const maxNodes = 200_000
 const maxDepth = 128
 const tooDeep = 'the document is too large or nested too deep'
 
-/** Escapes can spell halves of characters, which no text of an event may have. */
+/** Escapes can form lone surrogates, which event texts must not contain. */
 function wellFormed(value: Value): Value {
   return typeof value === 'string' ? value.toWellFormed() : value
 }
 
-/** The value of a text's only document; a failure gives the reason. */
+/** The value of a text with a single document; a failure contains the reason. */
 export function parseYaml(written: string): { readonly value: Value } | { readonly problem: string } {
-  // A carriage return alone ends a line, too, which the library does not know.
+  // A lone carriage return ends a line too, which the library does not support.
   const text = written.replaceAll(/\r\n?/g, '\n')
   const lines = new LineCounter()
   const problem = (message: string, offset: number): { problem: string } => {
@@ -40,7 +40,7 @@ export function parseYaml(written: string): { readonly value: Value } | { readon
     const composer = new Composer({ schema: 'failsafe', uniqueKeys: false, logLevel: 'silent', prettyErrors: false })
     const documents: Document.Parsed[] = []
     for (const token of new Parser(lines.addNewLine).parse(text)) {
-      // The first error is enough: a text that is none at all has one in each place.
+      // The first error is enough, because invalid text has an error at every token.
       if (token.type === 'error') return problem(token.message, token.offset)
       documents.push(...composer.next(token))
       if (documents.length > 1) return { problem: 'the text has several documents' }
@@ -90,7 +90,7 @@ function untagged(node: Scalar): Value {
   return node.type === 'PLAIN' ? plain(String(node.value)) : String(node.value)
 }
 
-/** A scalar of the type that its tag names; other tags of YAML make text of it. */
+/** Converts a scalar to the type of its tag; other YAML tags give text. */
 function tagged(tag: string, node: Scalar): Value {
   const type = tag.replace(/^tag:yaml\.org,2002:/, '')
   const text = node.source ?? String(node.value)
@@ -112,9 +112,9 @@ function tagged(tag: string, node: Scalar): Value {
   }
 }
 
-/** Whether brackets are nested so deep that nothing is made of them. */
+/** Whether brackets are nested too deeply to be parsed. */
 function nestedTooDeep(text: string): boolean {
-  // Most texts have too few of them.
+  // Most texts have too few brackets.
   if (text.split(/[[{]/, maxDepth + 2).length <= maxDepth + 1) return false
   let depth = 0
   for (const token of new Lexer().lex(text)) {

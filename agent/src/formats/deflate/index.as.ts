@@ -1,36 +1,36 @@
-// Deflate (RFC 1951), fast for repetitive text: it compares each place only with the last place of the same six bytes. It reads a block
-// twice, once to find repetitions and once to write it with the block's Huffman code.
+// Deflate (RFC 1951), fast for repetitive text: it compares each position only with the last position of the same six bytes. It reads a
+// block twice, once to find repetitions and once to write it with the block's Huffman code.
 
-/** Bytes that one call takes at most. */
+/** Maximum input bytes per call. */
 export const maxInput: i32 = 0x10000
-/** How far back deflate refers. */
+/** Deflate's window size. */
 const windowSize: i32 = 0x8000
 const minMatch: i32 = 4
 const maxMatch: i32 = 258
 const hashBits: i32 = 14
-/** Of a block: a run of letters and the match behind it, eight bytes each. */
+/** A block's sequences: each is a run of literals and the following match, in eight bytes. */
 const maxSequences: i32 = 0x2000
 const literals: i32 = 286
 const distances: i32 = 30
 const maxBits: i32 = 15
 const endOfBlock: i32 = 256
 
-// Places in the memory.
+// Offsets in the memory.
 const heads: i32 = 0x1000
 const literalCounts: i32 = heads + (1 << hashBits) * 4
 const distanceCounts: i32 = literalCounts + 288 * 4
 const lengthCounts: i32 = distanceCounts + 32 * 4
-/** Of each symbol its code, and how many bits that has. */
+/** The code of each symbol, and its number of bits. */
 const literalCodes: i32 = lengthCounts + 32 * 4
 const distanceCodes: i32 = literalCodes + 288 * 8
 const lengthCodes: i32 = distanceCodes + 32 * 8
-/** Of each length: its symbol, its extra bits and how many. */
+/** For each length: its symbol, its extra bits and their number. */
 const lengthSymbols: i32 = lengthCodes + 32 * 8
 const sorted: i32 = lengthSymbols + 259 * 4
 const weights: i32 = sorted + 288 * 4
 const bitCounts: i32 = weights + 288 * 4
 const nextCodes: i32 = bitCounts + 33 * 4
-/** Lengths of codes as the block begins with them: symbols, and behind each its extra bits. */
+/** The code lengths at the beginning of a block: symbols, each followed by its extra bits. */
 const header: i32 = nextCodes + 33 * 4
 const sequences: i32 = header + 640 * 2
 const output: i32 = sequences + (maxSequences + 1) * 8 + 64
@@ -41,15 +41,15 @@ export const memoryEnd: i32 = input + windowSize + maxInput + room
 let bits: u64 = 0
 let bitCount: i32 = 0
 let out: i32 = 0
-/** The offset from an address to the place in the whole text. */
+/** The difference between an address and a position in the whole text. */
 let shift: i32 = 0
-/** Bytes of the text before the next ones that are still there. */
+/** Number of earlier text bytes still in memory. */
 let kept: i32 = 0
 let sequenceCount: i32 = 0
 /** Extra bits of the block. */
 let extraBits: i32 = 0
 
-/** Where the next bytes are to be put. */
+/** Address for the next input bytes. */
 export function place(): i32 {
   return input + kept
 }
@@ -58,13 +58,13 @@ export function outputAt(): i32 {
   return output
 }
 
-/** Begins another text. */
+/** Starts another text. */
 export function begin(): void {
   memory.fill(heads, 0, (1 << hashBits) * 4)
   bits = 0
   bitCount = 0
   kept = 0
-  // A place that was never set counts as further back than deflate can refer.
+  // An unset position counts as being outside the window.
   shift = 0x10000 - input
   if (load<u32>(lengthSymbols + maxMatch * 4) === 0) setLengths()
 }
@@ -81,7 +81,7 @@ function setLengths(): void {
   store<u32>(lengthSymbols + maxMatch * 4, 285)
 }
 
-/** Compresses this many bytes at `place`; returns how many were written at `outputAt`. */
+/** Compresses this many bytes at `place`; returns the number of bytes written at `outputAt`. */
 export function compress(length: i32, isLast: bool): i32 {
   out = output
   let at = place()
@@ -103,12 +103,12 @@ export function compress(length: i32, isLast: bool): i32 {
   return out - output
 }
 
-/** Of the first six bytes. */
+/** Hash of the first six bytes. */
 function slotOf(word: u64): i32 {
   return heads + ((<i32>(((word << 16) * 0x9e3779b185ebca87) >> (64 - hashBits))) << 2)
 }
 
-/** Fills the sequences of a block; returns where it ends. */
+/** Finds the sequences of a block; returns its end. */
 function findMatches(from: i32, end: i32): i32 {
   memory.fill(literalCounts, 0, 288 * 4)
   memory.fill(distanceCounts, 0, 32 * 4)
@@ -123,13 +123,13 @@ function findMatches(from: i32, end: i32): i32 {
     const slot = slotOf(word)
     const distance = at + shift - load<i32>(slot)
     store<i32>(slot, at + shift)
-    // Where the last block ended within a match, places behind its end are known, too: those do not count.
+    // If the last block ended inside a match, positions after its end are recorded too: they do not count.
     if (<u32>(distance - 1) >= <u32>windowSize || load<u32>(at - distance) !== <u32>word) {
       at += 1 + (step++ >> 6)
       continue
     }
     step = 0
-    // Letters before it may be the same, too.
+    // Extends the match backwards.
     while (at > run && at - distance > input && load<u8>(at - 1) === load<u8>(at - distance - 1)) at--
     const stop = matchEnd(at + minMatch, distance, end)
     const symbol = distanceSymbol(distance)
@@ -141,7 +141,7 @@ function findMatches(from: i32, end: i32): i32 {
     let letters = at - run
     let left = stop - at
     do {
-      // No rest is too short to be a match.
+      // Ensures that the remainder is not too short for a match.
       const length = left <= maxMatch ? left : left - maxMatch < minMatch ? maxMatch - minMatch : maxMatch
       store<u32>(sequence, letters)
       store<u32>(sequence + 4, (length << 16) | (distance - 1))
@@ -252,7 +252,7 @@ function writeBlock(from: i32, to: i32, isLast: bool): void {
 }
 
 function writeSequences(from: i32): void {
-  // Kept in variables, since those of the module are read from memory each time.
+  // Local variables, because module variables are read from memory each time.
   let buffer = bits
   let count: i32 = bitCount
   let to = out
@@ -306,7 +306,7 @@ function writeSequences(from: i32): void {
   flush()
 }
 
-/** Bytes as they are, where no code makes them shorter. */
+/** Stores bytes uncompressed if no code shortens them. */
 function writePlain(from: i32, to: i32, isLast: bool): void {
   let at = from
   do {
@@ -336,7 +336,7 @@ function usedOf(codes: i32, symbols: i32, least: i32): i32 {
   return used
 }
 
-/** The order of the lengths of the code length code. */
+/** The order in which the code length code's lengths are stored. */
 function orderOf(index: i32): i32 {
   // 16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15
   if (index < 3) return 16 + index
@@ -345,7 +345,7 @@ function orderOf(index: i32): i32 {
   return (index & 1) === 0 ? 8 + half : 7 - half
 }
 
-/** Writes the lengths of both codes, runs in short; returns the end. */
+/** Writes the lengths of both codes, with runs shortened; returns the end. */
 function makeHeader(literalsUsed: i32, distancesUsed: i32): i32 {
   memory.fill(lengthCounts, 0, 19 * 4)
   const total = literalsUsed + distancesUsed
@@ -400,7 +400,7 @@ function setFixed(): void {
   setCodes(distanceCodes, 30, 5)
 }
 
-/** A Huffman code for symbols by how often they come. No code has more than `most` bits. */
+/** A Huffman code for symbols by their frequency. No code has more than `most` bits. */
 function makeCode(counts: i32, symbols: i32, most: i32, codes: i32): void {
   let used: i32 = 0
   for (let symbol = 0; symbol < symbols; symbol++) {
@@ -408,7 +408,7 @@ function makeCode(counts: i32, symbols: i32, most: i32, codes: i32): void {
     const count = load<i32>(counts + symbol * 4)
     if (count > 0) store<u32>(sorted + used++ * 4, ((<u32>count) << 9) | symbol)
   }
-  // Readers want a code of two symbols where there is any.
+  // Decoders require at least two codes.
   for (let symbol = 0; used < 2; symbol++) {
     if (load<i32>(counts + symbol * 4) === 0) store<u32>(sorted + used++ * 4, (1 << 9) | symbol)
   }
@@ -425,7 +425,7 @@ function makeCode(counts: i32, symbols: i32, most: i32, codes: i32): void {
   setCodes(codes, symbols, most)
 }
 
-/** Ascending. */
+/** Sorts in ascending order. */
 function sort(count: i32): void {
   for (let gap: i32 = 40; gap > 0; gap = gap === 40 ? 13 : gap === 13 ? 4 : gap === 4 ? 1 : 0) {
     for (let index = gap; index < count; index++) {
@@ -444,7 +444,7 @@ function weight(index: i32): u32 {
   return load<u32>(weights + index * 4)
 }
 
-/** Puts the length of each code in the place of its weight; these ascend (Moffat and Katajainen, in place). */
+/** Replaces each weight by the length of its code; the weights must be ascending (Moffat and Katajainen, in place). */
 function measure(count: i32): void {
   store<u32>(weights, weight(0) + weight(1))
   let root: i32 = 0
@@ -483,7 +483,7 @@ function measure(count: i32): void {
   }
 }
 
-/** Counts codes by their lengths, and makes none longer than this. */
+/** Counts codes by length, and limits their length. */
 function limit(count: i32, most: i32): void {
   memory.fill(bitCounts, 0, 33 * 4)
   for (let index = 0; index < count; index++) {
@@ -493,7 +493,7 @@ function limit(count: i32, most: i32): void {
   let total: i32 = 0
   for (let length = 1; length <= most; length++) total += load<i32>(bitCounts + length * 4) << (most - length)
   while (total > 1 << most) {
-    // One of the longest codes moves beside one that becomes longer by a bit.
+    // Moves one of the longest codes next to a code that becomes one bit longer.
     store<i32>(bitCounts + most * 4, load<i32>(bitCounts + most * 4) - 1)
     for (let length = most - 1; length > 0; length--) {
       const there = load<i32>(bitCounts + length * 4)
@@ -506,7 +506,7 @@ function limit(count: i32, most: i32): void {
   }
 }
 
-/** Codes by their lengths, in the order of the symbols; the first bit is the lowest. */
+/** Assigns codes by length, in the order of the symbols; the first bit is the lowest. */
 function setCodes(codes: i32, symbols: i32, most: i32): void {
   memory.fill(bitCounts, 0, 33 * 4)
   for (let symbol = 0; symbol < symbols; symbol++) {

@@ -4,7 +4,7 @@ import { compileStrftime, parseTimestamp, type Strftime } from '../datetime.ts'
 import { findZone, utc, type Zone } from '../timezone.ts'
 import { type Filter, type FilterArgument, InvalidGrok } from './filters.ts'
 
-/** Letters of Joda's patterns, as items of strftime and as regular expressions. */
+/** Joda's pattern letters, as strftime items and as regular expressions. */
 const joda: readonly (readonly [RegExp, string, string])[] = [
   [/^yyyy/, '%Y', '\\d{4}'],
   [/^yy/, '%y', '\\d{2}'],
@@ -32,7 +32,7 @@ export function dateOf(args: readonly FilterArgument[]): { source: string; filte
   const zone = zoneName === undefined ? utc : zoneOf(String(zoneName))
   if (zone === undefined) throw new InvalidGrok(`the time zone ${zoneName} is not known`)
   const { source, form, named } = formOf(pattern)
-  // Parts that the pattern leaves out are those of the present day, and midnight.
+  // Missing parts default to the current day and midnight.
   const missing = {
     year: !/[yY]/.test(pattern),
     month: !pattern.includes('M'),
@@ -42,7 +42,7 @@ export function dateOf(args: readonly FilterArgument[]): { source: string; filte
   const whole = `${missing.year ? '%Y ' : ''}${missing.month ? '%m ' : ''}${missing.day ? '%d ' : ''}${form}${missing.time ? ' %H:%M:%S' : ''}`
   const zoned = compileStrftime(whole)
   if (!zoned.ok) throw new InvalidGrok(zoned.problem)
-  // The name is passed over by the pattern; the zone comes from the text.
+  // The pattern skips the zone name, and the zone comes from the text.
   const compiledForm: Strftime = named ? { ...zoned, hasZone: false } : zoned
   return {
     source,
@@ -57,7 +57,7 @@ export function dateOf(args: readonly FilterArgument[]): { source: string; filte
       if (missing.time) text += ' 00:00:00'
       const read = parseTimestamp(compiledForm, text, here)?.ms
       if (read === undefined || read <= present.getTime() || !(missing.day || missing.year)) return read
-      // A time in the future means yesterday, or last year.
+      // A time in the future is interpreted as yesterday, or as last year.
       const past = new Date(read)
       if (!missing.day) past.setUTCFullYear(past.getUTCFullYear() - 1)
       else if (past.getUTCDate() > 1) past.setUTCDate(past.getUTCDate() - 1)
@@ -66,7 +66,7 @@ export function dateOf(args: readonly FilterArgument[]): { source: string; filte
   }
 }
 
-/** A date as a regular expression and as a form of strftime, and whether the name of a zone is in it. */
+/** A date format as a regular expression and as a strftime pattern, and whether it contains a zone name. */
 function formOf(pattern: string): { source: string; form: string; named: boolean } {
   let source = ''
   let form = ''
@@ -91,7 +91,7 @@ function formOf(pattern: string): { source: string; form: string; named: boolean
       continue
     }
     if (/^z/.test(rest)) {
-      // A name of a zone: the instant is read in it.
+      // A zone name: the instant is computed in that zone.
       named = true
       source += '[A-Za-z_/]+'
       form += '%Z'

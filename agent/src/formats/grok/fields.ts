@@ -1,9 +1,9 @@
-// The fields of a match, as new objects.
+// Builds the fields of a match as new objects.
 
 import { parsePath } from '../../event/path.ts'
 import { fieldNames, getField, isObject, setField, type Value, type ValueObject } from '../../event/value.ts'
 
-/** Writes into objects that this match made; a second value makes an array. */
+/** Sets a value in objects created by this match; a second value creates an array. */
 export function put(fields: ValueObject, path: readonly string[], value: Value): void {
   let old: Value | undefined = fields
   for (const name of path) old = old !== undefined && isObject(old) ? getField(old, name) : undefined
@@ -25,7 +25,7 @@ function write(fields: ValueObject, path: readonly string[], value: Value): void
   setField(object, path.at(-1) as string, value)
 }
 
-/** Objects whose keys are read as paths: `a.b` is nested. */
+/** Converts keys to paths: `a.b` becomes a nested field. */
 export function nested(value: Value): Value {
   if (Array.isArray(value)) return value.map(nested)
   if (!isObject(value)) return value
@@ -39,7 +39,7 @@ export function nested(value: Value): Value {
   return fields
 }
 
-/** Objects without null and without objects that hold nothing. */
+/** Removes nulls and empty objects. */
 export function withoutEmpty(value: Value): Value {
   if (Array.isArray(value)) return value.map(withoutEmpty)
   if (!isObject(value)) return value

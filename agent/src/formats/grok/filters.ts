@@ -1,4 +1,4 @@
-// The filters of the extended dialect: what becomes of the text that a reference matches.
+// The filters of the extended dialect, which convert the text matched by a reference.
 
 import { Float, float, integer, isFloat, isInteger, type Value, type ValueObject } from '../../event/value.ts'
 import { isFailedJson, parseJson } from '../json.ts'
@@ -8,21 +8,21 @@ import { parseRubyHash } from '../ruby-hash.ts'
 import { parseXml } from '../xml.ts'
 import { put } from './fields.ts'
 
-/** Returns undefined for a value that it cannot take. */
+/** Returns undefined for an unsupported value. */
 export type Filter = (value: Value) => Value | undefined
 
-/** A pattern that is not valid; caught where patterns are compiled. */
+/** An invalid pattern; caught by the functions that compile patterns. */
 export class InvalidGrok extends Error {}
 
 const largest = 2 ** 63
 
-/** A number without fraction is an integer, if it fits 64 bits. */
+/** A number without fraction is an integer if it fits in 64 bits. */
 function numberValue(number: number): Value {
   if (!Number.isInteger(number) || Math.abs(number) > largest) return float(number)
   return toInteger64(number)
 }
 
-/** The integer of 64 bits next to a number, towards zero. */
+/** The nearest 64-bit integer, rounded towards zero. */
 function toInteger64(number: number): Value {
   const whole = Math.trunc(number)
   if (Number.isSafeInteger(whole)) return whole + 0
@@ -136,7 +136,7 @@ export function filterOf(text: string): Filter {
   }
 }
 
-/** `array([brackets,] delimiter, filter)`; each may be missing. */
+/** `array([brackets,] delimiter, filter)`; each argument is optional. */
 function arrayFilter(text: string | undefined, args: readonly FilterArgument[]): Filter {
   const inner = /(?:^\(|,)\s*([A-Za-z]\w*(?:\([^)]*\))?)\s*\)$/.exec(text ?? '')
   const filter = inner === null ? undefined : filterOf(inner[1] as string)
@@ -162,7 +162,7 @@ function argumentCount(text: string | undefined): number {
   return (text ?? '').replace(/"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\([^()]*\)(?=\s*\)$)/g, '').split(',').length
 }
 
-/** The text between brackets, split; undefined if the brackets are missing. */
+/** Splits the text between brackets; undefined if the brackets are missing. */
 function bracketed(text: string, brackets: string, delimiter: string): string[] | undefined {
   const open = brackets[0] as string
   const close = brackets.at(-1) as string
@@ -170,7 +170,7 @@ function bracketed(text: string, brackets: string, delimiter: string): string[] 
   const items: string[] = []
   let at = 1
   for (;;) {
-    // The last item goes up to the bracket.
+    // The last item ends at the bracket.
     const next = text.indexOf(delimiter, at)
     const end = next < 0 ? text.indexOf(close, at) : next
     if (end < 0) return undefined
@@ -182,7 +182,7 @@ function bracketed(text: string, brackets: string, delimiter: string): string[] 
   return text.startsWith(close, at) && text.slice(at + 1).trim() === '' ? items : undefined
 }
 
-/** `keyvalue(separator, more characters of values, quotes, delimiters)`; the separator is a regular expression. */
+/** `keyvalue(separator, additional value characters, quotes, delimiters)`; the separator is a regular expression. */
 function keyValueFilter(args: readonly FilterArgument[]): Filter {
   if (args.some((argument) => typeof argument !== 'string')) throw new InvalidGrok('keyvalue needs texts')
   const [separator = '=', more = '', quotes = '', delimiters] = args as (string | undefined)[]
