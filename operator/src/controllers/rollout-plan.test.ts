@@ -1,14 +1,7 @@
 import { takesCandidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
-import {
-  type AgentNode,
-  type Decision,
-  decide,
-  fieldDurationMs,
-  maxWaitMs,
-  type Observation,
-  policyOf,
-} from './rollout-plan.ts'
+import { maxWaitMs } from './rollout-judge.ts'
+import { type AgentNode, type Decision, decide, fieldDurationMs, type Observation, policyOf } from './rollout-plan.ts'
 
 const node = (name: string, extra: Partial<AgentNode> = {}): AgentNode => ({
   node: name,
@@ -193,8 +186,12 @@ test('a candidate is taken back when a canary has only waited for two minutes, a
   expect(decide({ ...seen, now: base.now + maxWaitMs - 1 }).action).toBe('none')
   const why = expect.stringContaining('has waited for more than 2 minutes and cannot load it')
   for (const desired of ['new', 'newer']) {
-    const decision = decide({ ...seen, desired, now: base.now + maxWaitMs })
-    expect(decision).toEqual({ action: 'abort', culprits: changed, why })
+    const later = { ...seen, desired, now: base.now + maxWaitMs }
+    expect(decide({ ...later, changed: new Set(['shop/a']) })).toEqual({
+      ...{ action: 'abort', culprits: new Set(['shop/a']), why },
+    })
+    // Nothing shows which of two it is.
+    expect(decide(later)).toEqual({ action: 'aside', ids: changed, halved: true, why })
   }
   // The others continue: the rest without the culprits is tried and promoted.
   const left = { ...base, changed: new Set(['shop/b']), desired: 'left', now: base.now + maxWaitMs }
@@ -203,7 +200,8 @@ test('a candidate is taken back when a canary has only waited for two minutes, a
   const lost = waiting.map((each) => ({ ...each, stale: true }))
   expect(decide({ ...seen, nodes: lost, now: base.now + maxWaitMs }).action).not.toBe('abort')
   const manual = policyOf({ autoRollback: false })
-  expect(decide({ ...seen, policy: manual, now: base.now + maxWaitMs })).toMatchObject({ action: 'none', why })
+  const one = { ...seen, changed: new Set(['shop/a']), policy: manual }
+  expect(decide({ ...one, now: base.now + maxWaitMs })).toMatchObject({ action: 'none', why })
   const loaded = waiting.map((each) => ({ ...each, revision: 'new' })) // they wait for something else by now
   expect(decide({ ...seen, nodes: loaded, now: base.now + maxWaitMs }).action).toBe('watch')
 })
@@ -225,14 +223,14 @@ test('no canary is chosen among the lost, and when all canaries are lost others 
   expect(decide({ ...base, desired: 'new', candidate, nodes: allLost }).action).toBe('watch')
 })
 
-test('a newer revision waits for a healthy candidate, and takes the place of a failing one', () => {
+test('a newer revision waits for a healthy candidate; a failing one is taken back before it', () => {
   const candidate = { rev: 'new', percent: 30, salt: 's', step: 1, since: 999_999 }
   const on = (extra: Partial<AgentNode>) =>
     forty.map((each) => (takesCandidate(candidate, each.node) ? { ...each, revision: 'new', ...extra } : each))
   expect(decide({ ...base, desired: 'newer', candidate, nodes: on({}) })).toMatchObject({ action: 'none' })
   expect(decide({ ...base, desired: 'newer', candidate, nodes: on({ failed: new Set(['shop/a']) }) })).toMatchObject({
-    action: 'start',
-    salt: 'newer',
+    action: 'abort',
+    culprits: new Set(['shop/a']),
   })
   expect(decide({ ...base, desired: 'old', candidate, nodes: on({}) })).toEqual({ action: 'drop' })
   const everywhere = { ...candidate, percent: 100, step: 4 }

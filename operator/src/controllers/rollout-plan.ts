@@ -2,8 +2,10 @@
 // decision, and time is an argument.
 
 import { bucketOf, type LoadFailure, takesCandidate } from '@penstock/agent/bundle'
-import { counted, countedOf } from '@penstock/agent/program'
+import { counted } from '@penstock/agent/program'
 import { type AgentSpec, agentDefaults } from '../api/agent.ts'
+import { mayHalve } from '../fleet/aside.ts'
+import { isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
 
 export interface RolloutPolicy {
   /** Null: all at once, with the same rule for taking back. */
@@ -59,6 +61,8 @@ export interface AgentNode {
   readonly node: string
   /** Undefined: it has not reported since this operator started. */
   readonly revision: string | undefined
+  /** Of the changed pipelines, those that it does not run as the candidate has them; undefined: all or none, by its revision. */
+  readonly lacks?: ReadonlySet<string> | undefined
   /** Ids of the pipelines of its revision that it could not put in force. */
   readonly failed: ReadonlySet<string>
   /** The message of the first of these. */
@@ -78,8 +82,16 @@ export interface AgentNode {
 /** New Pipelines count as in force after this time, because an agent may never finish loading them. */
 const maxArrivalMs = 300_000
 
-/** An agent that reports for this long that it waits for parts of the candidate will not get them by waiting. */
-export const maxWaitMs = 120_000
+/** Changes that live agents do not load for this long give way to others that wait. */
+export const maxLoadMs = 300_000
+/** The same of changes that gave way before. */
+const maxReloadMs = 60_000
+
+/** When a change joined those that are tried, and since when all agents of the first step have run it. */
+export interface Joined {
+  readonly at: number
+  readonly since: number | undefined
+}
 
 export interface TriedRevision {
   readonly rev: string
@@ -91,6 +103,12 @@ export interface TriedRevision {
   readonly since: number | undefined
   /** When it was first tried. */
   readonly begun?: number | undefined
+  /** When its present step began. */
+  readonly stepped?: number | undefined
+  /** Changes that joined its first step later, by the id of their pipeline. */
+  readonly joined?: ReadonlyMap<string, Joined>
+  /** The group of changes that were set aside which it tries. */
+  readonly turn?: { readonly group: string; readonly isBlocked: boolean } | undefined
 }
 
 export interface Observation {
@@ -110,6 +128,8 @@ export interface Observation {
   readonly isArrival?: boolean
   /** The same of the stable revision and the candidate. */
   readonly triesArrivals?: boolean
+  /** Whether changes that the candidate does not try would go on in its place: new ones, or any that are set aside. */
+  readonly waits?: 'new' | 'aside' | undefined
   readonly nodes: readonly AgentNode[]
 }
 
@@ -119,13 +139,23 @@ export type Decision =
   | { readonly action: 'promote' }
   /** The desired revision becomes the candidate. */
   | { readonly action: 'start'; readonly percent: number; readonly salt: string }
-  | { readonly action: 'step'; readonly percent: number }
-  /** Everybody who was chosen runs the candidate: from now on it is watched. */
-  | { readonly action: 'watch'; readonly waitMs: number }
+  /** `leaves`: changes that joined late; they are tried again afterwards. */
+  | { readonly action: 'step'; readonly percent: number; readonly leaves?: ReadonlySet<string> }
+  /**
+   * Everybody who was chosen runs the candidate: from now on it is watched. `joined`: these changes that joined it, and `only`: no others.
+   */
+  | { readonly action: 'watch'; readonly waitMs: number; readonly joined?: readonly string[]; readonly only?: true }
   /** The candidate is promoted, because something newer waits. */
   | { readonly action: 'settle' }
   /** The candidate is no longer wanted. */
   | { readonly action: 'drop' }
+  /** Changes make room for others: `halved` if agents fail by one of them, otherwise because they do not go on. */
+  | {
+      readonly action: 'aside'
+      readonly ids: ReadonlySet<string>
+      readonly halved: boolean
+      readonly why: string
+    }
   | {
       readonly action: 'abort'
       readonly culprits: ReadonlySet<string>
@@ -144,22 +174,62 @@ export function decide(seen: Observation): Decision {
   }
   const judged = judge(seen, candidate)
   if (desired === stable) return { action: 'drop' }
-  if (judged.culprits.size > 0 && seen.policy.autoRollback) {
-    const { culprits, why, isWaiting, reasons } = judged
-    // The next revision has the culprits too, unless they have changed, and agents would wait for it for as long again.
-    if (desired !== candidate.rev && !isWaiting) return begin(seen)
-    return { action: 'abort', culprits, why, ...(reasons.size === 0 ? {} : { reasons }) }
-  }
+  const { culprits, why } = judged
+  if (culprits.size > 0 && seen.policy.autoRollback) return takeBack(candidate, judged)
+  const room = makeRoom(seen, candidate, judged)
+  if (room !== undefined) return room
   if (desired !== candidate.rev) {
-    if (judged.culprits.size > 0 || isAtOnce(seen)) return begin(seen)
+    if (isAtOnce(seen)) return begin(seen)
     // Everybody has it, and going back to what was before it would be a step backwards. No change waits for new Pipelines.
     const isOut = isArrived(seen) || waitingFor(seen, candidate) === 0
     if (candidate.percent >= 100 && isOut) return { action: 'settle' }
   }
-  if (judged.culprits.size > 0) return { action: 'none', why: judged.why }
+  if (culprits.size > 0) return { action: 'none', why }
   const isOld = candidate.begun !== undefined && seen.now - candidate.begun >= maxArrivalMs
   if (isOld && candidate.percent >= 100 && isArrived(seen)) return { action: 'settle' }
   return advance(seen, candidate)
+}
+
+/** Only what did the harm is taken back. Where nothing shows which change that was, they are tried again in halves. */
+function takeBack(candidate: TriedRevision, judged: Judgement): Decision {
+  const { culprits, why, isNamed, reasons } = judged
+  if (!isNamed && mayHalve(culprits.size, candidate.turn?.group))
+    return { action: 'aside', ids: culprits, halved: true, why }
+  return { action: 'abort', culprits, why, ...(reasons.size === 0 ? {} : { reasons }) }
+}
+
+/** Changes by which a candidate does not go on make room for others, which are tried or wait. */
+function makeRoom(seen: Observation, candidate: TriedRevision, judged: Judgement): Decision | undefined {
+  const { changed, policy, waits } = seen
+  if (policy.paused) return undefined
+  const failing = new Set([...judged.culprits].filter((id) => changed.has(id)))
+  const ids = failing.size > 0 ? failing : lateOf(seen, candidate)
+  if (ids.size === 0) return undefined
+  const why = failing.size > 0 ? judged.why : `agents have not loaded it for ${counted(maxLoadMs / 60_000, 'minute')}`
+  // One of them may hold up the others. Those of a later step have been loaded before.
+  const isOneOf = failing.size > 0 ? !judged.isNamed : candidate.step === 0
+  if (isOneOf && !isMarked(candidate) && mayHalve(ids.size, candidate.turn?.group))
+    return { action: 'aside', ids, halved: true, why }
+  const hasOthers = waits !== undefined || changed.size > ids.size
+  return hasOthers ? { action: 'aside', ids, halved: false, why } : undefined
+}
+
+const isMarked = ({ turn }: TriedRevision) => turn?.isBlocked === true
+
+/** Changes that agents have had for too long without loading them. In a later step, few such agents are passed over instead. */
+function lateOf(seen: Observation, candidate: TriedRevision): Set<string> {
+  const { now, changed } = seen
+  const most = isMarked(candidate) && seen.waits === 'new' ? maxReloadMs : maxLoadMs
+  const isLong = (at: number | undefined) => at !== undefined && now - at >= most
+  const late = new Set<string>()
+  if (seen.triesArrivals === true) return late
+  if (candidate.step > 0) {
+    if (isLong(candidate.stepped) && waitingFor(seen, candidate) > 0) for (const id of changed) late.add(id)
+    return late
+  }
+  for (const { ids, at } of clocksOf(seen, candidate))
+    if (isLong(at) && waitingFor(seen, candidate, ids) > 0) for (const id of ids) late.add(id)
+  return late
 }
 
 /** Whether nothing but arrivals is tried, and no agent has yet to show by waiting whether it can load them. */
@@ -172,10 +242,35 @@ function isAtOnce({ policy, nodes }: Observation): boolean {
   return policy.canary === null || policy.canary.percent >= 100 || nodes.length <= 1
 }
 
-/** Whether a change may join a candidate on its first agents: their bake starts again then, once at most. */
-export function mayJoin(candidate: TriedRevision, { canary }: RolloutPolicy, now: number): boolean {
+interface TrialClock {
+  readonly ids: ReadonlySet<string>
+  readonly at: number | undefined
+  readonly since: number | undefined
+  /** Whether it is that of changes that joined later. */
+  readonly isJoined: boolean
+}
+
+/** The changes of a candidate's first step, by when they began and since when they have been watched. */
+function clocksOf({ changed }: Pick<Observation, 'changed'>, candidate: TriedRevision): TrialClock[] {
+  const { joined = new Map<string, Joined>(), begun, since } = candidate
+  const first = new Set([...changed].filter((id) => !joined.has(id)))
+  const later = [...joined].filter(([id]) => changed.has(id))
+  const clocks: TrialClock[] = later.map(([id, clock]) => ({ ids: new Set([id]), isJoined: true, ...clock }))
+  if (first.size > 0 || clocks.length === 0) clocks.unshift({ ids: first, isJoined: false, at: begun, since })
+  return clocks
+}
+
+/** Whether a change may join a candidate on its first agents, where each has a bake of its own: until one of them has passed it. */
+export function mayJoin(
+  candidate: TriedRevision,
+  { canary, paused }: RolloutPolicy,
+  changed: ReadonlySet<string>,
+  now: number,
+): boolean {
   if (candidate.step > 0 || candidate.percent >= 100 || candidate.begun === undefined || canary === null) return false
-  return now - candidate.begun < canary.bakeMs
+  if (candidate.turn !== undefined) return false
+  const isOver = ({ since }: TrialClock) => since !== undefined && now - since >= canary.bakeMs
+  return paused || !clocksOf({ changed }, candidate).some(isOver)
 }
 
 function begin(seen: Observation): Decision {
@@ -192,89 +287,60 @@ function begin(seen: Observation): Decision {
   return { action: 'start', percent: Math.min(100, Math.max(canary.percent, enough)), salt }
 }
 
-interface Judgement {
-  readonly culprits: ReadonlySet<string>
-  readonly why: string
-  readonly isWaiting: boolean
-  readonly reasons: ReadonlyMap<string, string>
-}
-
-const innocent: Judgement = { culprits: new Set(), why: '', isWaiting: false, reasons: new Map() }
-
-function judge({ now, policy, changed, worse, added, nodes }: Observation, candidate: TriedRevision): Judgement {
-  const chosen = nodes.filter(({ node }) => takesCandidate(candidate, node))
-  const culprits = new Set<string>()
-  const suspects = new Set([...changed, ...(added ?? [])])
-  const onlyWaits = ({ waitingSince, stale, revision }: AgentNode) =>
-    waitingSince !== undefined && !stale && revision !== candidate.rev && now - waitingSince >= maxWaitMs
-  const failing = chosen.filter((node) => {
-    const { revision, failed, stuck, crashed } = node
-    if (crashed || stuck || onlyWaits(node)) return true
-    return revision === candidate.rev && [...failed].some((id) => suspects.has(id))
-  })
-  if (failing.length === 0 && worse.size === 0) return innocent
-  const tooMany = (failing.length * 100) / Math.max(1, chosen.length) > policy.maxFailedPercent
-  if (!tooMany && worse.size === 0) return innocent
-  const [first] = failing
-  for (const id of worse) culprits.add(id)
-  if (tooMany) {
-    for (const node of failing) {
-      // Nothing shows which change made an agent end, hang or wait: all of them are under suspicion.
-      const isAny = node.crashed || node.stuck || onlyWaits(node)
-      for (const id of isAny ? suspects : node.failed) if (suspects.has(id)) culprits.add(id)
-    }
-  }
-  if (first === undefined) {
-    const why = 'events fail or are lost more than twice as often as where the version before runs'
-    return { culprits, why, isWaiting: false, reasons: new Map() }
-  }
-  const said = first.reason === undefined || first.reason === '' ? '' : `: ${brief(first.reason)}`
-  const what = first.crashed
-    ? `the agent on ${first.node} ended`
-    : first.stuck
-      ? `the agent on ${first.node} takes too long to load it${said}`
-      : onlyWaits(first)
-        ? `the agent on ${first.node} has waited for more than ${counted(maxWaitMs / 60_000, 'minute')} and cannot load it${said}`
-        : `the agent on ${first.node} could not put it in force`
-  const count = countedOf(failing.length, chosen.length, 'agent', 'failed', 'failed')
-  const reasons = new Map<string, string>()
-  for (const { node, failures } of failing) {
-    for (const failure of failures) {
-      const { pipeline, component, message } = failure
-      if (!culprits.has(pipeline) || reasons.has(pipeline)) continue
-      const place = component === undefined ? '' : `${component}: `
-      reasons.set(pipeline, `${count}: the agent on ${node} could not put it in force: ${place}${brief(message)}`)
-    }
-  }
-  return { culprits, why: `${count}: ${what}`, isWaiting: tooMany && failing.every(onlyWaits), reasons }
-}
-
-/** The part of an agent's message that is kept in an annotation beside those of other Pipelines. */
-const maxSaid = 256
-
-/** Words of an agent as the end of a sentence. */
-const brief = (text: string) => text.slice(0, maxSaid).replace(/\.$/, '')
-
-/** Number of chosen agents that are alive and do not run the candidate yet. */
-function waitingFor({ nodes }: Observation, candidate: TriedRevision): number {
-  return nodes.filter((node) => takesCandidate(candidate, node.node) && !node.stale && node.revision !== candidate.rev)
-    .length
+/** Number of chosen agents that are alive and do not run the candidate yet, or these of its changes. */
+function waitingFor(seen: Observation, candidate: TriedRevision, ids?: ReadonlySet<string>): number {
+  const chosen = seen.nodes.filter(({ node, stale }) => !stale && takesCandidate(candidate, node))
+  const waiting = chosen.filter((node) => isWithout(node, candidate, ids)).length
+  // Agents have run it in the step before. Few that do not load it hold up nothing that others wait for.
+  const isLong = candidate.stepped !== undefined && seen.now - candidate.stepped >= maxLoadMs
+  return candidate.step > 0 && isLong && seen.waits !== undefined && waiting * 2 <= chosen.length ? 0 : waiting
 }
 
 function advance(seen: Observation, candidate: TriedRevision): Decision {
   const { now, policy } = seen
   if (policy.paused) return { action: 'none', why: 'The rollout is paused.' }
-  const waiting = waitingFor(seen, candidate)
-  if (waiting > 0) return { action: 'none', why: `It waits for ${counted(waiting, 'agent')} to load it.` }
   const alive = seen.nodes.filter(({ stale }) => !stale)
   // All that were chosen are lost: others try it.
   if (alive.length > 0 && !alive.some(({ node }) => takesCandidate(candidate, node))) return begin(seen)
   // The first share is watched as a canary, and so are all where they got it at once.
   const isCanary = (candidate.percent < 100 || seen.triesArrivals === true) && candidate.step === 0
   const bakeMs = policy.canary !== null && (isAtOnce(seen) || isCanary) ? policy.canary.bakeMs : policy.step.bakeMs
-  if (candidate.since === undefined) return { action: 'watch', waitMs: bakeMs }
-  const leftMs = candidate.since + bakeMs - now
-  if (leftMs > 0) return { action: 'none', waitMs: leftMs, why: 'It is being watched.' }
+  const clocks = clocksOf(seen, candidate).map((clock) => {
+    const waiting = waitingFor(
+      seen,
+      candidate,
+      clock.isJoined || (candidate.joined?.size ?? 0) > 0 ? clock.ids : undefined,
+    )
+    return { ...clock, waiting, leftMs: clock.since === undefined || waiting > 0 ? bakeMs : clock.since + bakeMs - now }
+  })
+  const loaded = clocks.filter(({ waiting, since }) => waiting === 0 && since === undefined)
+  if (loaded.length > 0) {
+    const joined = loaded.flatMap(({ isJoined, ids }) => (isJoined ? [...ids] : []))
+    const only = loaded.every(({ isJoined }) => isJoined)
+    return { action: 'watch', waitMs: bakeMs, ...(joined.length > 0 ? { joined } : {}), ...(only ? { only } : {}) }
+  }
+  const late = clocks.filter(({ leftMs }) => leftMs > 0)
+  if (late.length > 0 && (late.length === clocks.length || !isSlower(late, candidate, seen))) {
+    const waiting = Math.max(...late.map((clock) => clock.waiting))
+    const waitMs = Math.min(...late.map(({ leftMs }) => leftMs))
+    if (waiting > 0) return { action: 'none', why: `It waits for ${counted(waiting, 'agent')} to load it.` }
+    return { action: 'none', waitMs, why: 'It is being watched.' }
+  }
   if (candidate.percent >= 100) return { action: 'promote' }
-  return { action: 'step', percent: Math.min(100, candidate.percent + policy.step.percent) }
+  const leaves = new Set(late.flatMap(({ ids }) => [...ids]))
+  const percent = Math.min(100, candidate.percent + policy.step.percent)
+  return { action: 'step', percent, ...(leaves.size > 0 ? { leaves } : {}) }
+}
+
+/** Whether it takes longer to wait for changes that joined late than to try them again after the others. */
+function isSlower(
+  late: readonly (TrialClock & { readonly leftMs: number; readonly waiting: number })[],
+  { percent }: TriedRevision,
+  { now, policy }: Observation,
+): boolean {
+  const stepsMs = Math.ceil((100 - percent) / policy.step.percent) * policy.step.bakeMs
+  return late.some(({ leftMs, waiting, at = now }) => {
+    const triedMs = now - at
+    return waiting > 0 && triedMs >= maxWaitMs ? true : leftMs > triedMs + stepsMs
+  })
 }

@@ -9,14 +9,27 @@ import { fragmentsIn, shortRevision } from './revisions.ts'
  */
 export function waitText(
   agent: string,
-  delivered: Pick<Delivered, 'stable' | 'candidate' | 'revisions' | 'why'>,
+  delivered: Pick<Delivered, 'stable' | 'candidate' | 'record' | 'revisions' | 'why'>,
   isPaused: boolean,
   { id, hash }: { readonly id: string; readonly hash: string },
 ): string | undefined {
-  const { stable, candidate, why } = delivered
+  const { stable, candidate, record } = delivered
+  const isTried = fragmentsIn(delivered, candidate).get(id)?.hash === hash
+  const aside = record.aside?.[id]
+  // It may have been new, so that all agents had it.
+  if (!isTried && aside?.hash === hash)
+    return `It was set aside on Agent ${agent}, and is tried again apart from other changes: ${aside.why}.`
   if (candidate === undefined || fragmentsIn(delivered, stable).get(id)?.hash === hash) return undefined
   const extent = `at ${candidate.percent}% of the agents${isPaused ? ', and paused' : ''}`
-  if (fragmentsIn(delivered, candidate).get(id)?.hash !== hash)
+  if (!isTried)
     return `It waits for the rollout of revision ${shortRevision(candidate.rev)} on Agent ${agent}, which is ${extent}.`
-  return `Its rollout on Agent ${agent} is ${extent}.${isPaused ? '' : ` ${why}`}`.trim()
+  return `Its rollout on Agent ${agent} is ${extent}.${isPaused ? '' : ` ${ownWhy(delivered, id)}`}`.trim()
+}
+
+/** Why it does not go on; where changes have joined it, others wait for something else than this one. */
+function ownWhy({ record, why }: Pick<Delivered, 'record' | 'why'>, id: string): string {
+  const { joined = {}, since } = record
+  if (Object.keys(joined).length === 0) return why
+  const own = joined[id] ?? { since }
+  return own.since === undefined ? 'Its first agents load it.' : 'It is being watched.'
 }

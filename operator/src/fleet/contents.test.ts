@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Fragment } from '../render/fragment.ts'
-import { type Content, changesOf, contentsOf, hasTried, isSameContent } from './contents.ts'
+import { type Content, changesOf, contentsOf, isSameContent, lacking } from './contents.ts'
 
 /** `a1 b2`: Pipeline a with content 1, b with content 2. */
 function content(text: string): Content {
@@ -21,6 +21,12 @@ interface Case {
   readonly tried?: string
   readonly isEverywhere?: boolean
   readonly mayJoin?: boolean
+  readonly leaves?: string
+  /** What is set aside, and the Pipelines of it whose turn it is. */
+  readonly aside?: string
+  readonly turn?: string
+  /** What a rollout that begins now tries; what is desired if not given. */
+  readonly start?: string
   /** Stable, candidate, added. */
   readonly gives: readonly [string, string | undefined, string]
 }
@@ -84,10 +90,50 @@ test.each<Case>([
     ...{ desired: 'a2 m1', stable: 'a1', tried: 'a1 m1', isEverywhere: true },
     gives: ['a1', 'a1 m1', ''],
   },
-])('$what', ({ desired, stable, tried, isEverywhere = false, mayJoin = false, gives }) => {
-  const trial = tried === undefined ? undefined : { content: content(tried), isEverywhere, mayJoin }
-  const next = contentsOf(content(desired), content(stable), trial)
-  expect([textOf(next.stable), textOf(next.candidate), next.added.join(' ')]).toEqual(gives)
+  {
+    what: 'a change that leaves a trial is not in it, and is wanted all the same',
+    ...{ desired: 'a2 b2', stable: 'a1 b1', tried: 'a2 b2', leaves: 'b' },
+    gives: ['a1 b1', 'a2 b1', ''],
+  },
+  {
+    what: 'what is new and leaves a trial is nowhere',
+    ...{ desired: 'a2 n1', stable: 'a1', tried: 'a2 n1', leaves: 'n', aside: 'n1', start: 'a2' },
+    gives: ['a1', 'a2', ''],
+  },
+  {
+    what: 'a change that is set aside is in no trial of others',
+    ...{ desired: 'a2 b2', stable: 'a1 b1', tried: 'a2 b1', mayJoin: true, aside: 'b2', start: 'a2 b1' },
+    gives: ['a1 b1', 'a2 b1', ''],
+  },
+  {
+    what: 'what all agents got as new and is set aside is on none of them',
+    ...{ desired: 'a2 n1', stable: 'a1 n1', tried: 'a2 n1', aside: 'n1', start: 'a2' },
+    gives: ['a1', 'a2', ''],
+  },
+  {
+    what: 'a rollout that begins is without what is set aside',
+    ...{ desired: 'a2 b2', stable: 'a1 b1', aside: 'b2', start: 'a2 b1' },
+    gives: ['a1 b1', undefined, ''],
+  },
+  {
+    what: 'a rollout of what was set aside begins without other changes, and what is new does not wait for it',
+    ...{ desired: 'a2 b2 c2 n1 m1', stable: 'a1 b1 c1', aside: 'b2 c2 m1', turn: 'b m', start: 'a1 b2 c1 m1 n1' },
+    gives: ['a1 b1 c1 n1', undefined, 'n'],
+  },
+  {
+    what: 'what was set aside and is tried goes on beside what is new',
+    ...{ desired: 'b2 m1 n1', stable: 'b1', tried: 'b2 m1', aside: 'b2 m1', turn: 'b m', start: 'b2 m1 n1' },
+    gives: ['b1 n1', 'b2 m1 n1', 'n'],
+  },
+])('$what', (given) => {
+  const { desired, stable, tried, isEverywhere = false, mayJoin = false, leaves = '', aside = '', turn = '' } = given
+  const ids = (text: string) => new Set(text.split(' ').filter((each) => each !== ''))
+  const trial =
+    tried === undefined ? undefined : { content: content(tried), isEverywhere, mayJoin, leaves: ids(leaves) }
+  const apart = { aside: new Map([...content(aside)].map(([id, { hash }]) => [id, hash])), turn: ids(turn) }
+  const next = contentsOf(content(desired), content(stable), trial, apart)
+  expect([textOf(next.stable), textOf(next.candidate), next.added.join(' ')]).toEqual(given.gives)
+  expect(textOf(next.start)).toBe(given.start ?? textOf(content(desired)))
 })
 
 test('a change is another content of what runs', () => {
@@ -95,14 +141,16 @@ test('a change is another content of what runs', () => {
 })
 
 test.each([
-  ['a2 b1', true],
-  ['a2 b1 n1', true],
-  ['a2', true],
-  ['a1 b1 n1', false],
-  ['b1', false],
-])('an agent that runs %s has what is tried: %s', (runs, has) => {
-  expect(hasTried(content(runs), content('a2 b1'), new Set(['a']))).toBe(has)
-  expect(hasTried(undefined, content('a2 b1'), new Set(['a']))).toBe(false)
+  ['a2 b1 c2', ''],
+  ['a2 b1 c2 n1', ''],
+  ['a2 c2', ''],
+  ['a1 b1 c2 n1', 'a'],
+  ['b1', 'a c'],
+  ['a2 c2 g1', 'g'],
+])('an agent that runs %s lacks of what is tried: %s', (runs, lacks) => {
+  const changed = new Set(['a', 'c', 'g'])
+  expect([...lacking(content(runs), content('a2 b1 c2'), changed)].join(' ')).toBe(lacks)
+  expect(lacking(undefined, content('a2 b1 c2'), new Set(['a', 'c'])).size).toBe(2)
 })
 
 test('contents are the same when agents get the same bytes', () => {

@@ -11,6 +11,8 @@ export interface Contents {
   readonly candidate: Content | undefined
   /** Ids of the Pipelines that all agents get without a trial. */
   readonly added: readonly string[]
+  /** What a rollout that begins now tries. */
+  readonly start: Content
 }
 
 export interface Trial {
@@ -19,7 +21,19 @@ export interface Trial {
   readonly isEverywhere: boolean
   /** Whether further changes may join it. */
   readonly mayJoin: boolean
+  /** Ids of the Pipelines whose change leaves it. */
+  readonly leaves?: ReadonlySet<string> | undefined
 }
+
+/** Changes that are tried by themselves. */
+export interface Apart {
+  /** Hashes of all of them, by id. */
+  readonly aside: ReadonlyMap<string, string>
+  /** Ids of those that the candidate tries, or the next one will. */
+  readonly turn: ReadonlySet<string>
+}
+
+const nothingApart: Apart = { aside: new Map(), turn: new Set() }
 
 /** Ids of the Pipelines that run, and are to run with another content. */
 export function changesOf(desired: Content, stable: Content): string[] {
@@ -30,13 +44,54 @@ export function changesOf(desired: Content, stable: Content): string[] {
 }
 
 /** The contents with all additions and removals, and the current progress of the rollout. */
-export function contentsOf(desired: Content, stable: Content, trial: Trial | undefined): Contents {
-  if (trial === undefined) {
-    if (changesOf(desired, stable).length === 0) return { stable, candidate: undefined, added: [] }
-    const { content, added } = withArrivals(desired, stable)
-    return { stable: content, candidate: undefined, added }
+export function contentsOf(
+  desired: Content,
+  stable: Content,
+  trial: Trial | undefined,
+  { aside, turn }: Apart = nothingApart,
+): Contents {
+  const open = withoutAside(desired, stable, aside)
+  const tried = (base: Content) => {
+    const content = new Map(base)
+    for (const id of turn) {
+      const wanted = desired.get(id)
+      if (wanted !== undefined) content.set(id, wanted)
+    }
+    return content
   }
-  const { content, isEverywhere, mayJoin } = trial
+  if (trial === undefined) {
+    const isArrival = turn.size === 0 && changesOf(open.desired, open.stable).length === 0
+    if (isArrival) return { stable: open.stable, candidate: undefined, added: [], start: open.desired }
+    const { content, added } = withArrivals(open.desired, open.stable)
+    return { stable: content, candidate: undefined, added, start: turn.size === 0 ? open.desired : tried(content) }
+  }
+  const next = during(open.desired, open.stable, trial)
+  const candidate = tried(next.candidate)
+  for (const id of trial.leaves ?? []) {
+    const runs = next.stable.get(id)
+    if (runs === undefined) candidate.delete(id)
+    else candidate.set(id, runs)
+  }
+  return { ...next, candidate, start: turn.size === 0 ? open.desired : candidate }
+}
+
+/** The desired content and the stable one as if the changes that are set aside had not been made. */
+function withoutAside(desired: Content, stable: Content, aside: Apart['aside']): { desired: Content; stable: Content } {
+  if (aside.size === 0) return { desired, stable }
+  const open = new Map(desired)
+  const runs = new Map(stable)
+  for (const [id, hash] of aside) {
+    // All agents got it at once, because it was new.
+    if (runs.get(id)?.hash === hash) runs.delete(id)
+    const before = runs.get(id)
+    if (before === undefined) open.delete(id)
+    else open.set(id, before)
+  }
+  return { desired: open, stable: runs }
+}
+
+/** The contents while others are tried than those that were set aside. */
+function during(desired: Content, stable: Content, { content, isEverywhere, mayJoin }: Trial) {
   const base = isEverywhere ? { content: stable, added: [] } : withArrivals(desired, stable)
   const candidate = new Map<string, Fragment>()
   for (const [id, wanted] of desired) {
@@ -73,9 +128,9 @@ export function isSameContent(left: Content, right: Content): boolean {
   return true
 }
 
-/** Whether what an agent runs has all that is tried. Others may have come or gone since. */
-export function hasTried(runs: Content | undefined, candidate: Content, changed: ReadonlySet<string>): boolean {
-  if (runs === undefined) return false
-  for (const id of changed) if (runs.get(id)?.hash !== candidate.get(id)?.hash) return false
-  return true
+/** Of the tried Pipelines, those that an agent does not run as the candidate has them. Others may have come or gone since. */
+export function lacking(runs: Content | undefined, candidate: Content, changed: ReadonlySet<string>): Set<string> {
+  const lacks = new Set<string>()
+  for (const id of changed) if (runs === undefined || runs.get(id)?.hash !== candidate.get(id)?.hash) lacks.add(id)
+  return lacks
 }

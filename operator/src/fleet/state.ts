@@ -22,8 +22,20 @@ export interface RolloutRecord {
   /** Step of the candidate, and since when all agents of that step have run it, RFC 3339. */
   readonly step?: number
   readonly since?: string
-  /** When the candidate was first tried. */
+  /** When the candidate was first tried, and when its present step began. */
   readonly begun?: string
+  readonly stepped?: string
+  /** Changes that joined the canaries later, by Pipeline: when, and since when all canaries have run each of them. */
+  readonly joined?: Readonly<Record<string, { readonly at: string; readonly since?: string }>>
+  /**
+   * Changes that wait for a trial apart from others, by Pipeline, the next ones first: agents failed, and nothing shows by which one, or
+   * did not go on. Those of one `group` are tried together. `blocked`: they did not go on before, and give way to others.
+   */
+  readonly aside?: Readonly<
+    Record<string, { readonly hash: string; readonly group: string; readonly blocked?: true; readonly why: string }>
+  >
+  /** The group that is tried, or that was tried last. */
+  readonly turn?: string
   /** Pipelines that all agents have got without their own trial, and when: if agents fail soon, they are under suspicion, too. */
   readonly added?: Readonly<Record<string, string>>
   /** Contents that were taken back: they are not tried again before they change or `retry` does. */

@@ -50,10 +50,17 @@ export class AgentBundles {
     this.#record(agent, back.events)
     let waitMs: number | undefined
     if (back.revision === undefined) {
-      await rebaseRollout(delivered, bundle, policyOf(agent.spec.rollout), createdAt, monotonicNow())
+      const seen = { policy: policyOf(agent.spec.rollout), createdAt, now: monotonicNow() }
+      const start = await rebaseRollout(delivered, bundle, seen)
       const pods = this.#caches.podsOf(agent)
       const { artifacts } = this.#context
-      waitMs = decideTrial(key, agent, delivered, memory, { bundle, pods, fleet: this.#fleet, artifacts })
+      const decided = decideTrial(key, agent, delivered, memory, { start, pods, fleet: this.#fleet, artifacts })
+      waitMs = decided.waitMs
+      if (decided.leaves !== undefined) {
+        // What agents are given next is without them already.
+        const rest = await this.#content.render(agent, delivered, memory, signal)
+        await rebaseRollout(delivered, rest.bundle, { ...seen, leaves: decided.leaves })
+      }
     } else {
       await this.#content.addValues(content, back.revision, stable, memory, signal)
     }

@@ -1,7 +1,7 @@
 // The content that an earlier process delivered for an Agent, read from its Secrets.
 
 import { gunzipSync } from 'node:zlib'
-import { type BundleManifest, readBundle, type Shard, sha256 } from '@penstock/agent/bundle'
+import { type BundleManifest, type Revision, readBundle, type Shard, sha256 } from '@penstock/agent/bundle'
 import type { Delivered, RolloutRecord } from '../../fleet/state.ts'
 import { shardKey } from '../../render/bundle.ts'
 import { fragmentsOf } from '../../render/fragment.ts'
@@ -31,10 +31,12 @@ export function restored(
     delivered.startSpreadMs = manifest.startSpreadMs ?? 0
     if (annotation !== undefined) delivered.record = JSON.parse(annotation) as RolloutRecord
     const named = [manifest.stable, manifest.candidate].filter((revision) => revision !== undefined)
-    // The manifest does not name the revisions that a rollout may return to; agents need not know them.
-    const kept = delivered.record.history
-      .filter(({ revision: rev }) => !named.some((revision) => revision.rev === rev))
-      .map(({ revision: rev }) => ({ rev, shards: shardsOf(rev, config) }))
+    // The manifest does not name the revisions that a rollout may return to, or that agents run a moment longer.
+    const kept = [...config.slots.keys()].flatMap((key) => {
+      const [, prefix] = /^r([0-9a-f]{12})-0\.json\.gz$/.exec(key) ?? []
+      if (prefix === undefined || named.some(({ rev }) => rev.startsWith(prefix))) return []
+      return revisionOf(shardsOf(prefix, config), config)
+    })
     for (const revision of [...named, ...kept]) {
       const files = revision.shards.map((shard) => config.data(shard.key))
       if (files.length === 0 || files.includes(undefined)) continue
@@ -54,7 +56,12 @@ export function restored(
   return delivered
 }
 
-/** The shards of a revision in the Secrets. */
+/** The revision that these shards add up to. Shards that were not all there end in an error elsewhere. */
+function revisionOf(shards: readonly Shard[], { data }: AgentSecrets['config']): Revision {
+  return { rev: sha256(Buffer.concat(shards.map(({ key }) => gunzipSync(data(key) as Buffer)))), shards }
+}
+
+/** The shards of a revision in the Secrets, by the beginning of its name. */
 function shardsOf(rev: string, { slots, data }: AgentSecrets['config']): Shard[] {
   const shards: Shard[] = []
   for (;;) {

@@ -72,7 +72,7 @@ const tolerableRate = 0.01
 
 /** Changed pipelines whose events get lost more than twice as often where the candidate runs. */
 export function worseIn(
-  reports: Iterable<Pick<Report, 'revision' | 'pipelines'>>,
+  reports: Iterable<Pick<Report, 'pipelines'> & { readonly lacks: ReadonlySet<string> }>,
   candidate: Candidate | undefined,
   changed: ReadonlySet<string>,
 ): Set<string> {
@@ -80,9 +80,9 @@ export function worseIn(
   if (candidate === undefined || candidate.percent >= 100) return worse
   const rates = new Map<string, { tried: [number, number]; stable: [number, number] }>()
   for (const report of reports) {
-    const side = report.revision === candidate.rev ? 'tried' : 'stable'
     for (const [id, { eventsIn, dropped, errors }] of Object.entries(report.pipelines)) {
       if (!changed.has(id)) continue
+      const side = report.lacks.has(id) ? 'stable' : 'tried'
       const rate = rates.get(id) ?? { tried: [0, 0], stable: [0, 0] }
       rate[side][0] += dropped + errors
       rate[side][1] += eventsIn

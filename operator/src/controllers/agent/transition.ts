@@ -2,6 +2,7 @@
 // carries the decision out on a copy of the state, and the controller assigns the result once.
 
 import type { Candidate, Revision } from '@penstock/agent/bundle'
+import { blockedAside, groupOf, halved, isBlocked, withoutAside } from '../../fleet/aside.ts'
 import type { Delivered, KnownRevision, RolloutRecord } from '../../fleet/state.ts'
 import { remembered, undoneOf } from '../../fleet/undo.ts'
 import type { Fragment } from '../../render/fragment.ts'
@@ -19,8 +20,10 @@ export interface RolloutEvent {
 export interface Seen {
   readonly now: number
   readonly policy: RolloutPolicy
-  /** The content that must run. */
+  /** The content that a rollout which begins now tries: all that must run, but what is set aside. */
   readonly bundle: KnownRevision
+  /** The group of changes that were set aside which is part of it. */
+  readonly turn?: string | undefined
   /** The pipelines of the candidate. */
   readonly tried: ReadonlyMap<string, Fragment>
   /** Ids of the pipelines that differ between the candidate and the stable revision. */
@@ -29,6 +32,8 @@ export interface Seen {
   /** Whether pipelines only come or go between the stable revision and what is to run, and between it and the candidate. */
   readonly isArrival?: boolean
   readonly triesArrivals?: boolean
+  /** Whether changes that the candidate does not try would go on in its place. */
+  readonly waits?: 'new' | 'aside' | undefined
   readonly nodes: readonly AgentNode[]
   /** The `retry` annotation of a Pipeline. */
   retryOf(id: string): string | undefined
@@ -41,6 +46,8 @@ export interface Transition {
   readonly recheckMs: number | undefined
   /** Whether a new candidate has started, so restarts and waits count from zero. */
   readonly isStarted: boolean
+  /** Ids of the Pipelines whose change leaves the candidate. The contents follow before anything is written. */
+  readonly leaves?: ReadonlySet<string> | undefined
 }
 
 /** An agent that falls silent is noticed by time alone, so a rollout is looked at this often at least. */
@@ -60,6 +67,7 @@ export function advance(before: RolloutState, seen: Seen): Transition {
     desired: seen.bundle.rev,
     changed: seen.changed,
     worse: seen.worse,
+    waits: seen.waits,
     nodes: seen.nodes,
   })
   return carryOut(decision, { stable, candidate, record, why: '' }, seen)
@@ -69,8 +77,15 @@ export function advance(before: RolloutState, seen: Seen): Transition {
 export function triedOf({ candidate, record }: Pick<RolloutState, 'candidate' | 'record'>): TriedRevision | undefined {
   if (candidate === undefined) return undefined
   const { rev, percent, salt } = candidate
+  const { step = 0, since, begun, stepped, joined = {}, aside, turn } = record
   const at = (time: string | undefined) => Date.parse(time ?? '') || undefined
-  return { rev, percent, salt, step: record.step ?? 0, since: at(record.since), begun: at(record.begun) }
+  const clocks = Object.entries(joined).map(
+    ([id, each]) => [id, { at: at(each.at) ?? 0, since: at(each.since) }] as const,
+  )
+  return {
+    ...{ rev, percent, salt, step, since: at(since), begun: at(begun), stepped: at(stepped), joined: new Map(clocks) },
+    ...(turn === undefined ? {} : { turn: { group: turn, isBlocked: isBlocked(aside, turn) } }),
+  }
 }
 
 /** For this long, a Pipeline that all agents have got at once is under suspicion. */
@@ -93,9 +108,14 @@ export interface Rebased {
   /** Null: nothing is left to try. */
   readonly candidate?: KnownRevision | null
   readonly added: readonly string[]
-  /** Whether changes have joined those that are tried. */
-  readonly hasJoined: boolean
+  /** Ids of the Pipelines whose change has joined those that are tried; all of them begin their bake again if these are too many. */
+  readonly joined: ReadonlySet<string>
+  /** Ids of the Pipelines whose change is tried. */
+  readonly tried: ReadonlySet<string>
 }
+
+/** So many changes have a bake of their own. */
+export const maxJoined = 200
 
 /** The state with these contents: the rollout stays as far as it is. */
 export function rebase(before: RolloutState, rebased: Rebased, now: number): RolloutState {
@@ -112,10 +132,7 @@ export function rebase(before: RolloutState, rebased: Rebased, now: number): Rol
   } else if (rebased.candidate !== undefined && candidate !== undefined) {
     const { rev, shards } = rebased.candidate
     candidate = { ...candidate, rev, shards }
-    if (rebased.hasJoined) {
-      const { since: _, ...others } = record
-      record = others
-    }
+    record = withJoined(record, rebased, now)
   }
   return { ...before, stable, candidate, record }
 }
@@ -132,12 +149,12 @@ function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transit
   })
   switch (decision.action) {
     case 'promote':
-      return promoted(before, seen)
+      return promoted({ ...before, record: withoutTurn(record, seen.turn) }, seen)
     case 'start': {
       const { percent, salt } = decision
       const message = `Revision ${shortRevision(bundle.rev)} goes to ${percent}% of the agents.`
       return to(
-        { candidate: { ...revision, percent, salt }, record: begunAt(record, seen.now) },
+        { candidate: { ...revision, percent, salt }, record: begunAt(record, seen) },
         policy.canary?.bakeMs ?? policy.step.bakeMs,
         [{ type: 'Normal', reason: 'RolloutStarted', message }],
       )
@@ -145,22 +162,26 @@ function carryOut(decision: Decision, before: RolloutState, seen: Seen): Transit
     case 'step': {
       if (candidate === undefined) return to({})
       const next: Candidate = { ...candidate, percent: decision.percent }
-      return to(
-        { candidate: next, record: { ...withoutStep(record), ...begunOf(record), step: (record.step ?? 0) + 1 } },
+      const step = { step: (record.step ?? 0) + 1, stepped: new Date(seen.now).toISOString() }
+      const stepped = to(
+        { candidate: next, record: { ...withoutStep(record), ...begunOf(record), ...step } },
         policy.step.bakeMs,
       )
+      return { ...stepped, leaves: decision.leaves }
     }
     case 'watch':
-      return to({ record: { ...record, since: new Date(seen.now).toISOString() } }, decision.waitMs)
+      return to({ record: watched(record, decision, seen.now) }, decision.waitMs)
     case 'settle': {
       const stable = candidate === undefined ? before.stable : { rev: candidate.rev, shards: candidate.shards }
       const history = remember(record, 'RolledOut', candidate?.rev ?? bundle.rev, seen.now)
       const arrived = seen.triesArrivals === true ? [...seen.changed].filter((id) => seen.tried.has(id)) : []
-      const settled = withAdded(withoutStep(record), arrived, seen.now)
+      const settled = withAdded(withoutStep(withoutTurn(record, seen.turn)), arrived, seen.now)
       return to({ stable, candidate: undefined, record: { ...settled, history } }, 0)
     }
     case 'drop':
       return to({ candidate: undefined, record: withoutStep(record) })
+    case 'aside':
+      return setAside(decision, before, seen)
     case 'abort':
       return takenBack(decision, before, seen)
     case 'none': {
@@ -188,7 +209,7 @@ function promoted(before: RolloutState, { bundle, now }: Seen): Transition {
 function takenBack(
   { culprits, why, reasons }: Extract<Decision, { action: 'abort' }>,
   before: RolloutState,
-  { tried, bundle, now, retryOf }: Seen,
+  { tried, changed, bundle, now, retryOf }: Seen,
 ): Transition {
   const { candidate, record } = before
   const rolledBack = { ...record.rolledBack }
@@ -204,17 +225,44 @@ function takenBack(
   }
   const rev = candidate?.rev ?? bundle.rev
   const history = remember(record, 'RolledBack', rev, now)
-  const message = `Revision ${shortRevision(rev)} is taken back: ${why}.`
+  const goesOn = [...changed].some((id) => !culprits.has(id))
+  const what = goesOn ? `A part of revision ${shortRevision(rev)}` : `Revision ${shortRevision(rev)}`
+  const kept = withoutAside(without(goesOn ? record : withoutStep(record), culprits), culprits)
   return {
-    state: {
-      ...before,
-      candidate: undefined,
-      record: { ...without(withoutStep(record), culprits), rolledBack, history },
-    },
-    events: [{ type: 'Warning', reason: 'RolledBack', message }],
-    // The rest of it is rendered next.
+    state: { ...before, candidate: goesOn ? candidate : undefined, record: { ...kept, rolledBack, history } },
+    events: [{ type: 'Warning', reason: 'RolledBack', message: `${what} is taken back: ${why}.` }],
     recheckMs: 0,
-    isStarted: false,
+    // What agents did because of it does not count against the rest.
+    isStarted: goesOn,
+    leaves: culprits,
+  }
+}
+
+function setAside(
+  { ids, halved: isHalved, why }: Extract<Decision, { action: 'aside' }>,
+  before: RolloutState,
+  { tried, now }: Seen,
+): Transition {
+  const { candidate, record } = before
+  const hashOf = (id: string) => tried.get(id)?.hash
+  const { joined = {} } = record
+  // Those that joined last are the most suspicious, and the names of Pipelines say nothing.
+  const byTime = [...ids].sort((left, right) => ((joined[left]?.at ?? '') < (joined[right]?.at ?? '') ? -1 : 1))
+  const aside = isHalved
+    ? halved(record, byTime, hashOf, { why, now })
+    : blockedAside(record, ids, hashOf, { why, now })
+  const rest = without({ ...record, aside }, isHalved ? ids : new Set())
+  const { joined: _, since: __, ...others } = rest
+  const begun = new Date(now).toISOString()
+  const isCanary = (record.step ?? 0) === 0
+  const message = `${ids.size} of the changes of revision ${shortRevision(candidate?.rev ?? '')} are set aside: ${why}.`
+  return {
+    // The others have not been loaded as long as these held up the agents.
+    state: { ...before, record: isCanary ? { ...others, begun } : { ...others, stepped: begun } },
+    events: [{ type: 'Warning', reason: 'SetAside', message }],
+    recheckMs: 0,
+    isStarted: true,
+    leaves: ids,
   }
 }
 
@@ -258,7 +306,10 @@ export function goBack(
   const history = remembered(record.history, { revision: rev, at, result: 'Undone' })
   const message = `Revision ${shortRevision(rev)} runs again instead of ${shortRevision(wanted)}.`
   return {
-    state: { stable: { rev, shards }, candidate: undefined, record: { ...withoutStep(record), history }, why: '' },
+    state: {
+      ...{ stable: { rev, shards }, candidate: undefined, why: '' },
+      record: { ...withoutStep(withoutTurns(record)), history },
+    },
     events: [{ type: 'Normal', reason: 'Undone', message }],
     revision,
   }
@@ -276,10 +327,47 @@ function without({ added = {}, ...record }: RolloutRecord, culprits: ReadonlySet
 
 const begunOf = ({ begun }: RolloutRecord) => (begun === undefined ? {} : { begun })
 
-function begunAt(record: RolloutRecord, now: number): RolloutRecord {
-  return { ...withoutStep(record), step: 0, begun: new Date(now).toISOString() }
+function begunAt(record: RolloutRecord, { now, turn }: Seen): RolloutRecord {
+  const { turn: _, ...rest } = withoutStep(record)
+  return { ...rest, step: 0, begun: new Date(now).toISOString(), ...(turn === undefined ? {} : { turn }) }
 }
 
-function withoutStep({ step: _, since: __, begun: ___, ...record }: RolloutRecord): RolloutRecord {
+function withoutStep(record: RolloutRecord): RolloutRecord {
+  const { step: _, since: __, begun: ___, stepped: ____, joined: _____, ...rest } = record
+  return rest
+}
+
+/** The record after the changes of a group are in force. */
+const withoutTurn = (record: RolloutRecord, turn: string | undefined) =>
+  withoutAside(record, groupOf(record.aside, turn))
+
+/** The record without anything that is set aside. */
+function withoutTurns({ aside: _, turn: __, ...record }: RolloutRecord): RolloutRecord {
   return record
+}
+
+/** The record with the times of changes that joined those that are tried, and without those of others. */
+function withJoined(record: RolloutRecord, { joined: ids, tried }: Rebased, now: number): RolloutRecord {
+  const { joined = {}, ...rest } = record
+  const at = new Date(now).toISOString()
+  const kept = Object.entries(joined).filter(([id]) => tried.has(id) && !ids.has(id))
+  if (kept.length + ids.size > maxJoined) {
+    const { since: _, ...others } = rest
+    return others
+  }
+  const all = [...kept, ...[...ids].map((id) => [id, { at }] as const)]
+  return all.length === 0 ? rest : { ...rest, joined: Object.fromEntries(all) }
+}
+
+/** The record with the time since which changes are watched. */
+function watched(record: RolloutRecord, decision: Extract<Decision, { action: 'watch' }>, now: number): RolloutRecord {
+  const since = new Date(now).toISOString()
+  const { joined = {} } = record
+  const loaded = new Set(decision.joined ?? [])
+  const all = Object.entries(joined).map(([id, each]) => [id, loaded.has(id) ? { ...each, since } : each] as const)
+  return {
+    ...record,
+    ...(decision.only === true ? {} : { since }),
+    ...(all.length === 0 ? {} : { joined: Object.fromEntries(all) }),
+  }
 }

@@ -3,20 +3,26 @@
 import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
 import { changesOf } from '../../fleet/contents.ts'
-import type { Delivered, FleetState, KnownRevision } from '../../fleet/state.ts'
+import type { Delivered, FleetState } from '../../fleet/state.ts'
 import { monotonicNow } from '../../kube/clock.ts'
 import { changedIn, fragmentsIn } from '../revisions.ts'
 import { type AgentNode, policyOf } from '../rollout-plan.ts'
 import type { AgentMemory } from './memory.ts'
 import { type AgentPod, isLost } from './pods.ts'
-import { triedRevisions } from './rebase.ts'
+import { lacksIn, type Start } from './rebase.ts'
 import { worseIn } from './step.ts'
 import { advance } from './transition.ts'
+
+export interface Decided {
+  /** After how many milliseconds to look again, if time alone can change the decision. */
+  readonly waitMs: number | undefined
+  /** Ids of the Pipelines whose change leaves the candidate: the contents are to be made anew. */
+  readonly leaves: ReadonlySet<string> | undefined
+}
 
 /**
  * Lets the rollout of an Agent continue by one decision, and puts the result into `delivered`.
  * @param key the key of the Agent
- * @returns after how many milliseconds to look again, if time alone can change the decision
  */
 export function decideTrial(
   key: string,
@@ -24,13 +30,14 @@ export function decideTrial(
   delivered: Delivered,
   memory: AgentMemory,
   seen: {
-    readonly bundle: KnownRevision
+    readonly start: Start
     readonly pods: readonly AgentPod[]
     readonly fleet: FleetState
     readonly artifacts: OperatorContext['artifacts']
   },
-): number | undefined {
-  const { bundle, pods, fleet, artifacts } = seen
+): Decided {
+  const { pods, fleet, artifacts } = seen
+  const { revision: bundle, turn, waits } = seen.start
   const now = monotonicNow()
   const { candidate, stable, record } = delivered
   const tried = fragmentsIn(delivered, candidate)
@@ -41,28 +48,30 @@ export function decideTrial(
   // Drops the reports of pods that are gone, which must not count as losses either.
   const nodes =
     agent.spec.mode === 'Sidecar' ? sidecarsOf(key, fleet, memory, now) : nodesOf(key, pods, fleet, memory, now)
-  const revisionOf = triedRevisions(delivered, candidate, changed)
-  const reports = [...fleet.reports(key)].map(({ revision, pipelines }) => ({
-    revision: revisionOf(revision),
-    pipelines,
-  }))
-  const { state, events, recheckMs, isStarted } = advance(delivered, {
+  const lacksOf = lacksIn(delivered, candidate, changed)
+  const reports = [...fleet.reports(key)].map(({ revision, pipelines }) => ({ lacks: lacksOf(revision), pipelines }))
+  const { state, events, recheckMs, isStarted, leaves } = advance(delivered, {
     now,
     policy: policyOf(agent.spec.rollout),
-    bundle,
+    ...{ bundle, turn, waits },
     tried,
     changed,
     worse: worseIn(reports, candidate, changed),
-    isArrival: changesOf(bundle.fragments, runs).length === 0,
-    triesArrivals: candidate !== undefined && changesOf(tried, runs).length === 0,
-    nodes: nodes.map((node) => ({ ...node, revision: revisionOf(node.revision) })),
+    isArrival: turn === undefined && changesOf(bundle.fragments, runs).length === 0,
+    triesArrivals: candidate !== undefined && turn === undefined && changesOf(tried, runs).length === 0,
+    nodes: nodes.map((node) => withLacks(node, candidate?.rev, lacksOf(node.revision))),
     retryOf: (id) => artifacts.get(id)?.retry,
   })
   Object.assign(delivered, state)
   if (isStarted) memory.step.forget()
   for (const event of events)
     if (!memory.decided.some(({ message }) => message === event.message)) memory.decided.push(event)
-  return recheckMs
+  return { waitMs: recheckMs, leaves }
+}
+
+/** An agent counts as one that runs the candidate when it runs all that is tried, whatever else has come or gone since. */
+function withLacks(node: AgentNode, rev: string | undefined, lacks: ReadonlySet<string>): AgentNode {
+  return { ...node, lacks, revision: lacks.size === 0 && rev !== undefined ? rev : node.revision }
 }
 
 function nodesOf(

@@ -1,10 +1,19 @@
 // The status of an Agent from the reports of its pods: what they run, and what a rollout does.
 
-import { countedOf, version } from '@penstock/agent/program'
+import { counted, countedOf, version } from '@penstock/agent/program'
 import type { Finding, Reason } from '../../api/conditions.ts'
 import { skewText } from '../../fleet/skew.ts'
 import { fragmentsIn, shortRevision } from '../revisions.ts'
 import { type AgentView, failureText, undoneText } from './view.ts'
+
+/** Why the rollout does not go on, and what comes after it. */
+function pendingIn({ why, record: { aside = {}, turn } }: AgentView['delivered']): string[] {
+  const later = Object.values(aside).filter(({ group }) => group !== turn).length
+  return [
+    ...(why === '' ? [] : [why]),
+    ...(later === 0 ? [] : [`${counted(later, 'change')} ${later === 1 ? 'is' : 'are'} set aside and tried later.`]),
+  ]
+}
 
 /** Undefined as long as nothing is delivered. */
 export function agentStatus({ key, delivered, desired, live, stale, byRevision, failing, isSidecar }: AgentView) {
@@ -46,7 +55,10 @@ export function agentStatus({ key, delivered, desired, live, stale, byRevision, 
             : finding(
                 'False',
                 candidate === undefined && current === 0 ? 'Pending' : 'RollingOut',
-                `${countedOf(current, desired, 'agent', 'runs', 'run')} revision ${revision}. ${delivered.why}`.trim(),
+                [
+                  `${countedOf(current, desired, 'agent', 'runs', 'run')} revision ${revision}.`,
+                  ...pendingIn(delivered),
+                ].join(' '),
               )
   const skew = skewText(
     version,

@@ -1,0 +1,135 @@
+// Any sequence of changes, failures, lost and new nodes, and restarts of the operator: no content reaches more agents than it may before it
+// is tried, none that does harm stays, and each good one reaches all agents, whatever the others do. Time is the test's.
+
+import { expect, test, vi } from 'vitest'
+import { type Harm, RolloutBench } from '../../testing/rollout-bench.ts'
+
+const clock = vi.hoisted(() => ({ now: Date.parse('2026-01-01T00:00:00Z') }))
+vi.mock('../../kube/clock.ts', () => ({ monotonicNow: () => clock.now }))
+
+const names = ['a', 'b', 'c', 'd', 'e'] as const
+const canaryPercent = 10
+const bakeMs = 60_000
+const rollout = { canary: { percent: canaryPercent, bake: '60s' }, step: { percent: 30, bake: '30s' } }
+
+/** Numbers in [0, 1) that are the same for the same seed. */
+function numbers(seed: number): () => number {
+  let state = seed * 2_654_435_761
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+class Sequence {
+  readonly bench = new RolloutBench(clock, 12, rollout)
+  readonly #next: () => number
+  readonly #versions = new Map<string, number>(names.map((name) => [name, 1]))
+  readonly log: string[] = []
+  /** Since when each content that is tried runs on a first agent; undefined: on none yet. */
+  #tried = new Map<string, number | undefined>()
+  #nodes = 12
+
+  constructor(seed: number) {
+    this.#next = numbers(seed)
+  }
+
+  #pick<T>(from: readonly T[]): T {
+    return from[Math.floor(this.#next() * from.length)] as T
+  }
+
+  want(): void {
+    this.bench.want(...names.map((name) => `${name}${this.#versions.get(name)}`))
+  }
+
+  async event(): Promise<void> {
+    const { bench } = this
+    const kind = this.#next()
+    if (kind < 0.5) {
+      const name = this.#pick(names)
+      const version = (this.#versions.get(name) ?? 0) + 1
+      this.#versions.set(name, version)
+      const harm = this.#pick<Harm | undefined>([undefined, undefined, 'fails', 'crashes', 'waits', 'hangs'])
+      if (harm !== undefined) bench.harms.set(`${name}${version}`, harm)
+      this.log.push(`${name}${version} ${harm ?? 'good'}`)
+      this.want()
+    } else if (kind < 0.6) {
+      this.log.push(`n${this.#nodes} joins`)
+      bench.join(`n${this.#nodes++}`)
+    } else if (kind < 0.75) {
+      const [name, node] = this.#pick([...bench.nodes])
+      node.isSilent = !node.isSilent && bench.alive > 6
+      this.log.push(`${name} ${node.isSilent ? 'lost' : 'there'}`)
+    } else if (kind < 0.85) {
+      await this.#settle()
+      const before = bench.writes
+      bench.restartOperator()
+      await this.#settle()
+      this.log.push('restart')
+      expect(bench.writes - before, this.log.join(', ')).toBe(0)
+    }
+    const seconds = this.#pick([0, 5, 20, 60, 200])
+    this.log.push(`+${seconds}`)
+    await this.#settle()
+    for (let passed = 0; passed < seconds; passed += 5) {
+      clock.now += 5000
+      await this.#settle()
+    }
+  }
+
+  async #settle(): Promise<void> {
+    await this.bench.settle()
+    this.#look()
+  }
+
+  /** No content is offered to more than the first agents before one has run it for as long as it must be watched. */
+  #look(): void {
+    const { candidate, stable } = this.bench.manifest
+    const before = this.bench.contents.get(stable?.rev ?? '') ?? new Map<string, string>()
+    const known = this.#tried
+    this.#tried = new Map()
+    for (const [id, content] of this.bench.contents.get(candidate?.rev ?? '') ?? []) {
+      if (before.get(id) === content) continue
+      const since = known.get(content) ?? (this.bench.count(content) > 0 ? clock.now : undefined)
+      this.#tried.set(content, since)
+      if (this.bench.delivered.record.step === 0 && (candidate?.percent ?? 100) < 100) continue
+      expect(since !== undefined && clock.now - since >= bakeMs, `${content} of ${this.log.join(', ')}`).toBe(true)
+    }
+    for (const content of before.values())
+      expect(this.bench.harms.get(content), `${content} is stable, of ${this.log.join(', ')}`).toBeUndefined()
+  }
+
+  /** The content of each Pipeline that is good and is to run. */
+  get good(): readonly string[] {
+    return this.bench.wanted.filter((content) => !this.bench.harms.has(content))
+  }
+
+  async quiet(): Promise<void> {
+    for (let passed = 0; passed < 7200; passed += 20) {
+      clock.now += 20_000
+      await this.#settle()
+    }
+  }
+}
+
+const seeds = Array.from(
+  { length: Number(process.env['SEEDS'] ?? 8) },
+  (_, index) => index + Number(process.env['SEED'] ?? 1),
+)
+
+test.each(seeds)('sequence %i', async (seed) => {
+  const sequence = new Sequence(seed)
+  const { bench, log } = sequence
+  sequence.want()
+  await bench.pass(400)
+  for (let turn = 0; turn < 25; turn++) await sequence.event()
+  await sequence.quiet()
+  const said = () => `${log.join(', ')}; ${JSON.stringify(bench.delivered.record)} ${bench.delivered.why}`
+  for (const content of sequence.good) expect(bench.count(content), `${content}: ${said()}`).toBe(bench.alive)
+  for (const content of bench.rolledBack) expect(bench.harms.get(content), said()).toBeDefined()
+  const { writes } = bench
+  await bench.pass(3600, 60)
+  expect(bench.writes, said()).toBe(writes)
+})

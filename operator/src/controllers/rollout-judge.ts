@@ -1,0 +1,83 @@
+// Whether agents fail because of what is tried, and by which change. Pure.
+
+import { takesCandidate } from '@penstock/agent/bundle'
+import { counted, countedOf } from '@penstock/agent/program'
+import type { AgentNode, Observation, TriedRevision } from './rollout-plan.ts'
+
+/** An agent that reports for this long that it waits for parts of the candidate will not get them by waiting. */
+export const maxWaitMs = 120_000
+
+export interface Judgement {
+  readonly culprits: ReadonlySet<string>
+  readonly why: string
+  /** Whether each of the culprits is known to have done harm; otherwise one of them has. */
+  readonly isNamed: boolean
+  readonly reasons: ReadonlyMap<string, string>
+}
+
+const innocent: Judgement = { culprits: new Set(), why: '', isNamed: true, reasons: new Map() }
+
+/** Whether an agent does not run these of the changed pipelines, or any of them, as the candidate has them. */
+export function isWithout(node: AgentNode, candidate: TriedRevision, ids?: ReadonlySet<string>): boolean {
+  if (node.revision === candidate.rev) return false
+  if (node.lacks === undefined || ids === undefined) return true
+  for (const id of ids) if (node.lacks.has(id)) return true
+  return false
+}
+
+/** The changes by which more agents fail than the policy allows. */
+export function judge(seen: Observation, candidate: TriedRevision): Judgement {
+  const { now, policy, changed, worse, added, nodes } = seen
+  const chosen = nodes.filter(({ node }) => takesCandidate(candidate, node))
+  const suspects = new Set([...changed, ...(added ?? [])])
+  const onlyWaits = (node: AgentNode) =>
+    node.waitingSince !== undefined && !node.stale && isWithout(node, candidate) && now - node.waitingSince >= maxWaitMs
+  const fails = (node: AgentNode) =>
+    [...node.failed].filter((id) => suspects.has(id) && !isWithout(node, candidate, new Set([id])))
+  const isAny = (node: AgentNode) => node.crashed || node.stuck || onlyWaits(node)
+  const failing = chosen.filter((node) => isAny(node) || fails(node).length > 0)
+  const tooMany = (failing.length * 100) / Math.max(1, chosen.length) > policy.maxFailedPercent
+  if (!tooMany && worse.size === 0) return innocent
+  const named = new Set([...worse, ...(tooMany ? failing.filter((node) => !isAny(node)).flatMap(fails) : [])])
+  const isNamed = named.size > 0
+  const culprits = new Set(named)
+  // Nothing shows which change made an agent end, hang or wait: all that it was loading are under suspicion.
+  if (!isNamed) for (const node of failing) for (const id of suspectsOf(node, suspects, changed)) culprits.add(id)
+  const first = failing.find((node) => isAny(node) !== isNamed)
+  if (first === undefined) {
+    const why = 'events fail or are lost more than twice as often as where the version before runs'
+    return { culprits, why, isNamed, reasons: new Map() }
+  }
+  const said = first.reason === undefined || first.reason === '' ? '' : `: ${brief(first.reason)}`
+  const what = first.crashed
+    ? `the agent on ${first.node} ended`
+    : first.stuck
+      ? `the agent on ${first.node} takes too long to load it${said}`
+      : onlyWaits(first)
+        ? `the agent on ${first.node} has waited for more than ${counted(maxWaitMs / 60_000, 'minute')} and cannot load it${said}`
+        : `the agent on ${first.node} could not put it in force`
+  const count = countedOf(failing.length, chosen.length, 'agent', 'failed', 'failed')
+  const reasons = new Map<string, string>()
+  for (const { node, failures } of failing) {
+    for (const failure of failures) {
+      const { pipeline, component, message } = failure
+      if (!culprits.has(pipeline) || reasons.has(pipeline)) continue
+      const place = component === undefined ? '' : `${component}: `
+      reasons.set(pipeline, `${count}: the agent on ${node} could not put it in force: ${place}${brief(message)}`)
+    }
+  }
+  return { culprits, why: `${count}: ${what}`, isNamed, reasons }
+}
+
+/** An agent that ended may have done so by anything; one that hangs or waits runs what it does not lack. */
+function suspectsOf(node: AgentNode, suspects: ReadonlySet<string>, changed: ReadonlySet<string>): Iterable<string> {
+  const { crashed, lacks } = node
+  if (crashed || lacks === undefined || lacks.size === 0) return suspects
+  return [...suspects].filter((id) => lacks.has(id) || !changed.has(id))
+}
+
+/** The part of an agent's message that is kept in an annotation beside those of other Pipelines. */
+const maxSaid = 256
+
+/** Words of an agent as the end of a sentence. */
+const brief = (text: string) => text.slice(0, maxSaid).replace(/\.$/, '')

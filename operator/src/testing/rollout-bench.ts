@@ -1,0 +1,315 @@
+// An Agent with nodes whose agents follow the operator's Secrets, for tests of rollouts: real content, decisions and writes, an API server
+// that keeps Secrets, and a clock of the test. Each agent reads the manifest as the real one does and reports by heartbeats.
+
+import { gunzipSync } from 'node:zlib'
+import { type Bundle, type BundleManifest, type HeartbeatBody, takesCandidate } from '@penstock/agent/bundle'
+import { silentLogger } from '@penstock/agent/telemetry'
+import type { Agent, AgentSpec } from '../api/agent.ts'
+import { agentKind } from '../api/kinds.ts'
+import type { KubeObject, ResourceType } from '../api/object.ts'
+import type { Artifact } from '../compile/artifact.ts'
+import type { OperatorContext } from '../context.ts'
+import { AgentBundles } from '../controllers/agent/bundle.ts'
+import { AgentCaches } from '../controllers/agent/caches.ts'
+import { type AgentMemory, newMemory } from '../controllers/agent/memory.ts'
+import { Artifacts } from '../controllers/artifacts.ts'
+import { type Delivered, FleetState } from '../fleet/state.ts'
+import { Store } from '../kube/store.ts'
+import { podType, secretType } from '../kube/types.ts'
+import { labels } from '../workloads/names.ts'
+import { testContext } from './context.ts'
+
+const key = 'system/node'
+
+/**
+ * What a content does to an agent that is given it. `fails`: the agent runs the rest and names the Pipeline. `crashes`: its container ends.
+ * `waits`: it reports that it waits for parts. `hangs`: it says nothing and goes on with what it runs.
+ */
+export type Harm = 'fails' | 'crashes' | 'waits' | 'hangs'
+
+interface BenchNode {
+  revision: string | undefined
+  restarts: number
+  isSilent: boolean
+  /** Says nothing of a revision and loads none, whatever is in it. */
+  isSlow: boolean
+}
+
+export class RolloutBench {
+  readonly #clock: { now: number }
+  readonly nodes = new Map<string, BenchNode>()
+  /** By content, as `a2`. */
+  readonly harms = new Map<string, Harm>()
+  /** Numbers of the writes of Secrets. */
+  writes = 0
+  readonly events: string[] = []
+  /** Content of each revision that was ever offered: hashes by id. */
+  readonly contents = new Map<string, ReadonlyMap<string, string>>()
+  readonly #secrets = new Map<string, KubeObject & { readonly data?: Readonly<Record<string, string>> }>()
+  #versions = 0
+  #desired: readonly string[] = []
+  #rollout: AgentSpec['rollout']
+  #annotations: Readonly<Record<string, string>> = {}
+  #retries = new Map<string, string>()
+  #bundles!: AgentBundles
+  #fleet!: FleetState
+  #memory!: AgentMemory
+  #artifacts!: Artifacts
+  #agent!: Agent
+  #stores!: Map<string, Store<KubeObject>>
+
+  constructor(clock: { now: number }, nodes: number, rollout?: AgentSpec['rollout']) {
+    this.#clock = clock
+    this.#rollout = rollout
+    for (let index = 0; index < nodes; index++) this.join(`n${index}`)
+    this.restartOperator()
+  }
+
+  /** A new process of the operator, which knows the Secrets alone. */
+  restartOperator(): void {
+    this.#stores = new Map()
+    this.#artifacts = new Artifacts()
+    const cache = (type: ResourceType, options: object = {}) => {
+      const name = `${type.kind} ${JSON.stringify(options)}`
+      const known = this.#stores.get(name) ?? new Store<KubeObject>(type, [''], silentLogger)
+      this.#stores.set(name, known)
+      return known
+    }
+    const context = testContext({
+      ...{ kube: { as: () => this.#kube() }, logger: silentLogger, artifacts: this.#artifacts },
+      events: { record: (_: unknown, ...event: string[]) => void this.events.push(event.slice(1).join(': ')) },
+      caches: { cache },
+      settings: { namespace: 'system', agentNamespaces: ['system'], secretsMode: 'All', rolesOnly: false },
+    }) as OperatorContext
+    const caches = new AgentCaches(context)
+    this.#fleet = new FleetState()
+    this.#setAgent()
+    this.#bundles = new AgentBundles(context, caches, this.#fleet)
+    this.#memory = newMemory(this.#agent, context, caches.secrets)
+    for (const secret of this.#secrets.values()) cache(secretType, { metadataOnly: true }).set(secret)
+    this.#publish()
+  }
+
+  join(name: string): void {
+    this.nodes.set(name, { revision: undefined, restarts: 0, isSilent: false, isSlow: false })
+  }
+
+  /** `a1 b2`: Pipeline a with content 1, b with content 2. */
+  want(...contents: readonly string[]): void {
+    this.#desired = contents
+    this.#publish()
+  }
+
+  get wanted(): readonly string[] {
+    return this.#desired
+  }
+
+  set rollout(rollout: AgentSpec['rollout']) {
+    this.#rollout = rollout
+    this.#setAgent()
+  }
+
+  annotate(annotations: Readonly<Record<string, string>>): void {
+    this.#annotations = annotations
+    this.#setAgent()
+  }
+
+  /** As `penstock rollout retry`. */
+  retry(id: string): void {
+    this.#retries.set(id, String(this.#clock.now))
+    this.#publish()
+  }
+
+  get delivered(): Delivered {
+    const delivered = this.#fleet.get(key)
+    if (delivered === undefined) throw new Error('Nothing was delivered yet.')
+    return delivered
+  }
+
+  get rolledBack(): readonly string[] {
+    return Object.values(this.delivered.record.rolledBack)
+      .map(({ hash }) => hash)
+      .sort()
+  }
+
+  /** Passes of the operator and of all agents until nothing happens any more but time. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 30; turn++) {
+      const before = this.writes
+      const waitMs = await this.#bundles.deliver(key, this.#agent, this.#memory, AbortSignal.timeout(600_000))
+      const moved = this.#agents()
+      if (this.writes === before && !moved && waitMs !== 0) return
+    }
+    throw new Error(`The operator does not come to rest: ${JSON.stringify(this.delivered.record)}`)
+  }
+
+  async pass(seconds: number, each = 5): Promise<void> {
+    for (let passed = 0; passed < seconds; passed += each) {
+      this.#clock.now += each * 1000
+      await this.settle()
+    }
+  }
+
+  /** Seconds until a content is on all nodes that are not lost; undefined: not within `most`. */
+  async until(content: string, most: number): Promise<number | undefined> {
+    for (let passed = 0; passed <= most; passed += 5) {
+      if (passed === 0) await this.settle()
+      else await this.pass(5)
+      if (this.count(content) === this.alive) return passed
+    }
+    return undefined
+  }
+
+  get alive(): number {
+    return [...this.nodes.values()].filter(({ isSilent }) => !isSilent).length
+  }
+
+  /** Nodes that are not lost whose agent runs this content. */
+  count(content: string): number {
+    return [...this.nodes.values()].filter(({ revision, isSilent }) => !isSilent && this.holds(revision, content))
+      .length
+  }
+
+  /** Whether a revision holds a content. */
+  holds(revision: string | undefined, content: string): boolean {
+    return [...(this.contents.get(revision ?? '')?.values() ?? [])].includes(content)
+  }
+
+  /** Every agent loads what is for it, if it can, and reports. Whether one has loaded something else or ended. */
+  #agents(): boolean {
+    const manifest = this.#manifest()
+    let moved = false
+    for (const [name, node] of this.nodes) {
+      if (node.isSilent) continue
+      const { candidate, stable } = manifest
+      const isCandidate = candidate !== undefined && takesCandidate(candidate, name)
+      const rev = (isCandidate ? candidate : stable)?.rev
+      const found = [...(this.contents.get(rev ?? '') ?? [])].map(([id, hash]) => [id, this.harms.get(hash)] as const)
+      const has = (harm: Harm) => found.some(([, each]) => each === harm)
+      let state = 'Loaded'
+      if (rev !== undefined && node.revision !== rev && !node.isSlow) {
+        if (has('crashes')) {
+          node.restarts++
+        } else if (has('waits')) state = 'Waiting'
+        else if (!has('hangs')) {
+          node.revision = rev
+          moved = true
+        }
+      } else if (has('crashes') && node.revision === rev) node.restarts++
+      const runs = [...(this.contents.get(node.revision ?? '') ?? [])]
+      this.#hear(name, node, {
+        state,
+        failed: runs.filter(([, hash]) => this.harms.get(hash) === 'fails').map(([id]) => id),
+      })
+    }
+    this.#pods()
+    return moved
+  }
+
+  #hear(name: string, node: BenchNode, said: Pick<HeartbeatBody, 'state' | 'failed'>): void {
+    const body: HeartbeatBody = {
+      ...{ schema: 1, node: name, pod: name, namespace: 'system', version: '1', candidate: false },
+      ...{
+        startedAt: String(node.restarts),
+        secretsEpoch: '',
+        pipelines: {},
+        revision: node.revision,
+        reason: undefined,
+      },
+      ...said,
+      failures: said.failed.map((pipeline) => ({
+        pipeline,
+        component: 'out',
+        reason: 'BuildFailed',
+        message: 'EACCES',
+      })),
+    }
+    this.#fleet.hear(key, { pod: name, podUid: name, node: name }, body, this.#clock.now)
+  }
+
+  #pods(): void {
+    const pods = [...this.nodes].map(([name, { restarts }]) => ({
+      ...{ apiVersion: 'v1', kind: 'Pod', spec: { nodeName: name } },
+      metadata: {
+        name,
+        namespace: 'system',
+        uid: name,
+        resourceVersion: String(restarts),
+        labels: { [labels.agent]: 'node' },
+      },
+      status: { phase: 'Running', containerStatuses: [{ name: 'agent', restartCount: restarts, ready: true }] },
+    }))
+    const store = this.#stores.get(`${podType.kind} ${JSON.stringify({ labelSelector: labels.agent })}`)
+    store?.replace(pods as KubeObject[], '', () => true)
+  }
+
+  #manifest(): BundleManifest {
+    const files = new Map([...this.#secrets.values()].flatMap(({ data }) => Object.entries(data ?? {})))
+    const text = files.get('manifest.json')
+    const manifest = JSON.parse(Buffer.from(text ?? '', 'base64').toString() || '{}') as BundleManifest
+    for (const revision of [manifest.stable, manifest.candidate]) {
+      if (revision === undefined || this.contents.has(revision.rev)) continue
+      const parts = revision.shards.map((shard) => gunzipSync(Buffer.from(files.get(shard.key) as string, 'base64')))
+      const { pipelines } = JSON.parse(Buffer.concat(parts).toString()) as Bundle
+      this.contents.set(revision.rev, new Map(Object.entries(pipelines).map(([id, { hash }]) => [id, hash])))
+    }
+    return manifest
+  }
+
+  /** The manifest that agents are given now. */
+  get manifest(): BundleManifest {
+    return this.#manifest()
+  }
+
+  #publish(): void {
+    const ids = new Set(this.#desired.map((content) => idOf(content)))
+    for (const { id } of [...this.#artifacts.values()]) if (!ids.has(id)) this.#artifacts.remove(id)
+    for (const content of this.#desired) this.#artifacts.set(artifactOf(content, this.#retries.get(idOf(content))))
+    this.#artifacts.markComplete()
+    if (this.#stores.size > 0) this.#pods()
+  }
+
+  #setAgent(): void {
+    this.#agent = {
+      ...{ apiVersion: 'penstock.dev/v1alpha1', kind: agentKind.kind },
+      metadata: {
+        ...{ name: 'node', namespace: 'system', uid: 'a', generation: 1, resourceVersion: String(++this.#versions) },
+        annotations: this.#annotations,
+      },
+      spec: {
+        ...{ mode: 'Node', pipelines: { clusterPipelines: { selector: {} } } },
+        ...(this.#rollout === undefined ? {} : { rollout: this.#rollout }),
+      },
+    }
+    this.#stores.get(`${agentKind.kind} {}`)?.set(this.#agent as KubeObject)
+  }
+
+  #kube() {
+    return {
+      get: async (_: ResourceType, __: string, name: string) => this.#secrets.get(name),
+      apply: async (type: ResourceType, object: KubeObject) => {
+        this.writes++
+        const resourceVersion = String(++this.#versions)
+        const next = { ...object, metadata: { ...object.metadata, resourceVersion } }
+        this.#secrets.set(object.metadata.name, next)
+        this.#stores.get(`${type.kind} ${JSON.stringify({ metadataOnly: true })}`)?.set(next)
+        return next
+      },
+    }
+  }
+}
+
+/** `shop/a2` or `a2`: the id of the Pipeline without its content. */
+export const idOf = (content: string): string => `_cluster/${content.replace(/\d+$/, '')}`
+
+function artifactOf(content: string, retry: string | undefined): Artifact {
+  const id = idOf(content)
+  const name = id.replace('_cluster/', '')
+  return {
+    ...{ id, kind: 'ClusterPipeline', namespace: undefined, name, uid: name, generation: 1, createdAt: '' },
+    ...{ hash: content, labels: {}, mode: 'Node', hub: { subscriptions: [] }, sources: {}, transforms: {}, sinks: {} },
+    ...{ secretRefs: [], sourceTypes: [], diskBufferBytes: 0 },
+    ...(retry === undefined ? {} : { retry }),
+    tenancy: { restricted: false, denyCidrs: [], allowHosts: [], cpuShare: 100 },
+  }
+}
