@@ -5,19 +5,17 @@ import { encodingProblems } from '../codecs/encoding/encoder.ts'
 import { compileTransformer } from '../codecs/transformer.ts'
 import { defineSink, type OptionProblem } from '../component.ts'
 import { compressionProblems } from '../delivery/compression.ts'
-import type { Attempt } from '../delivery/delivery.ts'
 import { encoderFailed } from '../delivery/failed-events.ts'
 import { framed } from '../delivery/request.ts'
 import { PenstockError } from '../errors.ts'
 import type { LogEvent } from '../event/log.ts'
 import { writeJsonTo } from '../formats/json.ts'
-import { responseFailure, retryAfterMs } from '../http/classify.ts'
-import type { HttpResponse } from '../http/client.ts'
 import { identityFor } from '../http/identity.ts'
 import { httpSink, unhealthy } from '../http/sink.ts'
 import { batch, compression, compressionNames, request, tls, transformer } from '../schema/groups.ts'
 import { bool, optional, url } from '../schema/options.ts'
 import { version } from '../version.ts'
+import { classify } from './monitor_a/classify.ts'
 import { compileReservedNames, nestedInMessage } from './monitor_a/reserved.ts'
 import { accountOf, accountOptions, apiAddress } from './monitor_a/site.ts'
 
@@ -147,14 +145,4 @@ function intakeAddress(endpoint: string | undefined, site: string): string {
   if (address === null || address.pathname !== '/') return endpoint
   address.pathname = '/api/v2/logs'
   return address.href
-}
-
-/** A refused key may become valid after a rotation, so only malformed requests are given up. */
-function classify(response: HttpResponse): Attempt {
-  const { status } = response
-  if (status >= 200 && status < 300) return { outcome: 'delivered' }
-  const failure = responseFailure(status)
-  if (status === 413) return { outcome: 'too_large', failure }
-  if (status === 400) return { outcome: 'rejected', failure }
-  return { outcome: 'retry', failure, retryAfterMs: retryAfterMs(response) }
 }

@@ -2,12 +2,9 @@
 // is part of the partition, because an event may have its own key and a request carries only one.
 
 import { defineSink, type OptionProblem } from '../component.ts'
-import type { Attempt } from '../delivery/delivery.ts'
 import { PenstockError } from '../errors.ts'
 import { MetricEvent } from '../event/metric.ts'
 import { floatText } from '../formats/json.ts'
-import { responseFailure, retryAfterMs } from '../http/classify.ts'
-import type { HttpResponse } from '../http/client.ts'
 import { identityFor } from '../http/identity.ts'
 import { httpSink, joinPath, unhealthy } from '../http/sink.ts'
 import { Normalizer } from '../metrics/normalizer.ts'
@@ -15,6 +12,7 @@ import { batch, request, tls } from '../schema/groups.ts'
 import { oneOf, optional, text, url } from '../schema/options.ts'
 import { normalised } from './metric/normalised.ts'
 import { metricRequests } from './metric/requests.ts'
+import { classify } from './monitor_a/classify.ts'
 import { accountOf, accountOptions, apiAddress } from './monitor_a/site.ts'
 import { writeSeriesJson, writeSeriesMessage, writeSketches } from './monitor_a_metrics/payload.ts'
 
@@ -194,14 +192,4 @@ function partsOf(event: MetricEvent): MetricEvent[] {
     ...value.quantiles.map((item) => part(event.name, { type: 'gauge', value: item.value }, item.quantile)),
     part(`${event.name}_sum`, { type: 'counter', value: value.sum }),
   ]
-}
-
-/** A refused key may become valid after a rotation, so only malformed requests are given up. */
-function classify(response: HttpResponse): Attempt {
-  const { status } = response
-  if (status >= 200 && status < 300) return { outcome: 'delivered' }
-  const failure = responseFailure(status)
-  if (status === 413) return { outcome: 'too_large', failure }
-  if (status === 400) return { outcome: 'rejected', failure }
-  return { outcome: 'retry', failure, retryAfterMs: retryAfterMs(response) }
 }
