@@ -102,7 +102,7 @@ export const components: readonly ComponentMapping[] = [
   },
   {
     name: 'loki.source.kubernetes_events',
-    becomes: '`orchestrator_events`, and the line of Alloy; a gap for fields that the source does not know',
+    becomes: '`orchestrator_events` with `include_object`, and the line of Alloy',
     options: {
       ...forward,
       job_name: 'the label `job`',

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Document } from 'yaml'
 import { converted, lint, withTest } from '../../testing/conversions.ts'
 import { oldAgents } from '../agents.ts'
+import { Draft } from '../draft.ts'
 import { convertAlloy } from './convert.ts'
 
 const convert = (text: string, file = 'config.alloy', namespace?: string) =>
@@ -152,46 +153,59 @@ test('an event of Kubernetes has the line of Alloy', async () => {
 }
 ${write}`
   const { document, resource, gaps } = convert(text)
-  expect(missing(gaps)).toMatchObject([{ line: 1, subject: 'loki.source.kubernetes_events.cluster' }])
-  expect(resource.spec.sources).toMatchObject([{ type: 'orchestrator_events', config: { namespaces: ['shop'] } }])
-  const event = {
-    message: 'Back-off "x"',
-    timestamp: '2026-01-01T00:00:00Z',
-    orchestrator: {
-      reason: 'BackOff',
-      type: 'Warning',
-      count: 3,
-      regarding: { name: 'web-1', kind: 'Pod', namespace: 'shop', api_version: 'v1' },
-    },
+  expect(missing(gaps)).toEqual([])
+  const config = { namespaces: ['shop'], include_object: true }
+  expect(resource.spec.sources).toMatchObject([{ type: 'orchestrator_events', config }])
+  const object = {
+    metadata: { name: 'web-1.1', resourceVersion: '12' },
+    note: 'Back-off "x"',
+    reason: 'BackOff',
+    type: 'Warning',
+    eventTime: null,
+    deprecatedCount: 3,
+    deprecatedFirstTimestamp: '2025-12-31T23:00:00Z',
+    deprecatedLastTimestamp: '2026-01-01T00:00:00Z',
+    deprecatedSource: { component: 'kubelet', host: 'node-1' },
+    regarding: { name: 'web-1', kind: 'Pod', namespace: 'shop', apiVersion: 'v1', resourceVersion: '11' },
   }
+  const event = { message: object.note, timestamp: '2026-01-01T00:00:09Z', orchestrator: { object } }
   const labels = {
     namespace: 'shop',
     job: 'loki.source.kubernetes_events',
     instance: 'loki.source.kubernetes_events.cluster',
   }
-  const pushed = 'name=web-1 kind=Pod objectAPIversion=v1 reason=BackOff type=Warning count=3 msg="Back-off \\"x\\"" '
-  withTest(document, resource, event, { message: pushed, labels })
+  const pushed =
+    'name=web-1 kind=Pod objectAPIversion=v1 objectRV=11 eventRV=12 sourcecomponent=kubelet sourcehost=node-1 reason=BackOff type=Warning count=3 msg="Back-off \\"x\\"" '
+  const timestamp = object.deprecatedLastTimestamp
+  withTest(document, resource, event, { message: pushed, labels, timestamp })
   expect(await lint(String(document))).toEqual([])
   const asJson = convert(text.replace('namespaces', 'log_format = "json"\n  namespaces'))
   const values = {
     count: 3,
+    eventRV: '12',
     kind: 'Pod',
     msg: 'Back-off "x"',
     name: 'web-1',
     objectAPIversion: 'v1',
+    objectRV: '11',
     reason: 'BackOff',
+    sourcecomponent: 'kubelet',
+    sourcehost: 'node-1',
     type: 'Warning',
   }
   withTest(asJson.document, asJson.resource, event, { message: JSON.stringify(values), labels })
   expect(await lint(String(asJson.document))).toEqual([])
 })
 
-test('Events beside pods are a gap with a source in their place, since one Pipeline cannot have both', async () => {
+test('Events beside pods are a Pipeline of their own, since an aggregator reads them', async () => {
   const events = 'loki.source.kubernetes_events "all" {\n  forward_to = [loki.write.default.receiver]\n}\n'
-  const { document, resource, gaps } = convert(pods(namespaceRule) + process('') + events + write)
-  expect(resource.spec.sources.map(({ type }: { type: string }) => type)).toEqual(['orchestrator_logs', 'file'])
-  expect(gaps.map(({ reason }) => reason).join()).toContain('one Pipeline cannot have both')
-  expect(await lint(String(document))).toEqual([])
+  const draft = new Draft()
+  convertAlloy([{ file: 'config.alloy', text: pods(namespaceRule) + process('') + events + write }], () => [], draft)
+  expect(missing(draft.gaps)).toEqual([])
+  const documents = draft.documents({ name: 'converted' })
+  const types = documents.map((each) => each.toJSON().spec.sources.map(({ type }: { type: string }) => type))
+  expect(types).toEqual([['orchestrator_logs'], ['orchestrator_events']])
+  for (const document of documents) expect(await lint(String(document))).toEqual([])
 })
 
 const gapCases: readonly [string, string, string][] = [

@@ -312,34 +312,14 @@ class Conversion {
     const { block, evaluator } = found
     const place = evaluator.place(block.line)
     const namespaces = textsOf(pick(tree, 'namespaces'))
-    // Others run on nodes.
-    const isAlone = [...this.#blocks.values()].every(
-      (other) => other === found || !other.block.name.startsWith('loki.source.'),
-    )
-    if (!isAlone) {
-      this.#report.gap(
-        place,
-        idOf(block),
-        'Events are read by one agent of an Aggregator, and the other sources on each node, so one Pipeline cannot have both',
-        'Convert the component alone, with what it forwards to, into a Pipeline of its own.',
-      )
-    }
-    const source = isAlone
-      ? this.#sources.add(nameOf(block), {
-          type: 'orchestrator_events',
-          ...(namespaces.length > 0 ? { config: { namespaces } } : {}),
-        })
-      : this.#sources.addMissing(nameOf(block), block.name, place)
+    const source = this.#sources.add(nameOf(block), {
+      type: 'orchestrator_events',
+      config: { include_object: true, ...(namespaces.length > 0 ? { namespaces } : {}) },
+    })
     const chain = new Chain(this.#report, false)
     const job = textOf(pick(tree, 'job_name')) ?? 'loki.source.kubernetes_events'
     const lines = eventLines(job, idOf(block), textOf(pick(tree, 'log_format')) === 'json')
     chain.add('events', place, lines)
-    this.#report.gap(
-      place,
-      idOf(block),
-      'the line lacks `objectRV`, `eventRV`, `sourcecomponent` and `sourcehost`, which the source does not know',
-      'Change queries that read them.',
-    )
     this.#forward(
       found,
       this.#append([{ name: source, isPods: false, isFresh: true }], chain, nameOf(block), place, block.name),

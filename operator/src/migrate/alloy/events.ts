@@ -2,42 +2,52 @@
 
 import { textLiteral } from '@penstock/agent/config'
 
-/** Names in the line, in their order, with the fields of the source. */
+/** Names in the line, in their order, with their places in the event as the API server gives it. */
 const fields: readonly (readonly [string, string])[] = [
-  ['name', '.orchestrator.regarding.name'],
-  ['kind', '.orchestrator.regarding.kind'],
-  ['action', '.orchestrator.action'],
-  ['objectAPIversion', '.orchestrator.regarding.api_version'],
-  ['reportinginstance', '.orchestrator.reporting_instance'],
-  ['reportingcontroller', '.orchestrator.reporting_controller'],
-  ['reason', '.orchestrator.reason'],
-  ['type', '.orchestrator.type'],
-  ['count', '.orchestrator.count'],
+  ['name', 'regarding.name'],
+  ['kind', 'regarding.kind'],
+  ['action', 'action'],
+  ['objectAPIversion', 'regarding.apiVersion'],
+  ['objectRV', 'regarding.resourceVersion'],
+  ['eventRV', 'metadata.resourceVersion'],
+  ['reportinginstance', 'reportingInstance'],
+  ['reportingcontroller', 'reportingController'],
+  ['sourcecomponent', 'deprecatedSource.component'],
+  ['sourcehost', 'deprecatedSource.host'],
+  ['reason', 'reason'],
+  ['type', 'type'],
+  ['count', 'deprecatedCount'],
 ]
 
+/** The program for events of a source with `include_object`. */
 export function eventLines(job: string, instance: string, isJson: boolean): readonly string[] {
   const line = isJson
     ? [
         'values = {',
-        ...fields.map(([name, field]) => `  ${textLiteral(name)}: ${field},`),
+        ...fields.map(([name, field]) => `  ${textLiteral(name)}: event.${field},`),
         '}',
         'values = filter(values) -> |_name, value| { !is_null(value) && value != "" && value != 0 }',
-        'values.msg = string(.message) ?? ""',
+        'values.msg = string(event.note) ?? ""',
         'line = encode_json(values)',
       ]
     : [
         'line = ""',
         ...fields.map(([name, field]) => {
-          const test =
-            name === 'count' ? `is_integer(${field}) && ${field} != 0` : `is_string(${field}) && ${field} != ""`
-          return `if ${test} { line = line + "${name}=" + to_string!(${field}) + " " }`
+          const at = `event.${field}`
+          const test = name === 'count' ? `is_integer(${at}) && ${at} != 0` : `is_string(${at}) && ${at} != ""`
+          return `if ${test} { line = line + "${name}=" + to_string!(${at}) + " " }`
         }),
-        'line = line + "msg=" + encode_json(string(.message) ?? "") + " "',
+        'line = line + "msg=" + encode_json(string(event.note) ?? "") + " "',
       ]
   return [
+    'event = object(.orchestrator.object) ?? {}',
+    '# Alloy passes no event on whose object has no name.',
+    'if (string(event.regarding.name) ?? "") == "" { abort }',
     ...line,
-    `labels = { "namespace": .orchestrator.regarding.namespace, "job": ${textLiteral(job)}, "instance": ${textLiteral(instance)} }`,
+    `labels = { "namespace": event.regarding.namespace, "job": ${textLiteral(job)}, "instance": ${textLiteral(instance)} }`,
     'labels = filter(labels) -> |_name, value| { is_string(value) && value != "" }',
-    '. = { "message": line, "timestamp": timestamp(.timestamp) ?? now(), "labels": labels, "metadata": {}, "extracted": labels }',
+    'last = string(event.deprecatedLastTimestamp) ?? string(event.eventTime) ?? ""',
+    'time = parse_timestamp(last, "%+") ?? timestamp(.timestamp) ?? now()',
+    '. = { "message": line, "timestamp": time, "labels": labels, "metadata": {}, "extracted": labels }',
   ]
 }
