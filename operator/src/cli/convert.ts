@@ -70,10 +70,11 @@ export async function run(argv: string[]): Promise<number> {
   const format = values.report
   const proof = proofIn(values)
   const given = paths.flatMap(filesOf)
-  const { agent, files } = agentOf(given, values.from)
+  const { agent, files, gaps } = agentOf(given, values.from)
 
   const draft = new Draft(values.namespace)
   for (const file of given) for (const [variable, key] of secretsIn(file)) draft.secrets.set(variable, key)
+  draft.gaps.push(...gaps)
   agent.convert(files, included, draft)
   if (values.namespace !== undefined) refuseFiles(draft)
   const pipelines = draft.documents({ name: values.name, namespace: values.namespace })

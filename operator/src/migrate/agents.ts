@@ -3,7 +3,8 @@
 import { convertAlloy } from './alloy/convert.ts'
 import { alloyTables } from './alloy/page.ts'
 import { isAlloy } from './alloy/read.ts'
-import type { Draft, Included, NamedText } from './draft.ts'
+import { withoutReferences } from './chart-templates.ts'
+import type { Draft, Gap, Included, NamedText } from './draft.ts'
 import { convertFilebeat } from './filebeat/convert.ts'
 import { filebeatTables } from './filebeat/page.ts'
 import { isFilebeat } from './filebeat/read.ts'
@@ -38,6 +39,8 @@ export interface OldAgent {
   readonly tables: () => string
   /** How a configuration names a variable of the environment, with its default: one of the groups is the name. */
   readonly variable: RegExp
+  /** Writes a variable within any text of a configuration; undefined if variables cannot stand within texts. */
+  readonly write?: (name: string) => string
   /** How its binary makes events of recorded lines; without it `--prove` needs a record of them. */
   readonly trial?: MakeTrial
 }
@@ -50,6 +53,7 @@ export const oldAgents: readonly OldAgent[] = [
     convert: convertVector,
     tables: vectorTables,
     variable: /\$\$|\$\{(\w+)(?::?[-?][^}]*)?\}|\$(\w+)/g,
+    write: (name) => `\${${name}}`,
     trial: vectorTrial,
   },
   {
@@ -59,6 +63,7 @@ export const oldAgents: readonly OldAgent[] = [
     convert: convertFluentBit,
     tables: fluentBitTables,
     variable: /\$\{(\w+)\}/g,
+    write: (name) => `\${${name}}`,
     trial: fluentBitTrial,
   },
   {
@@ -68,6 +73,7 @@ export const oldAgents: readonly OldAgent[] = [
     convert: convertFluentd,
     tables: fluentdTables,
     variable: /#\{\s*ENV(?:\[\s*['"](\w+)['"]\s*\]|\.fetch\(\s*['"](\w+)['"][^)]*\))(?:\s*\|\|[^}]*)?\}/g,
+    write: (name) => `#{ENV['${name}']}`,
   },
   {
     name: 'filebeat',
@@ -76,6 +82,7 @@ export const oldAgents: readonly OldAgent[] = [
     convert: convertFilebeat,
     tables: filebeatTables,
     variable: /\$\{(\w+)(?::[^}]*)?\}/g,
+    write: (name) => `\${${name}}`,
   },
   {
     name: 'alloy',
@@ -92,6 +99,7 @@ export const oldAgents: readonly OldAgent[] = [
     convert: convertPromtail,
     tables: promtailTables,
     variable: /\$\{(\w+)(?::?-?[^}]*)?\}/g,
+    write: (name) => `\${${name}}`,
   },
   {
     name: 'otel',
@@ -100,6 +108,7 @@ export const oldAgents: readonly OldAgent[] = [
     convert: convertOtel,
     tables: otelTables,
     variable: /\$\$|\$\{(?:env:)?(\w+)(?::-[^}]*)?\}/g,
+    write: (name) => `\${env:${name}}`,
   },
 ]
 
@@ -107,6 +116,8 @@ export interface FoundAgent {
   readonly agent: OldAgent
   /** The files, or the parts of them that are a configuration of the agent. */
   readonly files: readonly NamedText[]
+  /** Rows of the report about the files as they are here. */
+  readonly gaps: readonly Gap[]
 }
 
 /**
@@ -121,11 +132,18 @@ export function agentFor(files: readonly NamedText[], name?: string): FoundAgent
     const own = files.map((file) => partsFor(agent, file, 0))
     if (own.some((parts) => parts !== undefined)) {
       const found = own.flatMap((parts, index) => parts ?? [files[index] as NamedText])
-      return { agent, files: withValues(agent, found, files) }
+      return foundAgent(agent, found, files)
     }
   }
   const [agent] = candidates
-  return name === undefined || agent === undefined ? undefined : { agent, files: withValues(agent, files, files) }
+  return name === undefined || agent === undefined ? undefined : foundAgent(agent, files, files)
+}
+
+function foundAgent(agent: OldAgent, texts: readonly NamedText[], files: readonly NamedText[]): FoundAgent {
+  const gaps: Gap[] = []
+  // A text of Alloy joins variables to others by an operator.
+  const filled = agent.write === undefined ? texts : withoutReferences(texts, files, agent.write, gaps)
+  return { agent, files: withValues(agent, filled, files), gaps }
 }
 
 /** The texts with the values that variables have in workloads and values of charts beside them. */

@@ -35,6 +35,7 @@ export function convertedCase({ file, text }: CorpusCase): {
   const found = agentFor([{ file, text }])
   const draft = new Draft()
   for (const [name, key] of secretsIn({ file, text })) draft.secrets.set(name, key)
+  draft.gaps.push(...(found?.gaps ?? []))
   found?.agent.convert(found.files, () => [], draft)
   return { draft, found }
 }

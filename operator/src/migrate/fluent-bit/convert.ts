@@ -3,7 +3,7 @@
 
 import { textLiteral } from '@penstock/agent/config'
 import type { Draft, Included, NamedText, Step } from '../draft.ts'
-import type { Refusal } from '../page.ts'
+import type { Described, Refusal } from '../page.ts'
 import { soundComponent } from '../sound.ts'
 import { embedded } from './embedded.ts'
 import { filters, refusedFilters } from './filters.ts'
@@ -132,7 +132,7 @@ class Conversion {
     const all = [...chains.values()]
     const steps = new Map(
       filterSections.map((section) => {
-        this.#reportVariables(section)
+        this.#reportVariables(section, filters)
         return [section, this.#filter(section)]
       }),
     )
@@ -246,7 +246,7 @@ class Conversion {
 
   #source(section: Section, matching: Takers): string {
     const name = nameOf(section)
-    this.#reportVariables(section)
+    this.#reportVariables(section, inputs)
     const plugin = this.#find(section, inputs, refusedInputs)
     if (plugin === undefined) {
       const comments = [
@@ -282,7 +282,7 @@ class Conversion {
   #processed(heads: readonly string[], { processors: own = [] }: Section): string[] {
     return own.reduce<string[]>(
       (current, section) => {
-        this.#reportVariables(section)
+        this.#reportVariables(section, [...processors, ...filters])
         const plugin = this.#find(section, [...processors, ...filters], [...refusedProcessors, ...refusedFilters])
         const steps = plugin?.build(section, this.#context) ?? this.#refused(section)
         const condition = plugin === undefined ? undefined : conditionOf(section, this.#context)
@@ -398,9 +398,11 @@ class Conversion {
     return undefined
   }
 
-  /** Sinks take variables as secrets; a program cannot. */
-  #reportVariables(section: Section): void {
+  /** Sinks take variables as secrets; a program cannot. Options that are left out need none. */
+  #reportVariables(section: Section, plugins: readonly Described[]): void {
+    const itself = plugins.find(({ name }) => name === pluginOf(section))?.itself ?? {}
     for (const entry of section.entries) {
+      if (typeof itself[entry.key] === 'string') continue
       for (const [whole] of entry.value.matchAll(/\$\{[A-Za-z0-9_]+\}/g)) {
         if (whole === hostVariable) continue
         this.#context.gap(

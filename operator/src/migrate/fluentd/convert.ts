@@ -188,7 +188,7 @@ class Conversion {
       })
       return undefined
     }
-    this.#reportVariables(section)
+    this.#reportVariables(section, inputs)
     const plugin = this.#find(section, inputs, refusedInputs)
     if (plugin === undefined) {
       const comments = [
@@ -315,7 +315,7 @@ class Conversion {
 
   #filtered(section: Plugged, { heads, tag }: Flow): string[] {
     if (section.type === 'concat') return [...heads]
-    this.#reportVariables(section)
+    this.#reportVariables(section, filters)
     const plugin = this.#find(section, filters, refusedFilters)
     const steps: readonly Step[] =
       plugin === undefined
@@ -429,7 +429,6 @@ class Conversion {
 
   #sink(section: Plugged, arrivals: readonly Arrival[]): void {
     const name = nameOf(section)
-    this.#reportVariables(section)
     const plugin = this.#find(section, outputs, refusedOutputs)
     const secondary = secondaryOf(section)
     if (secondary !== undefined) {
@@ -473,10 +472,11 @@ class Conversion {
     return undefined
   }
 
-  /** Sinks take variables as secrets; a program cannot. */
-  #reportVariables(section: Plugged): void {
-    if (section.kind === 'match' || section.kind === 'store') return
+  /** Sinks take variables as secrets; a program cannot. Options that are left out need none. */
+  #reportVariables(section: Plugged, plugins: readonly Described[]): void {
+    const itself = plugins.find(({ name }) => name === section.type)?.itself ?? {}
     for (const entry of section.entries) {
+      if (typeof itself[entry.key] === 'string') continue
       for (const [whole, name] of entry.value.matchAll(/\$\{([A-Z][A-Z0-9_]*)\}/g)) {
         this.#context.gap(
           entry,

@@ -1,0 +1,36 @@
+// Configurations within templates of charts: values that the file has stand in their places, and others are variables.
+
+import { expect, test } from 'vitest'
+import { agentFor } from './agents.ts'
+import { Draft } from './draft.ts'
+
+const tail = (outputs: string) =>
+  `config:\n  inputs: |\n    [INPUT]\n        Name tail\n        Path /srv/*.log\n  outputs: |\n    [OUTPUT]\n        Name http\n        Match *\n${outputs}`
+
+function converted(text: string) {
+  const found = agentFor([{ file: 'values.yaml', text }])
+  if (found === undefined) throw new Error('No agent knows the file.')
+  const draft = new Draft()
+  draft.gaps.push(...found.gaps)
+  found.agent.convert(found.files, () => [], draft)
+  const [sink] = draft.document({ name: 'x' }).toJS().spec.sinks as { config: { uri: string } }[]
+  return { uri: sink?.config.uri, gaps: draft.gaps.filter(({ subject }) => subject.includes('{{')) }
+}
+
+test('a value that the file has stands in the place of its reference', () => {
+  const { uri, gaps } = converted(
+    `${tail('        Host {{ .Values.sink.host | quote }}\n        Port 80\n')}sink: { host: store }\n`,
+  )
+  expect(uri).toMatch(/^http:\/\/store(:80)?\//)
+  expect(gaps).toEqual([])
+})
+
+test.each([
+  ['{{ .Release.Name }}', 'RELEASE_NAME'],
+  ['{{- .Values.other.esHost -}}', 'OTHER_ES_HOST'],
+  ['{{ $.Chart.Name }}', 'CHART_NAME'],
+])('%s is a key of the Secret, with a row that says so', (reference, key) => {
+  const { uri, gaps } = converted(tail(`        Host ${reference}\n        Port 80\n`))
+  expect(uri).toContain(`SECRET[env.${key}]`)
+  expect(gaps).toMatchObject([{ line: 10, subject: reference, isReplaced: true }])
+})
