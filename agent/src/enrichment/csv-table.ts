@@ -83,18 +83,29 @@ function converterOf(type: string, timezone: string): Convert | undefined {
   }
 }
 
+/** Finds rows by the values of some columns. */
+interface Index {
+  readonly numbers: ReadonlyMap<string, readonly number[]>
+  readonly bytes: number
+}
+
+/** What a row costs in an index where no other row has its key. */
+const rowBytes = (keyLength: number) => 150 + 2 * keyLength
+
 class CsvTable implements LoadedTable {
   readonly #names: readonly string[]
   readonly #rows: readonly ValueObject[]
-  /**
-   * Indexes by letter case and columns; each finds rows by their values. The size of the file limits an index. Their number is bounded because
-   * conditions may come from data.
-   */
-  readonly #indexes = new BoundedMap<Map<string, number[]>>({ maxEntries: 64, maxBytes: 1 << 20 })
+  /** Indexes by letter case and columns. Their number is bounded because conditions may come from data. */
+  readonly #indexes: BoundedMap<Index>
 
   constructor(names: readonly string[], rows: readonly ValueObject[]) {
     this.#names = names
     this.#rows = rows
+    // A single index is at most an eighth, so that every one can be kept: an index of all columns has the keys of all values.
+    let largest = 0
+    for (const row of rows) largest += rowBytes(names.reduce((sum, name) => sum + maxKeyLength(row[name]), 0))
+    const maxBytes = Math.max(16 << 20, 8 * largest + (1 << 20))
+    this.#indexes = new BoundedMap({ maxEntries: 64, maxBytes, sizeOf: ({ bytes }) => bytes })
   }
 
   find(
@@ -114,7 +125,7 @@ class CsvTable implements LoadedTable {
     equal.sort()
     let numbers: Iterable<number> = this.#rows.keys()
     if (equal.length > 0) {
-      const index = this.#index(equal, caseSensitive)
+      const index = this.#index(equal, caseSensitive).numbers
       // Each column has the value or the wildcard.
       let keys = ['']
       for (const name of equal) {
@@ -139,17 +150,24 @@ class CsvTable implements LoadedTable {
     return found
   }
 
-  #index(names: readonly string[], caseSensitive: boolean): Map<string, number[]> {
+  #index(names: readonly string[], caseSensitive: boolean): Index {
     const id = JSON.stringify([caseSensitive, ...names])
-    let index = this.#indexes.get(id)
-    if (index !== undefined) return index
-    index = new Map()
+    const known = this.#indexes.get(id)
+    if (known !== undefined) return known
+    const numbers = new Map<string, number[]>()
+    let bytes = 0
     for (const [number, row] of this.#rows.entries()) {
       const key = names.map((name) => keyOf(row[name], caseSensitive)).join('')
-      const there = index.get(key)
-      if (there === undefined) index.set(key, [number])
-      else there.push(number)
+      const there = numbers.get(key)
+      if (there === undefined) {
+        numbers.set(key, [number])
+        bytes += rowBytes(key.length)
+      } else {
+        there.push(number)
+        bytes += 8
+      }
     }
+    const index = { numbers, bytes }
     this.#indexes.set(id, index)
     return index
   }
@@ -162,6 +180,11 @@ function keyOf(value: Value | undefined, caseSensitive: boolean): string {
     value instanceof Float ? value.value : typeof value === 'object' && value !== null ? String(value) : value
   const text = typeof given === 'string' && !caseSensitive ? given.toLowerCase() : String(given)
   return `${typeof given === 'bigint' ? 'number' : typeof given}:${text.length}:${text}`
+}
+
+/** At most how long its key is; a letter may become two in lower case. */
+function maxKeyLength(value: Value | undefined): number {
+  return typeof value === 'string' ? 20 + 2 * value.length : 60
 }
 
 /** `{ from, to }`, a span of time; one of the two may be missing. */
