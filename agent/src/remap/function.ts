@@ -11,6 +11,7 @@
 // - The result is a Value, or `failure(reason)` for data that the function cannot process. It never throws or changes arguments.
 // - The reason of a failure is a bare sentence; the compiler adds `function call error for "f" at (start:end): `.
 
+import type { LoadedTable } from '../enrichment/table.ts'
 import type { PathSegment } from '../event/path.ts'
 import type { Float, Value } from '../event/value.ts'
 import { Fact } from '../telemetry/facts.ts'
@@ -151,20 +152,6 @@ export interface CallKinds {
   readonly closureFallible: boolean
 }
 
-/** Records of an enrichment table, as functions look them up. */
-export interface EnrichmentTable {
-  /**
-   * @param condition fields and the values they must have
-   * @param select fields of the result; all if undefined
-   */
-  find(
-    condition: Readonly<Record<string, Value>>,
-    select: readonly string[] | undefined,
-    caseSensitive: boolean,
-    wildcard: Value | undefined,
-  ): readonly Value[] | string
-}
-
 /** The environment of a program: options of the component and the current event. */
 export interface Runtime {
   /** TZ database name for dates without a zone. */
@@ -182,7 +169,7 @@ export interface Runtime {
   setSecret(name: string, value: string | undefined): void
   /** A line of the function `log`. */
   log(level: 'trace' | 'debug' | 'info' | 'warn' | 'error', text: string): void
-  table(name: string): EnrichmentTable | undefined
+  table(name: string): LoadedTable | undefined
   /** Names of the tables that the configuration has; undefined where there is no configuration. */
   readonly tableNames?: readonly string[] | undefined
   /** Metrics of the agent itself, for the functions that look them up; each as an object value. */

@@ -1,5 +1,6 @@
 // Programs: source text compiled once, run on frames or events. A program that does not compile gives diagnostics with their rendering.
 
+import type { LoadedTable } from '../enrichment/table.ts'
 import { errorText } from '../errors.ts'
 import type { EventMetadata } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
@@ -7,7 +8,7 @@ import type { Value, ValueObject } from '../event/value.ts'
 import { type CheckedProgram, checkProgram, type ProgramFacts } from './check/checker.ts'
 import { type Frame, type GeneratedProgram, generate } from './compile.ts'
 import { ByteOffsets, type Diagnostic, renderDiagnostics } from './diagnostics.ts'
-import { type EnrichmentTable, type ErrorPlace, isFailure, RemapError, type Result, type Runtime } from './function.ts'
+import { type ErrorPlace, isFailure, RemapError, type Result, type Runtime } from './function.ts'
 import { type Kind, kindOf, kinds } from './kind.ts'
 import { Meter } from './meter.ts'
 import { applyToMetric, metricObject, type TagMode } from './metric-target.ts'
@@ -30,7 +31,7 @@ export interface CompileOptions {
   /** The limits and reach of the program: unlimited if not given. */
   readonly rules?: ProgramRules | undefined
   readonly log?: Runtime['log']
-  readonly table?: (name: string) => EnrichmentTable | undefined
+  readonly table?: (name: string) => LoadedTable | undefined
   /** Names of the tables that there are; if they are not given, calls are not checked for them. */
   readonly tableNames?: readonly string[] | undefined
   readonly metrics?: () => readonly Value[]

@@ -1,10 +1,11 @@
 // The worker of one program that needs the network. Batches are run in the order in which they come; each gives its outcomes.
 
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import type { LoadedTable } from '../enrichment/table.ts'
 import { errorText } from '../errors.ts'
 import { MetricEvent, type MetricValue } from '../event/metric.ts'
 import type { Value, ValueObject } from '../event/value.ts'
-import { type EnrichmentTable, isFailure, type Result } from './function.ts'
+import { isFailure, type Result } from './function.ts'
 import { compileProgram, type Program } from './program.ts'
 import {
   type FromWorker,
@@ -62,7 +63,7 @@ function compiled(): Program {
   return result.program
 }
 
-function table(name: string): EnrichmentTable {
+function table(name: string): LoadedTable {
   return {
     find(condition, select, caseSensitive, wildcard) {
       const found = main.ask({
