@@ -2,6 +2,7 @@
 
 import { defineFunction, type FunctionDeclaration } from './function.ts'
 import { kinds } from './kind.ts'
+import { originalCase } from './parameters.ts'
 
 /** Where words of an unseparated identifier meet. */
 export const wordBoundaries = [
@@ -96,16 +97,7 @@ export function caseFunction(
     name,
     category: 'String',
     summary: `Rewrites the words of a text in ${style}.`,
-    parameters: [
-      { name: 'value', kind: kinds.string, description: 'The text.' },
-      {
-        name: 'original_case',
-        kind: kinds.string,
-        required: false,
-        enum: ['kebab-case', 'camelCase', 'PascalCase', 'SCREAMING_SNAKE', 'snake_case'],
-        description: 'The style that the text is in; it is guessed if absent.',
-      },
-    ],
+    parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }, originalCase],
     returns: kinds.string,
     fallible: 'never',
     pure: true,

@@ -3,21 +3,13 @@
 import { textOf } from '../byte-text.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { charset } from '../parameters.ts'
 
 export const decodeBase64 = defineFunction({
   name: 'decode_base64',
   category: 'Codec',
   summary: 'The string of Base64 text, with or without padding.',
-  parameters: [
-    { name: 'value', kind: kinds.string, description: 'The text.' },
-    {
-      name: 'charset',
-      kind: kinds.string,
-      required: false,
-      default: 'standard',
-      description: 'The alphabet: `standard` or `url_safe`.',
-    },
-  ],
+  parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }, charset],
   returns: kinds.string,
   fallible: 'always',
   errors: ['The text is not Base64 of the alphabet.', 'The alphabet is not known.'],

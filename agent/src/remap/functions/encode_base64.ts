@@ -4,6 +4,7 @@ import type { Bytes } from '../../event/value.ts'
 import { bytesOf } from '../byte-text.ts'
 import { defineFunction, failure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { charset } from '../parameters.ts'
 
 export const encodeBase64 = defineFunction({
   name: 'encode_base64',
@@ -12,13 +13,7 @@ export const encodeBase64 = defineFunction({
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
     { name: 'padding', kind: kinds.boolean, required: false, default: true, description: 'Fill up with `=`.' },
-    {
-      name: 'charset',
-      kind: kinds.string,
-      required: false,
-      default: 'standard',
-      description: 'The alphabet: `standard` or `url_safe`.',
-    },
+    charset,
   ],
   returns: kinds.string,
   fallible: 'never',

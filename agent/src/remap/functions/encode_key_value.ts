@@ -5,6 +5,7 @@ import { writeKeyValue } from '../../formats/key-value.ts'
 import { fieldOrder } from '../elements.ts'
 import { defineFunction, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { delimiters, fieldsOrdering } from '../parameters.ts'
 
 export const encodeKeyValue = defineFunction({
   name: 'encode_key_value',
@@ -12,21 +13,8 @@ export const encodeKeyValue = defineFunction({
   summary: 'Key-value text of an object, nested fields flattened.',
   parameters: [
     { name: 'value', kind: kinds.object, description: 'The object.' },
-    {
-      name: 'fields_ordering',
-      kind: kinds.array,
-      required: false,
-      default: [],
-      description: 'Fields that come first, in this order.',
-    },
-    {
-      name: 'key_value_delimiter',
-      kind: kinds.string,
-      required: false,
-      default: '=',
-      description: 'Between key and value.',
-    },
-    { name: 'field_delimiter', kind: kinds.string, required: false, default: ' ', description: 'Between fields.' },
+    fieldsOrdering,
+    ...delimiters,
     {
       name: 'flatten_boolean',
       kind: kinds.boolean,

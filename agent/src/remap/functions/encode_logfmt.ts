@@ -5,21 +5,13 @@ import { writeLogfmt } from '../../formats/logfmt.ts'
 import { fieldOrder } from '../elements.ts'
 import { defineFunction, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { fieldsOrdering } from '../parameters.ts'
 
 export const encodeLogfmt = defineFunction({
   name: 'encode_logfmt',
   category: 'Codec',
   summary: 'The logfmt text of an object.',
-  parameters: [
-    { name: 'value', kind: kinds.object, description: 'The object.' },
-    {
-      name: 'fields_ordering',
-      kind: kinds.array,
-      required: false,
-      default: [],
-      description: 'Fields that come first, in this order.',
-    },
-  ],
+  parameters: [{ name: 'value', kind: kinds.object, description: 'The object.' }, fieldsOrdering],
   returns: kinds.string,
   fallible: (call) => call.given('fields_ordering'),
   errors: ['An item of `fields_ordering` is not a string.'],

@@ -5,20 +5,13 @@ import type { Value } from '../../event/value.ts'
 import { pathSegments } from '../elements.ts'
 import { defineFunction, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { containerAndPath } from '../parameters.ts'
 
 export const get = defineFunction({
   name: 'get',
   category: 'Path',
   summary: 'The value at a path that is only known at run time; null if there is none.',
-  parameters: [
-    {
-      name: 'value',
-      kind: kinds.object.or(kinds.array),
-      ownCheck: true,
-      description: 'The object or array.',
-    },
-    { name: 'path', kind: kinds.array, description: 'Names of fields and indexes of items.' },
-  ],
+  parameters: [...containerAndPath],
   returns: kinds.any,
   fallible: 'always',
   errors: ['A part of the path is neither a string nor an integer.'],

@@ -3,6 +3,7 @@
 import { parseKeyValue } from '../../formats/key-value.ts'
 import { defineFunction, failure } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { delimiters } from '../parameters.ts'
 
 export const parseKeyValueFunction = defineFunction({
   name: 'parse_key_value',
@@ -11,14 +12,7 @@ export const parseKeyValueFunction = defineFunction({
   description: 'A key that stands alone is true, a key that is repeated makes an array.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    {
-      name: 'key_value_delimiter',
-      kind: kinds.string,
-      required: false,
-      default: '=',
-      description: 'Between key and value.',
-    },
-    { name: 'field_delimiter', kind: kinds.string, required: false, default: ' ', description: 'Between fields.' },
+    ...delimiters,
     {
       name: 'whitespace',
       kind: kinds.string,

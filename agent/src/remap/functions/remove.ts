@@ -5,19 +5,14 @@ import { isObject, type Value } from '../../event/value.ts'
 import { pathSegments } from '../elements.ts'
 import { defineFunction, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { containerAndPath, containerKind } from '../parameters.ts'
 
 export const remove = defineFunction({
   name: 'remove',
   category: 'Path',
   summary: 'A copy of an object or array without the value at a path that is only known at run time.',
   parameters: [
-    {
-      name: 'value',
-      kind: kinds.object.or(kinds.array),
-      ownCheck: true,
-      description: 'The object or array.',
-    },
-    { name: 'path', kind: kinds.array, description: 'Names of fields and indexes of items.' },
+    ...containerAndPath,
     {
       name: 'compact',
       kind: kinds.boolean,
@@ -26,10 +21,7 @@ export const remove = defineFunction({
       description: 'Also remove parents that are empty then.',
     },
   ],
-  returns: (call) => {
-    const kind = call.kind('value')
-    return kind.is(kinds.array) ? kinds.array : kind.is(kinds.object) ? kinds.object : kinds.object.or(kinds.array)
-  },
+  returns: containerKind,
   fallible: 'always',
   valueOfFailure: '',
   errors: ['A part of the path is neither a string nor an integer.'],

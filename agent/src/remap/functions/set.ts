@@ -5,25 +5,14 @@ import type { Value } from '../../event/value.ts'
 import { pathSegments } from '../elements.ts'
 import { defineFunction, failure, isFailure, type Result } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { containerAndPath, containerKind } from '../parameters.ts'
 
 export const set = defineFunction({
   name: 'set',
   category: 'Path',
   summary: 'A copy of an object or array with a value at a path that is only known at run time.',
-  parameters: [
-    {
-      name: 'value',
-      kind: kinds.object.or(kinds.array),
-      ownCheck: true,
-      description: 'The object or array.',
-    },
-    { name: 'path', kind: kinds.array, description: 'Names of fields and indexes of items.' },
-    { name: 'data', kind: kinds.any, bytes: true, description: 'The value to write.' },
-  ],
-  returns: (call) => {
-    const kind = call.kind('value')
-    return kind.is(kinds.array) ? kinds.array : kind.is(kinds.object) ? kinds.object : kinds.object.or(kinds.array)
-  },
+  parameters: [...containerAndPath, { name: 'data', kind: kinds.any, bytes: true, description: 'The value to write.' }],
+  returns: containerKind,
   fallible: 'always',
   valueOfFailure: '',
   errors: ['A part of the path is neither a string nor an integer, or an index beyond 65535.'],

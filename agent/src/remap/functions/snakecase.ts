@@ -2,6 +2,7 @@
 
 import { type CallSite, defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
+import { originalCase } from '../parameters.ts'
 import { valueText } from '../text.ts'
 import { splitWords, wordBoundaries } from '../words.ts'
 
@@ -11,13 +12,7 @@ export const snakecase = defineFunction({
   summary: 'Rewrites the words of a text in `snake_case`.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    {
-      name: 'original_case',
-      kind: kinds.string,
-      required: false,
-      enum: ['kebab-case', 'camelCase', 'PascalCase', 'SCREAMING_SNAKE', 'snake_case'],
-      description: 'The style that the text is in; it is guessed if absent.',
-    },
+    originalCase,
     {
       name: 'excluded_boundaries',
       kind: kinds.array,
