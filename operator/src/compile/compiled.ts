@@ -6,16 +6,7 @@ import { minDiskBuffer } from '@penstock/agent/config'
 import type { Problem, ProgramDiagnostic } from '@penstock/agent/errors'
 import type { ProgramRules } from '@penstock/agent/schema'
 import type { Reason } from '../api/conditions.ts'
-import type {
-  Artifact,
-  ArtifactMode,
-  ComponentOptions,
-  HubLimits,
-  HubSubscription,
-  SecretPart,
-  SecretRef,
-  Tenancy,
-} from './artifact.ts'
+import type { Artifact, ComponentOptions, HubLimits, HubSubscription, SecretPart, Tenancy } from './artifact.ts'
 import type { PathKey, Resource, ResourcePlace } from './resources.ts'
 import type { TenancyOptions } from './tenancy.ts'
 
@@ -70,28 +61,26 @@ export interface PodLogs {
   readonly options: Table
 }
 
-export interface CompiledPipeline {
-  readonly id: string
-  readonly mode: ArtifactMode
+/**
+ * What the stages have made of a Pipeline, whether or not it is in order. `artifactOf` keeps the members that it shares with the
+ * artifact, as they are; the others say where everything was written, and what is wrong with it.
+ */
+export interface CompiledPipeline
+  extends Pick<
+    Artifact,
+    'id' | 'mode' | 'sources' | 'transforms' | 'sinks' | 'secretRefs' | 'sourceTypes' | 'deadLetter'
+  > {
+  /** As in the artifact, which has none of these three where it is empty. */
+  readonly lent: readonly string[]
+  readonly withheld: readonly string[]
+  readonly platform: readonly string[]
   readonly podLogs: readonly PodLogs[]
-  /** All other sources, transforms and sinks, by id. Text is literal; where secrets belong stand places of theirs. */
-  readonly sources: Readonly<Record<string, Table>>
-  readonly transforms: Readonly<Record<string, Table>>
-  readonly sinks: Readonly<Record<string, Table>>
   /** The limits and reach of its programs. */
   readonly programs: ProgramRules
   /** As an agent's configuration has them. */
   readonly tests: readonly Table[]
-  readonly secretRefs: readonly SecretRef[]
-  readonly lent: readonly string[]
-  readonly withheld: readonly string[]
-  readonly sourceTypes: readonly string[]
   /** Shared objects that it refers to, as `Sink shop/loki`. */
   readonly references: readonly string[]
-  /** Ids of components that connect to where the platform says, in the Pipeline of a namespace. */
-  readonly platform: readonly string[]
-  /** The sink for what the destinations of the others reject. */
-  readonly deadLetter: Artifact['deadLetter']
   /** Where each component is in the resources, to turn a path of the configuration into a place. */
   readonly origins: ReadonlyMap<string, Origin>
   /** Entries that nothing is known of, as their `ref` leads nowhere or their shape is wrong. */
