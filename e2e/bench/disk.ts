@@ -7,10 +7,12 @@ import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { processCpu } from '../process-cpu.ts'
-import { cpuToFirstLine, peakRss, place, root, rssMb, startAgent, startReceiver } from './agent-process.ts'
+import { peakRss, root, rssMb } from './agent-process.ts'
 import { calibrate } from './calibrate.ts'
 import { firstThird, lastThird, mean, round } from './figures.ts'
 import { criLine, jsonLine, linesFile } from './lines.ts'
+import { OneAgent } from './one-agent.ts'
+import type { Place } from './scenarios.ts'
 
 interface Written {
   readonly disk_mb: number
@@ -81,7 +83,7 @@ const load = 0.8
 const maxUnderWay = 4_000_000
 
 /** An agent that reads pods, edits their lines and keeps them in a disk buffer before a destination that fails at times. */
-function soakConfig(where: ReturnType<typeof place>, receiverUrl: string) {
+function soakConfig(where: Place) {
   return {
     data_dir: where.dataDir,
     api: { enabled: true, address: '127.0.0.1:18689' },
@@ -105,7 +107,7 @@ function soakConfig(where: ReturnType<typeof place>, receiverUrl: string) {
       out: {
         type: 'http',
         inputs: ['edit'],
-        uri: `${receiverUrl}/flaky`,
+        uri: `${where.receiver}/flaky`,
         encoding: { codec: 'json' },
         framing: { method: 'newline_delimited' },
         batch: { max_bytes: 1_000_000, timeout_secs: 1 },
@@ -157,78 +159,68 @@ class RotatedWriter {
  * same agent did with a backlog at the beginning.
  */
 export async function soakFaults(seconds: number): Promise<object> {
-  const folder = mkdtempSync(join(tmpdir(), 'penstock-soak-'))
-  await using receiver = await startReceiver()
-  const where = place(folder, receiver.url, '')
-  const file = join(where.logsDir, 'default_web-1_uid-1/app/0.log')
-  writeFileSync(file, '')
-  const agent = startAgent(folder, soakConfig(where, receiver.url))
-  const pid = agent.pid as number
+  await using agent = await OneAgent.start(soakConfig)
+  const { receiver, where, pid } = agent
   const received = () => receiver.counts()['/flaky'] ?? 0
   const samples: number[] = []
-  const writer = new RotatedWriter(file, received)
+  const writer = new RotatedWriter(agent.log, received)
   let heldMs = 0
   let bufferedMost = 0
-  try {
-    writer.begin()
-    writer.append(100)
-    const startCpu = await cpuToFirstLine(receiver, agent)
-    const began = performance.now()
-    while (received() < writer.written / 2) await wait(20)
-    const from = { at: performance.now(), lines: received() }
-    while (received() < writer.written) await within(began, 120_000, 'the backlog')
-    const most = (received() - from.lines) / ((performance.now() - from.at) / 1000)
-    const rate = most * load
+  writer.begin()
+  writer.append(100)
+  const startCpu = await agent.cpuToFirstLine()
+  const began = performance.now()
+  while (received() < writer.written / 2) await wait(20)
+  const from = { at: performance.now(), lines: received() }
+  while (received() < writer.written) await within(began, 120_000, 'the backlog')
+  const most = (received() - from.lines) / ((performance.now() - from.at) / 1000)
+  const rate = most * load
 
-    const started = performance.now()
-    const cpuBefore = processCpu(pid)
-    let due = 0
-    let last = started
-    while (performance.now() - started < seconds * 1000) {
-      const now = performance.now()
-      if (writer.written - received() > maxUnderWay) heldMs += now - last
-      else due += ((now - last) / 1000) * rate
-      last = now
-      const blocks = Math.floor(due / blockLines)
-      if (blocks > 0) writer.append(blocks)
-      due -= blocks * blockLines
-      bufferedMost = Math.max(bufferedMost, writer.written - received())
-      if (now - started > Math.min(60_000, seconds * 300)) samples.push(rssMb(pid))
-      await wait(50)
-    }
-    const cores = (processCpu(pid) - cpuBefore) / ((performance.now() - started) / 1000)
-    // Events on the way arrive as long as there is progress.
-    for (let [seen, since] = [received(), performance.now()]; received() < writer.written; await wait(50)) {
-      if (received() > seen) [seen, since] = [received(), performance.now()]
-      if (performance.now() - since > 30_000) break
-    }
-    await wait(1500) // the last answers are counted
-    const counted = await metricsOf('http://127.0.0.1:18689/metrics')
-    return {
-      scenario: 'soak-faults',
-      seconds,
-      start_cpu_s: round(startCpu),
-      cores: round(cores),
-      most_events_per_s: Math.round(most),
-      rate_events_per_s: Math.round(rate),
-      writer_held_s: Math.round(heldMs / 1000),
-      most_under_way: bufferedMost,
-      written: writer.written,
-      received: received(),
-      source_received: counted('component_received_events_total', 'component_id="pods"'),
-      sink_sent: counted('component_sent_events_total', 'component_id="out"'),
-      discarded: counted('component_discarded_events_total') + counted('buffer_discarded_events_total'),
-      still_buffered: counted('buffer_events'),
-      unexplained: writer.written - received(),
-      request_errors: counted('component_errors_total', 'component_id="out"'),
-      rss_first_third_mb: Math.round(mean(firstThird(samples))),
-      rss_last_third_mb: Math.round(mean(lastThird(samples))),
-      peak_rss_mb: Math.round(peakRss(pid) ?? 0),
-      segments_at_end: readdirSync(join(where.dataDir, 'buffer/v2/out')).filter((name) => name.endsWith('.dat')).length,
-    }
-  } finally {
-    agent.kill('SIGKILL')
-    rmSync(folder, { recursive: true, force: true })
+  const started = performance.now()
+  const cpuBefore = processCpu(pid)
+  let due = 0
+  let last = started
+  while (performance.now() - started < seconds * 1000) {
+    const now = performance.now()
+    if (writer.written - received() > maxUnderWay) heldMs += now - last
+    else due += ((now - last) / 1000) * rate
+    last = now
+    const blocks = Math.floor(due / blockLines)
+    if (blocks > 0) writer.append(blocks)
+    due -= blocks * blockLines
+    bufferedMost = Math.max(bufferedMost, writer.written - received())
+    if (now - started > Math.min(60_000, seconds * 300)) samples.push(rssMb(pid))
+    await wait(50)
+  }
+  const cores = (processCpu(pid) - cpuBefore) / ((performance.now() - started) / 1000)
+  // Events on the way arrive as long as there is progress.
+  for (let [seen, since] = [received(), performance.now()]; received() < writer.written; await wait(50)) {
+    if (received() > seen) [seen, since] = [received(), performance.now()]
+    if (performance.now() - since > 30_000) break
+  }
+  await wait(1500) // the last answers are counted
+  const counted = await metricsOf('http://127.0.0.1:18689/metrics')
+  return {
+    scenario: 'soak-faults',
+    seconds,
+    start_cpu_s: round(startCpu),
+    cores: round(cores),
+    most_events_per_s: Math.round(most),
+    rate_events_per_s: Math.round(rate),
+    writer_held_s: Math.round(heldMs / 1000),
+    most_under_way: bufferedMost,
+    written: writer.written,
+    received: received(),
+    source_received: counted('component_received_events_total', 'component_id="pods"'),
+    sink_sent: counted('component_sent_events_total', 'component_id="out"'),
+    discarded: counted('component_discarded_events_total') + counted('buffer_discarded_events_total'),
+    still_buffered: counted('buffer_events'),
+    unexplained: writer.written - received(),
+    request_errors: counted('component_errors_total', 'component_id="out"'),
+    rss_first_third_mb: Math.round(mean(firstThird(samples))),
+    rss_last_third_mb: Math.round(mean(lastThird(samples))),
+    peak_rss_mb: Math.round(peakRss(pid) ?? 0),
+    segments_at_end: readdirSync(join(where.dataDir, 'buffer/v2/out')).filter((name) => name.endsWith('.dat')).length,
   }
 }
 
