@@ -186,7 +186,7 @@ describe.skipIf(missing !== undefined)(`Agents of a tenant${missing === undefine
     await eventually(async () => {
       const accepted = await conditionIn('plagent', 'web', 'Accepted')
       expect([accepted?.status, accepted?.reason]).toEqual(['False', 'NameConflict'])
-      expect(accepted?.message).toContain("Deployment evil/penstock-web is there and is none of Penstock's")
+      expect(accepted?.message).toContain('Deployment evil/penstock-web exists but does not belong to Penstock')
     })
     const live = await read('-n', 'evil', 'get', 'deployment', 'penstock-web')
     expect(live.spec.template.spec.containers).toMatchObject(containers)

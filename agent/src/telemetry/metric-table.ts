@@ -192,7 +192,7 @@ export const metricTable = {
     [],
     agent,
   ),
-  heartbeat_failures_total: counter('Heartbeats that the operator did not take.', [], agent),
+  heartbeat_failures_total: counter('Heartbeats that the operator did not accept.', [], agent),
 
   // The agent.
   started_total: counter('Starts of the agent.', [], agent),

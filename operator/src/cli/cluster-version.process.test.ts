@@ -47,7 +47,7 @@ test('a cluster that is older than supported is warned of, with what does not wo
     server_version: 'v1.28.3',
     min_version: 'v1.29',
     consequences: [
-      'without native sidecar containers, injected agents are plain containers, and Jobs with one do not complete',
+      'without native sidecar containers, injected agents are ordinary containers, so Jobs with one do not complete',
     ],
     message: 'The cluster is older than the operator supports. Upgrade it.',
   })

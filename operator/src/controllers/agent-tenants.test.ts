@@ -310,7 +310,7 @@ test.each(
   operator.artifacts.set(await compiled('shop', 'orders', sinkOf(secretRef())))
   operator.artifacts.markComplete()
   await vi.waitFor(() => expect(operator.conditionIn('Accepted')?.reason).toBe('NameConflict'), waited)
-  expect(operator.conditionIn('Accepted')?.message).toMatch(`${key} is there and is none of Penstock's`)
+  expect(operator.conditionIn('Accepted')?.message).toMatch(`${key} exists but does not belong to Penstock`)
   expect(operator.written.get(key)).toBe(foreign)
 })
 

@@ -1,4 +1,4 @@
-// Aggregators: a Deployment, or a StatefulSet with storage. With autoscaling the field `replicas` is never written, so that the
+// Aggregators: a Deployment, or a StatefulSet with storage. With autoscaling the field `replicas` is never written, because the
 // autoscaler owns it.
 
 import { Construct } from 'constructs'
@@ -46,7 +46,7 @@ export class Aggregator extends Construct {
       labels: { ...objectLabels(agent), [labels.component]: 'aggregator' },
       ownerReferences: ownedBy(agent),
     }
-    // Without a holder: the agents write it.
+    // Created without a holder, because the agents write it.
     if (input.lease !== undefined)
       new ObjectConstruct(this, {
         apiVersion: 'coordination.k8s.io/v1',
@@ -94,7 +94,7 @@ export class Aggregator extends Construct {
         ...common,
         serviceName: workloadName(agent),
         podManagementPolicy: 'Parallel',
-        // The operator, not the controller of the set, removes a volume that must be drained first.
+        // The operator, not the set's controller, removes a volume that must be drained first.
         persistentVolumeClaimRetentionPolicy: {
           whenScaled: whenScaled === 'Drain' ? 'Retain' : whenScaled,
           whenDeleted,
@@ -171,9 +171,10 @@ export class Aggregator extends Construct {
 
 function aggregatorTemplate(agent: Agent, input: WorkloadInput) {
   const aggregator = agent.spec.aggregator ?? {}
-  // With one replica, too: an update runs two pods for a moment, and a higher number of replicas must not replace the pods.
+  // Needed even with one replica: an update runs two pods for a moment, and a higher number of replicas must not replace
+  // the pods.
   const election = input.lease === undefined ? [] : ['--lease', input.lease]
-  // The agent then lets the operator check who may read its metrics, because only the operator may ask the API server.
+  // The agent then asks the operator who may read its metrics, because only the operator may query the API server.
   const scoped = input.tenant === true || input.namespaces !== undefined
   const scope = scoped ? ['--namespaces', agent.metadata.namespace ?? ''] : []
   const container = agentContainer(agent, input, [...election, ...scope], {
@@ -209,13 +210,13 @@ function aggregatorTemplate(agent: Agent, input: WorkloadInput) {
   return patched(template, agent)
 }
 
-/** Drains the volume of a removed pod: the agent with that volume and without sources. */
+/** Drains the volume of a removed pod: an agent with that volume and without sources. */
 export class DrainJob extends Construct {
   constructor(scope: Construct, agent: Agent, input: WorkloadInput, ordinal: number) {
     super(scope, `drain-${ordinal}`)
     const { namespace, name } = agent.metadata
     const { metadata: _, spec } = aggregatorTemplate(agent, input)
-    // The selectors of the Agent's pods must not find this one.
+    // The selectors of the Agent's pods must not match this one.
     const own = { [labels.name]: 'penstock-drain', [labels.instance]: name }
     new ObjectConstruct(this, {
       apiVersion: 'batch/v1',

@@ -1,5 +1,5 @@
-// Alert rules of the chart. A test holds the metrics that they name against those that the agent and the operator declare, and the
-// anchors of their runbooks against the guide.
+// Alert rules of the chart. A test compares their metrics with those that the agent and the operator declare, and the anchors of
+// their runbooks with the guide.
 
 import { ownJobs } from './dashboards.ts'
 
@@ -10,7 +10,7 @@ export interface Alert {
   readonly severity: 'critical' | 'warning'
   readonly summary: string
   readonly action: string
-  /** An anchor of the guide's page about troubleshooting. */
+  /** An anchor on the guide's troubleshooting page. */
   readonly runbook: string
 }
 
@@ -25,7 +25,7 @@ export const alerts: readonly Alert[] = [
     severity: 'critical',
     summary: 'No operator answers Prometheus.',
     action:
-      'Agents run what they have. Look at the pods of the operator, and whether Prometheus scrapes them: kubectl -n penstock-system get pods.',
+      "Agents continue with their current configuration. Check the operator's pods, and whether Prometheus scrapes them: kubectl -n penstock-system get pods.",
     runbook: 'operator-absent',
   },
   {
@@ -34,7 +34,7 @@ export const alerts: readonly Alert[] = [
     for: '15m',
     severity: 'warning',
     summary: '{{ $value }} pods of Agent {{ $labels.agent }} are not ready.',
-    action: 'Look at the pods of the Agent: kubectl -n penstock-system describe pods.',
+    action: 'Check the pods of the Agent: kubectl -n penstock-system describe pods.',
     runbook: 'podsnotready',
   },
   {
@@ -42,8 +42,8 @@ export const alerts: readonly Alert[] = [
     expr: `sum by (job) (up{${own}} == bool 0) > 0`,
     for: '15m',
     severity: 'warning',
-    summary: 'Prometheus does not reach {{ $value }} pods of {{ $labels.job }}.',
-    action: 'Look at the pods, and at the NetworkPolicies between Prometheus and them.',
+    summary: 'Prometheus cannot scrape {{ $value }} pods of {{ $labels.job }}.',
+    action: 'Check the pods, and the NetworkPolicies between Prometheus and them.',
     runbook: 'podsnotready',
   },
   {
@@ -52,7 +52,7 @@ export const alerts: readonly Alert[] = [
     for: '10m',
     severity: 'warning',
     summary: '{{ $value }} agents of {{ $labels.job }} could not load their newest configuration.',
-    action: 'They run the one before. Look at status.agents of the Pipelines: kubectl penstock status -A.',
+    action: 'They run the previous configuration. Check status.agents of the Pipelines: kubectl penstock status -A.',
     runbook: 'nodesfailed',
   },
   {
@@ -61,7 +61,7 @@ export const alerts: readonly Alert[] = [
     for: '1m',
     severity: 'warning',
     summary: 'The newest version of {{ $value }} objects of kind {{ $labels.kind }} was rolled back.',
-    action: 'The version before runs. kubectl penstock status -A shows which, and why.',
+    action: 'The previous version runs. kubectl penstock status -A shows the objects and reasons.',
     runbook: 'rolledback',
   },
   {
@@ -70,7 +70,7 @@ export const alerts: readonly Alert[] = [
     for: '10m',
     severity: 'critical',
     summary: 'Component {{ $labels.component_id }} loses events.',
-    action: 'Look at the errors of the component: kubectl penstock status.',
+    action: 'Check the errors of the component: kubectl penstock status.',
     runbook: 'alleventsdropped',
   },
   {
@@ -78,19 +78,19 @@ export const alerts: readonly Alert[] = [
     expr: `sum by (component_id, reason) (increase(log_bytes_lost_total{${own}}[15m])) > 0`,
     for: '1m',
     severity: 'critical',
-    summary: 'Source {{ $labels.component_id }} lost log files before it had read them ({{ $labels.reason }}).',
-    action: 'Look for a slow sink or limits of the Pipeline; a disk buffer lets the source go on.',
+    summary: 'Source {{ $labels.component_id }} lost log files before reading them ({{ $labels.reason }}).',
+    action: 'Check for a slow sink or limits of the Pipeline; a disk buffer lets the source continue.',
     runbook: 'lagging',
   },
   {
     name: 'PenstockBufferFillingUp',
-    // Buffers on disk are bounded by bytes, those in memory by events.
+    // Disk buffers are limited by bytes, memory buffers by events.
     expr: `max by (component_id) (buffer_byte_size{${own}} / (buffer_max_byte_size{${own}} > 0) or buffer_events{${own}} / (buffer_max_event_size{${own}} > 0)) > 0.8`,
     for: '15m',
     severity: 'warning',
     summary: 'The buffer of sink {{ $labels.component_id }} is {{ $value | humanizePercentage }} full.',
     action:
-      'Look at the destination. Compare max_size or max_events of the buffer with the time for which it may be unreachable.',
+      'Check the destination. Compare max_size or max_events of the buffer with the longest outage of the destination that you expect.',
     runbook: 'bufferfillingup',
   },
   {
@@ -98,8 +98,8 @@ export const alerts: readonly Alert[] = [
     expr: `sum by (component_id) (rate(component_errors_total{${own}, component_kind="sink"}[5m])) > 0`,
     for: '15m',
     severity: 'warning',
-    summary: 'Sink {{ $labels.component_id }} has had errors for a quarter of an hour.',
-    action: 'Look at condition Reachable of the Sink.',
+    summary: 'Sink {{ $labels.component_id }} has had errors for 15 minutes.',
+    action: 'Check the condition Reachable of the Sink.',
     runbook: 'unauthorized',
   },
   {
@@ -108,18 +108,18 @@ export const alerts: readonly Alert[] = [
     for: '15m',
     severity: 'critical',
     summary: 'Sink {{ $labels.component_id }} delivers nothing while events wait for it.',
-    action: 'Look at condition Flowing of the Pipeline and at the destination.',
+    action: 'Check the condition Flowing of the Pipeline, and the destination.',
     runbook: 'noeventsdelivered',
   },
   {
     name: 'PenstockLagging',
-    // The first alert also fires if nothing is read at all, the second for sources that read no files.
+    // The first part also fires if nothing is read at all, the second covers sources that do not read files.
     expr: `max by (component_id) (log_lag_seconds{${own}}) > 300 or histogram_quantile(0.99, sum by (component_id, le) (rate(source_lag_time_seconds_bucket{${own}}[5m]))) > 300`,
     for: '15m',
     severity: 'warning',
-    summary: 'Source {{ $labels.component_id }} is more than five minutes behind what is written.',
+    summary: 'Source {{ $labels.component_id }} is more than five minutes behind.',
     action:
-      'Condition Flowing of the Pipeline names the node. Look for a slow sink or limits of the Pipeline, or raise the resources of the Agent.',
+      'The condition Flowing of the Pipeline names the node. Check for a slow sink or limits of the Pipeline, or raise the resources of the Agent.',
     runbook: 'lagging',
   },
   {
@@ -136,9 +136,9 @@ export const alerts: readonly Alert[] = [
     expr: `min by (job) (penstock_certificate_expiry_timestamp_seconds{${own}}) - time() < 604800`,
     for: '60m',
     severity: 'warning',
-    summary: 'The certificate of {{ $labels.job }} ends in {{ $value | humanizeDuration }}.',
+    summary: 'The certificate of {{ $labels.job }} expires in {{ $value | humanizeDuration }}.',
     action:
-      'The operator renews it after two thirds of its time; its log says why it does not. With cert-manager, look there.',
+      'The operator renews it after two thirds of its lifetime; if it cannot, its log states the reason. With cert-manager, check the Certificate.',
     runbook: 'certificate-expiry',
   },
 ]

@@ -1,5 +1,5 @@
 // The values of the chart, each declared once: name, default, text and form. values.yaml, values.schema.json and the table in the
-// chart's README come from this list.
+// chart's README are generated from this list.
 
 import { ownJobs } from './dashboards.ts'
 
@@ -45,11 +45,11 @@ const named = (more: Record<string, Form> = {}): Form => ({
 
 const chartValues: readonly ChartValue[] = [
   value('image.repository', 'penstock/operator', text, 'Image of the operator.'),
-  value('image.tag', '', text, 'Its tag; the version of the chart if empty.'),
-  value('image.digest', '', digest, 'Its digest, such as `sha256:…`; goes before the tag.'),
+  value('image.tag', '', text, 'Its tag; if empty, the version of the chart.'),
+  value('image.digest', '', digest, 'Its digest, such as `sha256:…`; overrides the tag.'),
   value('image.pullPolicy', 'IfNotPresent', choice('Always', 'IfNotPresent', 'Never'), 'When the image is pulled.'),
   value('agentImage.repository', 'penstock/agent', text, 'Image of agents that name none.'),
-  value('agentImage.tag', '', text, 'Its tag; the version of the chart if empty.'),
+  value('agentImage.tag', '', text, 'Its tag; if empty, the version of the chart.'),
   value('agentImage.digest', '', digest, 'Its digest; goes before the tag.'),
   value(
     'imagePullSecrets',
@@ -57,46 +57,46 @@ const chartValues: readonly ChartValue[] = [
     { type: 'array', items: { type: 'object', additionalProperties: false, properties: { name: text } } },
     "Secrets for pulling the operator's image.",
   ),
-  value('replicas', 2, count, 'Operators. One of them leads; all answer webhooks and agents.'),
-  value('leaderElection.enabled', true, flag, 'Whether operators agree on a leader. Without it there may be one only.'),
+  value('replicas', 2, count, 'Number of operator replicas. One of them leads; all serve webhooks and agents.'),
+  value(
+    'leaderElection.enabled',
+    true,
+    flag,
+    'Whether operators elect a leader. Without it there may be only one replica.',
+  ),
   value(
     'watch.namespaces',
     [],
     names,
-    'Namespaces whose resources count; all if empty. With a list, Cluster kinds are off.',
+    'Namespaces whose resources are used; all if empty. Listing namespaces disables Cluster kinds.',
   ),
-  value('watch.selector', '', text, 'Label selector of the namespaces whose resources count.'),
-  value(
-    'agentNamespaces',
-    [],
-    names,
-    'Namespaces in which Agents of mode Node are honoured; that of the release if empty.',
-  ),
+  value('watch.selector', '', text, 'Label selector for the namespaces whose resources are used.'),
+  value('agentNamespaces', [], names, 'Namespaces in which Agents may have mode Node; if empty, that of the release.'),
   value(
     'tenantAgents.enabled',
     false,
     flag,
-    'Whether Agents of mode Aggregator and Sidecar work in every namespace. The operator then may create pods and read and write Secrets in all namespaces, kube-system too: control over the operator is control over the cluster. A RoleBinding in each namespace that wants Agents grants less: guide, rights.',
+    "Whether Agents of mode Aggregator and Sidecar are allowed in every namespace. The operator may then create pods and read and write Secrets in all namespaces, including kube-system: control over the operator means control over the cluster. A RoleBinding in each namespace with Agents grants less; see the guide's page on rights.",
   ),
   value(
     'secrets.mode',
     'All',
     choice('All', 'Label', 'Namespaced'),
-    'Which Secrets may be used: all, those labelled `penstock.dev/allow: "true"`, or those of namespaces where the platform has bound `penstock-operator-secrets`.',
+    'Which Secrets may be used: all, those labelled `penstock.dev/allow: "true"`, or those in namespaces where the platform has bound `penstock-operator-secrets`.',
   ),
   value('clusterName', '', text, 'Name of the cluster, for `valueFrom.fieldRef` with `clusterName`.'),
   value(
     'heartbeatPeriod',
     '30s',
     text,
-    'How often each agent reports. One that has not for three such periods is lost.',
+    'How often each agent reports. An agent that misses three reports counts as lost.',
   ),
   value('logLevel', 'info', choice('trace', 'debug', 'info', 'warn', 'error'), 'How much the operator logs.'),
   value(
     'authorizeClusterPipelines',
     false,
     flag,
-    'Whether who applies a ClusterPipeline needs the verb `collect` on `logs` of `penstock.dev`. Needs the webhooks.',
+    'Whether the user who applies a ClusterPipeline needs the verb `collect` on `logs` of `penstock.dev`. Needs the webhooks.',
   ),
   value(
     'resources',
@@ -114,42 +114,47 @@ const chartValues: readonly ChartValue[] = [
     'securityContext',
     { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, readOnlyRootFilesystem: true },
     open,
-    "Security of the operator's container.",
+    "Security context of the operator's container.",
   ),
   value('nodeSelector', {}, texts, 'Nodes for the operator.'),
-  value('tolerations', [], objects, 'Taints that the operator tolerates.'),
+  value('tolerations', [], objects, 'Tolerations of the operator.'),
   value('affinity', {}, open, "Affinity of the operator's pods."),
-  value('topologySpreadConstraints', [], objects, 'How the operators spread; over nodes if empty.'),
+  value('topologySpreadConstraints', [], objects, "Topology spread of the operator's replicas; over nodes if empty."),
   value('priorityClassName', '', text, "Priority of the operator's pods."),
-  value('podDisruptionBudget.enabled', true, flag, 'Whether evictions leave all operators but one.'),
+  value(
+    'podDisruptionBudget.enabled',
+    true,
+    flag,
+    'Whether a PodDisruptionBudget allows the eviction of only one operator at a time.',
+  ),
   value(
     'networkPolicy.enabled',
     true,
     flag,
-    'NetworkPolicies for the operator, and for every Agent that says nothing about its own: their own ports alone are reached. Without effect where the network of the cluster has none.',
+    'Whether to create NetworkPolicies for the operator, and for every Agent without its own setting, which only allow traffic to their own ports. No effect if the cluster network does not enforce them.',
   ),
   value(
     'networkPolicy.allowMetadataServices',
     false,
     flag,
-    'Whether agents reach the metadata services of clouds, which give credentials of the node, or of the pod on some clouds.',
+    'Whether agents may connect to the metadata services of clouds, which provide credentials of the node, or of the pod on some clouds.',
   ),
   value(
     'metrics.token.create',
     true,
     flag,
-    'A ServiceAccount that may read `/metrics` and nothing else, with its token in Secret `penstock-metrics`, which the monitors name.',
+    'Whether to create a ServiceAccount that may only read `/metrics`, with its token in the Secret `penstock-metrics`, which the monitors use.',
   ),
   value(
     'metrics.service.enabled',
     true,
     flag,
-    'A Service for the metrics of the operator; there is one with a ServiceMonitor, too.',
+    "Whether to create a Service for the operator's metrics; a ServiceMonitor also creates it.",
   ),
-  value('metrics.serviceMonitor.enabled', false, flag, 'A ServiceMonitor for the operator.'),
+  value('metrics.serviceMonitor.enabled', false, flag, 'Whether to create a ServiceMonitor for the operator.'),
   value('metrics.serviceMonitor.labels', {}, texts, 'Its labels.'),
   value('metrics.serviceMonitor.interval', '30s', text, 'Time between scrapes.'),
-  value('metrics.podMonitor.enabled', false, flag, 'A PodMonitor for the operator instead.'),
+  value('metrics.podMonitor.enabled', false, flag, 'Whether to create a PodMonitor for the operator instead.'),
   value('metrics.podMonitor.labels', {}, texts, 'Its labels.'),
   value('metrics.podMonitor.interval', '30s', text, 'Time between scrapes.'),
   value('metrics.prometheusRule.enabled', false, flag, 'Alert rules.'),
@@ -158,13 +163,13 @@ const chartValues: readonly ChartValue[] = [
     'metrics.prometheusRule.jobs',
     ownJobs,
     text,
-    'Expression for the label `job` of the series of operator and agents; the default matches the monitors that are made for them.',
+    'Regular expression for the label `job` in the series of operator and agents; the default matches the generated monitors.',
   ),
   value(
     'metrics.prometheusRule.metricPrefix',
     '',
     metricPrefix,
-    'Text before the names of the metrics of agents: `spec.monitoring.metricPrefix` of the Agents, if they have one.',
+    "Prefix of the agents' metric names: `spec.monitoring.metricPrefix` of the Agents, if set.",
   ),
   value(
     'metrics.prometheusRule.runbooks',
@@ -175,29 +180,49 @@ const chartValues: readonly ChartValue[] = [
   value('metrics.dashboards.enabled', false, flag, 'Dashboards, each in a ConfigMap.'),
   value('metrics.dashboards.jobs', ownJobs, text, 'As `metrics.prometheusRule.jobs`.'),
   value('metrics.dashboards.metricPrefix', '', metricPrefix, 'As `metrics.prometheusRule.metricPrefix`.'),
-  value('metrics.dashboards.labels', { grafana_dashboard: '1' }, texts, 'Labels by which the dashboards are found.'),
-  value('webhook.enabled', true, flag, 'Validation when resources are applied, and sidecars. All else works without.'),
-  value('webhook.replicas', 0, count, 'Pods of a Deployment of their own for webhooks; 0: the operators answer them.'),
-  value('webhook.failurePolicy', 'Ignore', choice('Ignore', 'Fail'), 'Handling of resources while no webhook answers.'),
-  value('webhook.certManager.enabled', false, flag, 'Whether cert-manager makes the certificates, not the operator.'),
-  value('webhook.certManager.issuerRef', {}, open, 'Its issuer; one that signs itself if empty.'),
+  value(
+    'metrics.dashboards.labels',
+    { grafana_dashboard: '1' },
+    texts,
+    'Labels by which Grafana finds the dashboards.',
+  ),
+  value(
+    'webhook.enabled',
+    true,
+    flag,
+    'Whether to use webhooks, which validate resources when they are applied, and add sidecars. All other features work without them.',
+  ),
+  value('webhook.replicas', 0, count, 'Replicas of a separate Deployment for webhooks; 0: the operators serve them.'),
+  value(
+    'webhook.failurePolicy',
+    'Ignore',
+    choice('Ignore', 'Fail'),
+    'How the API server treats resources while no webhook is available.',
+  ),
+  value(
+    'webhook.certManager.enabled',
+    false,
+    flag,
+    'Whether cert-manager, rather than the operator, issues the certificates.',
+  ),
+  value('webhook.certManager.issuerRef', {}, open, 'Its issuer; self-signed if empty.'),
   value(
     'webhook.clientCertificate.secret',
     '',
     text,
-    'Secret of the release namespace with `ca.crt`: the authority of the certificate that the API server must show to the webhooks, besides their secret paths. Needs an API server that is configured to show one; none if empty.',
+    'Secret in the release namespace with `ca.crt`: the authority of the client certificate that the API server must present to the webhooks, in addition to their secret paths. The API server must be configured to present one. If empty, none is required.',
   ),
   value(
     'webhook.clientCertificate.names',
     [],
     names,
-    'Names, one of which that certificate must have as its common name or as a name for DNS; any if empty.',
+    'Names, one of which the client certificate must have as its common name or DNS name; any if empty.',
   ),
   value(
     'rbac.scope',
     'Cluster',
     choice('Cluster', 'Namespaced'),
-    'Where the rights of operator and agents come from: `Namespaced` renders Roles in `watch.namespaces`, `agentNamespaces` and the namespace of the release, and no ClusterRole. It needs `watch.namespaces` and `webhook.enabled=false`.',
+    'Scope of the rights of operator and agents: `Namespaced` renders Roles in `watch.namespaces`, `agentNamespaces` and the namespace of the release, and no ClusterRole. It needs `watch.namespaces` and `webhook.enabled=false`.',
   ),
   value(
     'rbac.aggregate',
@@ -209,17 +234,22 @@ const chartValues: readonly ChartValue[] = [
     'rbac.removeOldBindings',
     false,
     flag,
-    'Whether the operator may delete any ClusterRoleBinding, to remove those that releases up to 0.1 made for each Agent. For one upgrade; without it run `kubectl delete clusterrolebindings -l app.kubernetes.io/managed-by=penstock,penstock.dev/agent-namespace` yourself.',
+    'Whether the operator may delete any ClusterRoleBinding, to remove those that releases up to 0.1 created for each Agent. Only for one upgrade; without it run `kubectl delete clusterrolebindings -l app.kubernetes.io/managed-by=penstock,penstock.dev/agent-namespace` yourself.',
   ),
   value(
     'podSecurity.labelNamespace',
     false,
     flag,
-    'Whether the namespace of the release is rendered with Pod Security level `privileged`, which Node agents need for `hostPath`. `helm install` then needs `--take-ownership`.',
+    'Whether to render the namespace of the release with Pod Security level `privileged`, which Node agents need for `hostPath`. `helm install` then needs `--take-ownership`.',
   ),
-  value('openshift.enabled', false, flag, 'A SecurityContextConstraints for Node agents, and its binding.'),
+  value(
+    'openshift.enabled',
+    false,
+    flag,
+    'Whether to create a SecurityContextConstraints for Node agents, and its binding.',
+  ),
   value('crds.install', true, flag, 'Whether the CRDs are part of this release.'),
-  value('crds.keep', true, flag, 'Whether CRDs, and with them all resources, outlive the release.'),
+  value('crds.keep', true, flag, 'Whether CRDs, and with them all resources, remain after the release is uninstalled.'),
   value(
     'agents',
     [
@@ -229,11 +259,11 @@ const chartValues: readonly ChartValue[] = [
       },
     ],
     named({ namespace: text }),
-    'Agents that come with the release: one on every node for all namespaces, so that a Pipeline is all that a user adds.',
+    'Agents created with the release. The default is one on every node for all namespaces, so that users only add Pipelines.',
   ),
-  value('clusterSinks', [], named(), 'ClusterSinks that come with the release.'),
-  value('clusterPipelines', [], named(), 'ClusterPipelines that come with the release.'),
-  value('tenantPolicies', [], named(), 'TenantPolicies that come with the release.'),
+  value('clusterSinks', [], named(), 'ClusterSinks created with the release.'),
+  value('clusterPipelines', [], named(), 'ClusterPipelines created with the release.'),
+  value('tenantPolicies', [], named(), 'TenantPolicies created with the release.'),
   value('extraObjects', [], objects, 'Further objects of any kind.'),
   value('commonLabels', {}, texts, 'Labels of every object.'),
   value('commonAnnotations', {}, texts, 'Annotations of every object.'),
@@ -259,14 +289,14 @@ function treeOf(values: readonly ChartValue[]): Tree {
   return root
 }
 
-/** values.yaml, each value with its text above it. */
+/** values.yaml, with a description above each value. */
 export function valuesFile(): string {
   const lines = ['# Values of the chart. Generated from operator/src/workloads/chart-values.ts.']
   const write = (tree: Tree, indent: string) => {
     for (const [key, entry] of Object.entries(tree)) {
       if (indent === '') lines.push('')
       if (isValue(entry)) {
-        // JSON is YAML: one line for each value of any form.
+        // JSON is valid YAML: one line for each value of any form.
         lines.push(`${indent}# ${entry.about}`, `${indent}${key}: ${JSON.stringify(entry.fallback)}`)
       } else {
         lines.push(`${indent}${key}:`)
@@ -278,7 +308,7 @@ export function valuesFile(): string {
   return `${lines.join('\n')}\n`
 }
 
-/** values.schema.json: nothing that is not declared is accepted. */
+/** values.schema.json: undeclared values are rejected. */
 export function valuesSchema(): string {
   const schemaOf = (tree: Tree): object => ({
     type: 'object',

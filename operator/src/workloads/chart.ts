@@ -1,4 +1,4 @@
-// The derived files of the charts and of the install manifest. People write the templates; repeated content (CRDs, rules of roles,
+// The generated files of the charts and of the install manifest. Templates are hand-written; repeated content (CRDs, role rules,
 // values, dashboards) is generated beside them.
 
 import { readdirSync, readFileSync } from 'node:fs'
@@ -39,7 +39,7 @@ const crdAnnotations = { 'argocd.argoproj.io/sync-wave': '-1' }
 const yaml = (value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })
 const json = (value: unknown) => `${JSON.stringify(value, undefined, 2)}\n`
 
-/** The folders of a repository at `root` that are derived, in whole or in part. */
+/** The folders of a repository at `root` with generated files. */
 export function chartFolders(root: string): readonly DerivedFolder[] {
   const definitions = customResourceDefinitions()
   const crds = new Map(definitions.map((crd) => [`files/crds/${crd.metadata.name}.yaml`, yaml(crd)]))
@@ -51,7 +51,7 @@ export function chartFolders(root: string): readonly DerivedFolder[] {
   penstock.set('Chart.yaml', chartFile('penstock', 'Penstock: logs and metrics from Pipelines, Sources and Sinks.'))
   penstock.set('README.md', readme())
   const crdChart = new Map(crds)
-  crdChart.set('Chart.yaml', chartFile('penstock-crds', 'The kinds of Penstock, for those who install them apart.'))
+  crdChart.set('Chart.yaml', chartFile('penstock-crds', 'The kinds of Penstock, for separate installation.'))
   return [
     { name: 'charts/penstock', path: join(root, 'charts/penstock'), files: withTemplates(root, 'penstock', penstock) },
     {
@@ -72,7 +72,7 @@ export function chartFolders(root: string): readonly DerivedFolder[] {
   ]
 }
 
-/** By which a Kustomization takes the installation as a base, to patch it or to name other images. */
+/** A Kustomization can use the installation as a base, to patch it or to replace images. */
 const kustomization = () =>
   yaml({ apiVersion: 'kustomize.config.k8s.io/v1beta1', kind: 'Kustomization', resources: ['install.yaml'] })
 
@@ -84,11 +84,11 @@ function installManifest(): string {
     ...renderInstallation({ namespace: installNamespace, version }),
   ]
   const head =
-    '# Generated: everything that an installation with default values has. kubectl apply --server-side -f this.\n'
+    '# Generated: all objects of an installation with default values. Apply with kubectl apply --server-side -f.\n'
   return head + objects.map((object: object | CustomResourceDefinition) => `---\n${yaml(object)}`).join('')
 }
 
-/** The data for the templates: the rules of every role by the role's name. */
+/** The data for the templates: the rules of every role by its name. */
 const rules = () => ({
   operator: operatorRules,
   defaults: defaultsClusterRules,
@@ -115,7 +115,7 @@ const chartFile = (name: string, description: string) =>
     keywords: ['logs', 'metrics', 'observability'],
   })
 
-/** The files that are written by hand belong to the folder as they are. */
+/** Hand-written files in the folder stay unchanged. */
 function withTemplates(root: string, chart: string, files: Map<string, string>): Map<string, string> {
   const folder = join(root, 'charts', chart)
   for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {

@@ -1,4 +1,5 @@
-// The operator's requirements for a cluster, by the minor version of Kubernetes 1 that first has each without a feature gate.
+// The operator's requirements for a cluster, by the minor version of Kubernetes 1 that first provides each without a feature
+// gate.
 
 export interface ClusterNeed {
   readonly minor: number
@@ -23,21 +24,21 @@ export const clusterNeeds: readonly ClusterNeed[] = [
   {
     minor: 28,
     feature: 'match conditions of webhooks',
-    otherwise: 'the API server sends every new pod to the webhook of sidecars',
+    otherwise: 'the API server sends every new pod to the sidecar webhook',
     isEssential: false,
   },
   {
     minor: nativeSidecarMinor,
     feature: 'native sidecar containers',
-    otherwise: 'injected agents are plain containers, and Jobs with one do not complete',
+    otherwise: 'injected agents are ordinary containers, so Jobs with one do not complete',
     isEssential: false,
   },
 ]
 
 const minors = (needs: readonly ClusterNeed[]) => needs.map(({ minor }) => minor)
 
-/** The oldest version with everything. */
+/** The oldest version that provides everything. */
 export const minClusterMinor = Math.max(...minors(clusterNeeds))
 
-/** Below it the operator does not run. */
+/** The operator does not run on older versions. */
 export const minEssentialMinor = Math.max(...minors(clusterNeeds.filter(({ isEssential }) => isEssential)))

@@ -1,21 +1,21 @@
-// Dashboards of the chart. A test holds the metrics that they name against those that the agent and the operator declare.
+// Dashboards of the chart. A test compares their metrics with those that the agent and the operator declare.
 
 export interface Panel {
   readonly title: string
-  /** The information for a reader, and when to act. */
+  /** The description for a reader, and when to act. */
   readonly description: string
   readonly expr: string
   readonly legend: string
   readonly unit: 'cps' | 'Bps' | 'bytes' | 'percentunit' | 's' | 'short' | 'dateTimeFromNow'
   readonly type?: 'timeseries' | 'stat'
-  /** The value from which it is yellow, and the one from which it is red. */
+  /** The thresholds for yellow and for red. */
   readonly thresholds?: readonly [number, number]
 }
 
 export interface Variable {
   readonly name: string
   readonly label: string
-  /** A metric whose label gives the choices. */
+  /** A metric whose label values are the choices. */
   readonly query: string
   readonly regex?: string
   /** The expression that matches all. */
@@ -29,7 +29,7 @@ export interface Dashboard {
   readonly panels: readonly Panel[]
 }
 
-/** Jobs of this product: the names of the monitors that the operator and the chart create. Other series are never selected. */
+/** Jobs of this product: the names of the monitors that the operator and the chart create. No other series are selected. */
 export const ownJobs = '.*penstock.*'
 
 const cluster: Variable = {
@@ -65,7 +65,7 @@ const agentVariables: readonly Variable[] = [
 
 /** The agents that are chosen. */
 const agents = `job=~"${ownJobs}", cluster=~"$cluster", node=~"$node"`
-/** The components of the Pipelines that are chosen. */
+/** The components of the selected Pipelines. */
 const components = `${agents}, component_id=~"$namespace(/.*)?", component_id=~"$pipeline(/.*)?"`
 
 const byComponent = 'sum by (component_id)'
@@ -77,15 +77,16 @@ const agentsDashboard: Dashboard = {
   panels: [
     {
       title: 'Agents that answer',
-      description: 'Agents that Prometheus reaches. It falls when agents are down or not scraped.',
+      description: 'Agents that Prometheus scrapes. The number falls when agents are down or not scraped.',
       expr: `sum(up{${agents}})`,
       legend: 'agents',
       unit: 'short',
       type: 'stat',
     },
     {
-      title: 'Agents whose last configuration failed',
-      description: 'They run what they ran before. `kubectl penstock status` shows the Pipelines and the messages.',
+      title: 'Agents whose last configuration failed to load to load',
+      description:
+        'They continue with their previous configuration. `kubectl penstock status` shows the Pipelines and the messages.',
       expr: `count(config_last_reload_success{${agents}} == 0) or vector(0)`,
       legend: 'agents',
       unit: 'short',
@@ -101,7 +102,7 @@ const agentsDashboard: Dashboard = {
     },
     {
       title: 'Events delivered',
-      description: 'Events that destinations have taken.',
+      description: 'Events accepted by destinations.',
       expr: `${byComponent} (rate(component_sent_events_total{${components}, component_kind="sink"}[5m]))`,
       legend: '{{component_id}}',
       unit: 'cps',
@@ -115,14 +116,14 @@ const agentsDashboard: Dashboard = {
     },
     {
       title: 'Events discarded',
-      description: 'Intentional ones are those of filters and full buffers that may discard. All others are lost.',
+      description: 'Filters, and full buffers that may discard, discard events intentionally. All others are lost.',
       expr: `sum by (component_id, intentional) (rate(component_discarded_events_total{${components}}[5m]))`,
       legend: '{{component_id}} intentional={{intentional}}',
       unit: 'cps',
     },
     {
       title: 'Bytes lost before they were read, by reason',
-      description: 'Log files that were rotated away or deleted before an agent has read them.',
+      description: 'Log files that were rotated away or deleted before an agent had read them.',
       expr: `sum by (component_id, reason) (rate(log_bytes_lost_total{${components}}[5m]))`,
       legend: '{{component_id}} {{reason}}',
       unit: 'Bps',
@@ -137,7 +138,7 @@ const agentsDashboard: Dashboard = {
     },
     {
       title: 'Errors',
-      description: 'Errors by type; retried requests count, too.',
+      description: 'Errors by type, including retried requests.',
       expr: `sum by (component_id, error_type) (rate(component_errors_total{${components}}[5m]))`,
       legend: '{{component_id}} {{error_type}}',
       unit: 'cps',
@@ -159,7 +160,7 @@ const agentsDashboard: Dashboard = {
       unit: 'short',
     },
     {
-      title: 'Age of the oldest log line that waits to be read',
+      title: 'Age of the oldest unread log line',
       description: 'A source that is far behind loses lines when their files are rotated away.',
       expr: `max by (component_id) (log_lag_seconds{${components}})`,
       legend: '{{component_id}}',
@@ -168,7 +169,7 @@ const agentsDashboard: Dashboard = {
     },
     {
       title: 'Delay of what is read, p99',
-      description: 'Time from the event to its reading, of 99 in 100 events.',
+      description: '99th percentile of the time from an event to its reading.',
       expr: `histogram_quantile(0.99, sum by (component_id, le) (rate(source_lag_time_seconds_bucket{${components}}[5m])))`,
       legend: '{{component_id}}',
       unit: 's',
@@ -183,21 +184,22 @@ const agentsDashboard: Dashboard = {
     },
     {
       title: 'Memory of agents',
-      description: 'Resident memory of the process. Compare it with the limit of the Agent.',
+      description: 'Resident memory of the process. Compare it with the memory limit of the Agent.',
       expr: `max by (instance, node) (process_resident_memory_bytes{${agents}})`,
       legend: '{{node}} {{instance}}',
       unit: 'bytes',
     },
     {
       title: 'Agents by revision of their configuration',
-      description: 'Two revisions at a time are a rollout; a third one that stays is an agent that hears nothing.',
+      description:
+        'Two revisions at a time mean a rollout; a third one that stays means an agent without a connection to the operator.',
       expr: `count by (revision) (config_revision_info{${agents}})`,
       legend: '{{revision}}',
       unit: 'short',
     },
     {
-      title: 'Heartbeats that the operator did not take',
-      description: 'Agents without a heartbeat count as silent, and rollouts wait for them.',
+      title: 'Heartbeats that the operator did not accept',
+      description: 'Agents without heartbeats count as silent, and rollouts wait for them.',
       expr: `sum by (instance) (rate(heartbeat_failures_total{${agents}}[5m]))`,
       legend: '{{instance}}',
       unit: 'cps',
@@ -214,7 +216,7 @@ const operatorDashboard: Dashboard = {
   panels: [
     {
       title: 'Pipelines that are not ready',
-      description: 'By reason. The guide explains each under Troubleshooting.',
+      description: 'By reason. The guide explains each on its troubleshooting page.',
       expr: `max by (kind, reason) (penstock_conditions{${operators}, kind=~"Pipeline|ClusterPipeline", type="Ready", status="False"})`,
       legend: '{{kind}} {{reason}}',
       unit: 'short',
@@ -222,7 +224,7 @@ const operatorDashboard: Dashboard = {
     },
     {
       title: 'Agents by state',
-      description: 'Desired, ready, with the newest revision, failed, and silent ones.',
+      description: 'Desired, ready, with the newest revision, failed, and silent agents.',
       expr: `max by (agent, state) (penstock_agents{${operators}})`,
       legend: '{{agent}} {{state}}',
       unit: 'short',
@@ -236,7 +238,7 @@ const operatorDashboard: Dashboard = {
     },
     {
       title: 'End of the certificate',
-      description: 'The operator renews its own certificate when two thirds of its time are over.',
+      description: 'The operator renews its own certificate after two thirds of its lifetime.',
       expr: `min(penstock_certificate_expiry_timestamp_seconds{${operators}}) * 1000`,
       legend: 'ends',
       unit: 'dateTimeFromNow',
@@ -244,28 +246,29 @@ const operatorDashboard: Dashboard = {
     },
     {
       title: 'Reconciles',
-      description: 'Runs of the controllers, by result.',
+      description: 'Reconciles of the controllers, by result.',
       expr: `sum by (controller, result) (rate(controller_runtime_reconcile_total{${operators}}[5m]))`,
       legend: '{{controller}} {{result}}',
       unit: 'cps',
     },
     {
       title: 'Waiting keys',
-      description: 'Objects that wait to be reconciled. A number that stays up is an operator that cannot keep up.',
+      description:
+        'Objects waiting to be reconciled. A persistently high number means that the operator cannot keep up.',
       expr: `sum by (name) (workqueue_depth{${operators}})`,
       legend: '{{name}}',
       unit: 'short',
     },
     {
       title: 'Requests to the API server',
-      description: 'By method and answer; 429 means that the API server slows the operator down.',
+      description: 'By method and status code; 429 means that the API server throttles the operator.',
       expr: `sum by (method, code) (rate(rest_client_requests_total{${operators}}[5m]))`,
       legend: '{{method}} {{code}}',
       unit: 'cps',
     },
     {
       title: 'Delay of the event loop, p99',
-      description: 'Webhooks and heartbeats wait as long as this.',
+      description: 'Delay of webhooks and heartbeats.',
       expr: `max by (instance) (penstock_event_loop_delay_p99_seconds{${operators}})`,
       legend: '{{instance}}',
       unit: 's',

@@ -1,5 +1,5 @@
-// Every field of the kind has an effect: it changes the rendered objects, is refused with its path, or is used elsewhere, as listed
-// here.
+// Every field of the kind has an effect: it changes the rendered objects, is rejected with its path, or is used elsewhere, as
+// listed here.
 
 import { expect, test } from 'vitest'
 import { type Agent, type AgentSpec, agentSpec } from '../api/agent.ts'
@@ -17,7 +17,7 @@ interface Schema {
   readonly required?: readonly string[]
 }
 
-/** Heeded by others than those who render: who, by the beginning of the path. */
+/** Fields used by other code than the rendering, by the beginning of the path. */
 const elsewhere: Readonly<Record<string, string>> = {
   mode: 'decides what is rendered at all',
   managementState: 'controllers/agent.ts',
@@ -37,7 +37,7 @@ const input: WorkloadInput = {
 }
 const request = { volume: 'logs', mountPath: '/logs', logPaths: [], pipelines: undefined, user: undefined }
 
-/** Values of every field, by path; of a choice each. */
+/** Values of every field by path; for a choice, all values. */
 function* fields(schema: Schema, path: readonly string[] = []): Generator<[string, unknown]> {
   const name = path.join('.')
   if (schema.properties !== undefined) {
@@ -58,7 +58,7 @@ const sampleOf = (schema: Schema | undefined): unknown =>
     ? '/other'
     : Object.fromEntries(Object.keys(schema.properties).map((key) => [key, 'other']))
 
-/** Companion fields that a field needs to have an effect. */
+/** Additional fields that a field needs to have an effect. */
 const companions: Readonly<Record<string, AgentSpec['aggregator']>> = {
   'aggregator.autoscaling': { autoscaling: { minReplicas: 3, maxReplicas: 9 } },
   'aggregator.storage': { storage: { size: '1Gi' } },
@@ -96,7 +96,7 @@ test.each(Object.entries(modes) as [AgentSpec['mode'], string][])(
     const counted = new Map<string, boolean>()
     for (const [path, value] of fields(agentSpec as Schema)) {
       const [top = ''] = path.split('.')
-      // A rule of the kind refuses what belongs to another mode.
+      // A rule of the kind rejects fields of another mode.
       if (top !== own && Object.values(modes).some((name) => name === top)) continue
       if (Object.keys(elsewhere).some((start) => path === start || path.startsWith(`${start}.`))) continue
       const start = Object.keys(companions).find((name) => path.startsWith(`${name}.`))

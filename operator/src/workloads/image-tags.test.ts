@@ -1,4 +1,4 @@
-// The images that documents, charts and examples name are those that a release pushes: with the version as their tag.
+// Image tags in documents, charts and examples are those that a release pushes: they equal the version.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -15,14 +15,14 @@ const files = execFileSync('git', ['ls-files'], { cwd: root, encoding: 'utf8' })
   .split('\n')
   .filter((path) => shown.test(path) && !path.endsWith('.schema.json'))
 
-/** Ways to write the version: as it is, for readers to fill in, and of the shell that reads package.json. */
+/** Forms of the version: literal, as a placeholder for readers, and as a shell command that reads package.json. */
 const tags = [`:${version}`, ':VERSION', ':$version']
 
 test('every image has the tag of this version', () => {
   const images = files.flatMap((path) =>
     read(path)
       .split('\n')
-      // Values name the repository; the tag is that of the chart.
+      // Values contain the repository; the tag is that of the chart.
       .filter((line) => !/repository/i.test(line))
       .flatMap((line) =>
         [...line.matchAll(/(?<![\w@/.-])penstock\/(?:agent|operator|\$name)(?![\w./-])(:[\w.$-]+)?/g)].map(

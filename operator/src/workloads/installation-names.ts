@@ -1,4 +1,5 @@
-// Names and ports of the operator's own installation. They are fixed: a cluster has one operator, and its roles are known by name.
+// Names and ports of the operator's own installation. They are fixed: a cluster has one operator, and its roles are referred to by
+// name.
 
 export const operatorName = 'penstock-operator'
 export const webhookName = 'penstock-webhook'
@@ -11,7 +12,7 @@ export const metricsName = 'penstock-metrics'
 export const certificateSecretName = 'penstock-operator-tls'
 /** The secret in the paths of the webhooks. */
 export const webhookTokenSecretName = 'penstock-webhook-token'
-/** Where each webhook is answered. The operator appends a secret and writes the path into the webhook configurations. */
+/** Path of each webhook. The operator appends a secret and writes the path into the webhook configurations. */
 export const webhookPaths: Readonly<Record<string, string>> = {
   'resources.penstock.dev': '/validate',
   'workloads.penstock.dev': '/warn',

@@ -1,5 +1,5 @@
-// The operator's own installation, as `kubectl apply` takes it: accounts, roles, services, the Deployment, the webhooks. The chart
-// gives the same objects for its default values; a test compares the two.
+// The operator's own installation for `kubectl apply`: accounts, roles, services, the Deployment, the webhooks. The chart renders
+// the same objects for its default values; a test compares the two.
 
 import { Construct } from 'constructs'
 import { AgentModel } from '../api/models.ts'
@@ -25,7 +25,7 @@ export interface InstallationOptions {
   readonly version: string
 }
 
-/** Everything but the Namespace and the CRDs. */
+/** Everything except the Namespace and the CRDs. */
 export function renderInstallation(options: InstallationOptions): Manifest[] {
   return synthesise((chart) => new Installation(chart, options))
 }
@@ -109,7 +109,7 @@ class Installation extends Construct {
     })
   }
 
-  /** From anywhere: the API server may have any address, and pods with a sidecar are in any namespace. */
+  /** From any address: the API server may have any, and pods with a sidecar are in any namespace. */
   #networkPolicy(): void {
     new ObjectConstruct(this, {
       apiVersion: 'networking.k8s.io/v1',

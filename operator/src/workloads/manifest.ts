@@ -1,5 +1,5 @@
-// Objects to be applied, as a tree of cdk8s constructs: a workload is a construct, and its objects are its children. Nothing is written
-// to files: the tree is synthesised to a list of objects, in the order in which they were composed.
+// Objects to apply, as a tree of cdk8s constructs: a workload is a construct, and its objects are its children. No files are written:
+// the tree is converted to a list of objects in the order of their creation.
 
 import { ApiObject, App, Chart } from 'cdk8s'
 import type { Construct } from 'constructs'
@@ -13,7 +13,7 @@ export interface Manifest {
   readonly [field: string]: unknown
 }
 
-/** An object of Kubernetes in the tree. Its id is its identity, so a construct that describes an object twice throws. */
+/** A Kubernetes object in the tree. Its id is its identity, so adding an object twice throws. */
 export class ObjectConstruct extends ApiObject {
   constructor(scope: Construct, manifest: Manifest) {
     const { kind, metadata } = manifest
@@ -22,7 +22,7 @@ export class ObjectConstruct extends ApiObject {
   }
 }
 
-/** The objects of everything that `compose` adds to the chart. */
+/** The objects that `compose` adds to the chart. */
 export function synthesise(compose: (chart: Chart) => void): Manifest[] {
   const chart = new Chart(new App(), 'penstock')
   compose(chart)

@@ -28,7 +28,7 @@ interface Selector {
   readonly text: string
 }
 
-/** The series that an expression asks for. */
+/** The series that an expression selects. */
 function selectorsIn(expr: string): readonly Selector[] {
   const found: Selector[] = []
   parser.parse(expr).iterate({
@@ -53,7 +53,7 @@ test.each(queries)('%s asks for metrics that are exposed', (_, expr) => {
   }
 })
 
-/** The expressions that a PromQL parser could not read, as text. */
+/** Expressions that a PromQL parser could not parse, as text. */
 function mistakesIn(expr: string): string[] {
   const mistakes: string[] = []
   parser.parse(expr).iterate({
@@ -87,7 +87,7 @@ test('every dashboard is one that loads: panels with ids and their own places, a
       })
       for (const { expr, legendFormat } of panel.targets) {
         for (const [, name] of expr.matchAll(/\$(\w+)/g)) expect(variables, `${title}: ${expr}`).toContain(name)
-        // A legend names what the sum is kept by.
+        // A legend uses the labels that the sum keeps.
         const kept = /\bby \(([^)]*)\)/.exec(expr)?.[1]?.split(/,\s*/) ?? []
         for (const [, label] of legendFormat.matchAll(/\{\{(\w+)\}\}/g))
           expect(kept, `${title}: ${expr}`).toContain(label)
@@ -104,7 +104,7 @@ test('the metrics that get the prefix are those of agents, and no operator has t
     ...expr.matchAll(/\b(\w+)\{/g).map(([, name = '']) => name),
   ])
   expect(new Set(prefixed)).toEqual(new Set(['build_info', ...named.filter(ofAgents)]))
-  // Alerts are for both: a name that an operator has, too, would be lost for one of them.
+  // Alerts cover operator and agents: a metric name that both have would be ambiguous.
   const ofBoth = alerts.filter(({ expr }) => /\b(?:process|nodejs)_\w+\{/.test(expr))
   expect(ofBoth).toEqual([])
 })
@@ -129,7 +129,7 @@ test('every runbook is a place in the guide', () => {
   for (const { name, runbook } of alerts) expect(page, name).toContain(`<a id="${runbook}"></a>`)
 })
 
-/** Labels that Prometheus gives to all series of a target, by its own settings and those of the monitors. */
+/** Labels that Prometheus adds to all series of a target, from its own settings and those of the monitors. */
 const ofTargets = ['job', 'instance', 'cluster', 'node']
 
 test('labels in expressions are those of the metrics', () => {
@@ -146,7 +146,7 @@ test('labels in expressions are those of the metrics', () => {
   expect(checked).toBeGreaterThan(50)
 })
 
-/** For each alert, series of an hour that it must fire for, and none of them for another job. */
+/** For each alert, series of an hour for which it must fire; with another job, it must not fire. */
 const series: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   PenstockOperatorAbsent: {},
   PenstockAgentsNotReady: {
@@ -174,7 +174,7 @@ const series: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   PenstockCertificateExpiry: { 'penstock_certificate_expiry_timestamp_seconds{JOB}': '100000x120' },
 }
 
-/** Other series for which an alert must fire, too. */
+/** Other series for which an alert must fire too. */
 const further: readonly { readonly name: string; readonly series: Readonly<Record<string, string>> }[] = [
   {
     name: 'PenstockBufferFillingUp', // in memory
@@ -206,7 +206,7 @@ test.skipIf(noPromtool)('promtool takes the rules, and each fires for its series
     const cases = [
       ...alerts.flatMap(({ name }) => [
         { name, from: series[name] ?? {}, job: own, fires: true },
-        // Without any series of ours, the operator is absent, of course.
+        // Without any series, the alert for a missing operator fires, as expected.
         ...(name === 'PenstockOperatorAbsent' ? [] : [{ name, from: series[name] ?? {}, job: 'other', fires: false }]),
       ]),
       ...further.map((each) => ({ name: each.name, from: each.series, job: own, fires: true })),

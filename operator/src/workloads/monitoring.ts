@@ -14,7 +14,7 @@ export function monitoringFiles(): Map<string, string> {
   return files
 }
 
-/** Metrics that alerts and the dashboard of agents name and that only agents have: the template puts the prefix before them. */
+/** Metrics in alerts and the agent dashboard that only agents have: the template adds their prefix. */
 function agentMetrics(): string[] {
   const agents = dashboards.find(({ uid }) => uid === 'penstock-agents')
   const exprs = [
@@ -26,7 +26,7 @@ function agentMetrics(): string[] {
   return [...new Set(named)].filter((name) => !/^(?:up$|penstock_|controller_runtime_)/.test(name)).sort()
 }
 
-/** The page of the guide; the template of the chart puts `metrics.prometheusRule.runbooks` in front of it. */
+/** The page of the guide; the chart's template prepends `metrics.prometheusRule.runbooks`. */
 const runbooks = 'troubleshooting.md'
 
 const ruleOf = (alert: Alert) => ({

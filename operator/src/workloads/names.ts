@@ -1,19 +1,19 @@
-// Names and labels of everything that an Agent owns, and the paths inside its pods. Writers of an
-// object and pods that mount it read its name here.
+// Names and labels of everything that an Agent owns, and the paths inside its pods. Writers of an object, and pods that
+// mount it, both get its name here.
 
 import { createHash } from 'node:crypto'
 import { type Agent, agentDefaults } from '../api/agent.ts'
 import type { KubeObject, OwnerReference } from '../api/object.ts'
 import { apiVersion } from '../api/object.ts'
 
-/** Secrets with the shards of a bundle; all are mounted from the start, so that a further shard changes no pod. */
+/** Secrets with the shards of a bundle; all are mounted from the start, so that a new shard changes no pod. */
 export const configSlots = 8
 /** Secrets with the values that a bundle refers to. */
 export const secretSlots = 4
 
 /**
- * Leases by which the replicas of an Aggregator choose one of them. Their names are fixed, as the role of agents is: it reaches these
- * Leases and no other one of a namespace.
+ * Leases by which the replicas of an Aggregator elect a leader. Their names are fixed, and so is the agents' role: it covers exactly
+ * these Leases of a namespace.
  */
 export const leaseNames: readonly string[] = Array.from({ length: 64 }, (_, slot) => `penstock-aggregator-${slot}`)
 
@@ -24,14 +24,14 @@ export const labels = {
   component: 'app.kubernetes.io/component',
   agent: 'penstock.dev/agent',
   agentNamespace: 'penstock.dev/agent-namespace',
-  /** Logs of pods that have it with `true` are not read. */
+  /** Logs of pods with the value `true` are not read. */
   exclude: 'penstock.dev/exclude',
 } as const
 
 export const paths = {
   bundle: '/etc/penstock/bundle',
   secrets: '/etc/penstock/secrets',
-  /** The token for the operator and the operator's authority. */
+  /** The token for the operator, and the operator's certificate authority. */
   operator: '/var/run/secrets/penstock.dev',
   serviceAccount: '/var/run/secrets/kubernetes.io/serviceaccount',
   data: agentDefaults.node.dataDir,
@@ -59,8 +59,8 @@ export function claimOrdinal(agent: Named, claim: string): number | undefined {
 export const drainJobName = (agent: Named, ordinal: number) => `${workloadName(agent)}-drain-${ordinal}`
 export const authorityName = (agent: Named) => `${workloadName(agent)}-ca`
 /**
- * The Lease of an Aggregator: the one that its name leads to, or the next that no older one of its namespace has. Undefined where they
- * have all.
+ * The Lease of an Aggregator: the one derived from its name, or the next one not used by an older Aggregator of the namespace.
+ * Undefined if all are used.
  */
 export function leaseName(agent: Named, agents: Iterable<Agent>): string | undefined {
   const { namespace, name } = agent.metadata
@@ -79,8 +79,8 @@ export function leaseName(agent: Named, agents: Iterable<Agent>): string | undef
 }
 
 /**
- * A binding of an Agent in the namespaces of others: by a digest, as no character is left that neither a namespace nor a name may contain
- * and that a name of an object may.
+ * Name of an Agent's binding in another namespace: it contains a digest, because no separator is left that object names allow but names
+ * of namespaces and Agents do not.
  */
 export const bindingName = ({ metadata: { namespace, name } }: Named) =>
   `penstock-agent-${createHash('sha256').update(`${namespace}/${name}`).digest('hex').slice(0, 32)}`
@@ -89,7 +89,7 @@ export const bindingName = ({ metadata: { namespace, name } }: Named) =>
 export const dataFolder = ({ metadata: { namespace, name }, spec }: Pick<Agent, 'metadata' | 'spec'>) =>
   `${(spec.node?.dataDir?.hostPath ?? paths.data).replace(/\/+$/, '')}/${namespace}-${name}`
 
-/** An older Node Agent with the folder of this one: `a-b/c` and `a/b-c` have the same. */
+/** An older Node Agent with the same folder as this one: `a-b/c` and `a/b-c` have the same. */
 export function sharesDataFolder(agent: Agent, agents: Iterable<Agent>): Agent | undefined {
   if (agent.spec.mode !== 'Node') return undefined
   const age = ({ metadata }: Named) => `${metadata.creationTimestamp ?? ''} ${metadata.namespace}/${metadata.name}`
@@ -97,16 +97,16 @@ export function sharesDataFolder(agent: Agent, agents: Iterable<Agent>): Agent |
   return [...agents].find((one) => one.spec.mode === 'Node' && age(one) < age(agent) && dataFolder(one) === folder)
 }
 
-/** The longest name that an Agent may have, and what limits it to that: labels and names of 63 characters made of it. */
+/** The maximum length of an Agent's name, and the reason: labels and names of 63 characters contain it. */
 export function longestName({ spec }: Pick<Agent, 'spec'>): { readonly length: number; readonly why: string } {
   if (spec.mode !== 'Aggregator') return { length: 63, why: 'it is the value of a label' }
   if (spec.aggregator?.storage === undefined)
     return { length: 63 - 'penstock-'.length, why: 'a Service is named after it' }
   const revision = '-0123456789'
-  return { length: 63 - `penstock-${revision}`.length, why: 'a label of the StatefulSet is made of it' }
+  return { length: 63 - `penstock-${revision}`.length, why: 'a label of the StatefulSet contains it' }
 }
 
-/** The selector of an Agent's pods; a selector cannot change, so it contains nothing else. */
+/** The selector of an Agent's pods; selectors cannot be changed, so it contains nothing else. */
 export const podLabels = (agent: Named): Record<string, string> => ({
   [labels.name]: 'penstock-agent',
   [labels.instance]: agent.metadata.name,
@@ -119,18 +119,18 @@ export const objectLabels = (agent: Named): Record<string, string> => ({
   [labels.agent]: agent.metadata.name,
 })
 
-/** Labels of an Agent's objects in the namespaces of others: it cannot be their owner, and they are found by these. */
+/** Labels of an Agent's objects in other namespaces, which it cannot own: these labels identify them. */
 export const awayLabels = (agent: Named): Record<string, string> => ({
   ...objectLabels(agent),
   [labels.agentNamespace]: agent.metadata.namespace ?? '',
 })
 
-/** Labels of what all Agents share: it is watched with what each of them has. */
+/** Labels of objects shared by all Agents, which are watched together with the objects of each. */
 export const sharedLabels: Readonly<Record<string, string>> = { [labels.managedBy]: 'penstock', [labels.agent]: '' }
 
 /**
- * Whether the operator has created an object for an Agent: it is labelled so, and nobody else controls it. The operator neither changes
- * nor deletes other objects, even with such names.
+ * Whether the operator has created an object for an Agent: it has the labels, and no other controller. The operator neither changes nor
+ * deletes other objects, even with such names.
  */
 export function isOwn(agent: Named, { metadata }: KubeObject): boolean {
   const { namespace, name } = agent.metadata
@@ -141,13 +141,13 @@ export function isOwn(agent: Named, { metadata }: KubeObject): boolean {
   return controller === undefined || (controller.kind === 'Agent' && controller.name === name)
 }
 
-/** An object of another owner has the name of one of ours. */
+/** An object of another owner has a name that we need. */
 export class ForeignObjectError extends Error {
   constructor(kind: string, { metadata: { namespace, name, labels: own } }: KubeObject) {
     const where = namespace === undefined ? name : `${namespace}/${name}`
     const whose = own?.[labels.managedBy] === undefined ? '' : ` (it is managed by "${own[labels.managedBy]}")`
     super(
-      `${kind} ${where} is there and is none of Penstock's${whose}, so it is left as it is. Delete or rename it, or choose another name for the Agent.`,
+      `${kind} ${where} exists but does not belong to Penstock${whose}, so the operator does not change it. Delete or rename it, or choose another name for the Agent.`,
     )
   }
 }

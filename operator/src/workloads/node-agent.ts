@@ -1,5 +1,5 @@
-// The agent of every node. It reads the pods' log files by its group and no capability; of the node it sees that folder and a
-// folder of its own, which an init container hands over to it.
+// The agent of every node. It reads the pods' log files through its group, without capabilities; it only has access to that
+// folder of the node and to a folder of its own, which an init container hands over.
 
 import { Construct } from 'constructs'
 import { type Agent, agentDefaults } from '../api/agent.ts'
@@ -104,9 +104,9 @@ function podTemplate(agent: Agent, input: WorkloadInput) {
 // The kubelet listens on the node's own address.
 const nodeAddress = { name: 'NODE_IP', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } }
 
-// Changes the owner of the folder and of the files that a former user of another number has left in it. The image has no shell. Root
-// without further rights opens only folders that it owns, so it owns each while it goes through it. It goes through all folders,
-// because an earlier run may have been interrupted.
+// Changes the owner of the folder, and of files left in it by a former user id. The image has no shell. Root without capabilities
+// can only open folders that it owns, so it owns each folder while processing it. It processes all folders, because an earlier run
+// may have been interrupted.
 const handOver = `
 const { chmodSync, lchownSync, lstatSync, readdirSync } = require('node:fs')
 const [folder, user] = [process.argv[1], Number(process.argv[2])]
@@ -122,7 +122,7 @@ give(folder)
 chmodSync(folder, 0o750)
 `
 
-/** The only container that runs as root, and with nothing but the right to change owners. */
+/** The only container that runs as root, and with only the capability to change owners. */
 function dataFolderContainer(agent: Agent, input: WorkloadInput, user: number) {
   return {
     name: 'data-dir',

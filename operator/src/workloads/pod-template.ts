@@ -1,5 +1,5 @@
-// `podTemplate` of an Agent: a strategic merge patch on the pod template, applied last. It may hold the fields that are listed here and no
-// others, each in its form; everything else is a problem with its path.
+// `podTemplate` of an Agent: a strategic merge patch on the pod template, applied last. It may only contain the fields listed here, in the
+// given form; everything else is a problem with its path.
 
 import type { Problem } from '@penstock/agent/errors'
 import { isTable, listOf, tableOf } from '@penstock/agent/schema'
@@ -24,7 +24,7 @@ const mergeKeys: Readonly<Record<string, string>> = {
   volumes: 'name',
 }
 
-/** A strategic merge as the API server does it, with the directives `$patch: delete`, `$patch: replace` and null. */
+/** A strategic merge like that of the API server, with the directives `$patch: delete`, `$patch: replace` and null. */
 export function strategicMerge<T extends object>(base: T, patch: Table): T {
   return mergeTables(base as Table, patch) as T
 }
@@ -77,7 +77,9 @@ const isDeletion = (item: unknown) => isTable(item) && item['$patch'] === 'delet
 const without = (table: Table, name: string): Table =>
   Object.fromEntries(Object.entries(table).filter(([key]) => key !== name))
 
-/** The pod template with the Agent's patch on it. Containers that it adds have the rights of the agent, or fewer if they say so. */
+/**
+ * The pod template with the Agent's patch applied. Containers that it adds have the rights of the agent, or fewer if they say so.
+ */
 export function patched<T extends object>(template: T, agent: Pick<Agent, 'spec'>): T {
   const result = strategicMerge(template, patchOf(agent)) as T & { readonly spec?: Table }
   const spec = tableOf(result.spec)
@@ -104,7 +106,7 @@ const foreignSecurity = {
 
 const patchOf = (agent: Pick<Agent, 'spec'>): Table => tableOf(agent.spec.podTemplate)
 
-/** Containers and volumes that are ours, by name. */
+/** Penstock's own containers and volumes, by name. */
 const ownContainers = ['agent', 'data-dir'] as const
 const ownVolumes = ['bundle', 'secrets', 'operator', 'service-account', 'logs', 'data', 'tmp'] as const
 
@@ -115,10 +117,10 @@ const isOwnVolume = (name: unknown) =>
 
 type Report = (path: string, message: string, help: string) => void
 
-/** Checks a value, and says at its path what is wrong. */
+/** Checks a value, and reports problems at its path. */
 type Check = (value: unknown, path: string, report: Report) => void
 
-// --- what a patch may hold: a check for each field, and no field without one ---
+// --- the allowed content of a patch: each field has a check ---
 
 const kindOf = (value: unknown) =>
   value === null
@@ -138,7 +140,7 @@ const scalar =
 const text = scalar('string', 'text')
 const number = scalar('number', 'a number')
 const flag = scalar('boolean', 'true or false')
-/** A table whose content can harm only the pod itself; the API server checks its members. */
+/** A table whose content can only harm the pod itself; the API server checks its members. */
 const table: Check = (value, path, report) => {
   if (!isTable(value))
     report(path, `\`${lastOf(path)}\` must be a table; found ${kindOf(value)}`, 'Pods have it in this form.')
@@ -153,12 +155,12 @@ const only =
   (allowed: boolean, help: string): Check =>
   (value, path, report) => {
     if (value !== allowed)
-      report(path, `\`${lastOf(path)}: ${JSON.stringify(value)}\` is refused; it may be ${allowed}`, help)
+      report(path, `\`${lastOf(path)}: ${JSON.stringify(value)}\` is not allowed; it may be ${allowed}`, help)
   }
 const not =
   (refused: readonly unknown[], check: Check, help: string): Check =>
   (value, path, report) => {
-    if (refused.includes(value)) report(path, `\`${lastOf(path)}: ${JSON.stringify(value)}\` is refused`, help)
+    if (refused.includes(value)) report(path, `\`${lastOf(path)}: ${JSON.stringify(value)}\` is not allowed`, help)
     else check(value, path, report)
   }
 const each =
@@ -175,12 +177,12 @@ const mapOf =
   (value, path, report) => {
     if (!isTable(value)) return table(value, path, report)
     for (const [key, item] of Object.entries(value)) {
-      const why = key.startsWith('$') ? 'Directives are for entries of lists.' : isRefused(key)
+      const why = key.startsWith('$') ? 'Directives are only allowed for list entries.' : isRefused(key)
       if (why !== undefined) report(`${path}.${key}`, `\`${key}\` cannot be patched`, why)
       else check(item, `${path}.${key}`, report)
     }
   }
-/** A table of these members and no others. */
+/** A table with exactly these possible members. */
 const members =
   (checks: Readonly<Record<string, Check>>, helps: Readonly<Record<string, string>> = {}): Check =>
   (value, path, report) => {
@@ -192,11 +194,11 @@ const members =
         report(
           `${path}.${key}`,
           `\`${key}\` cannot be patched`,
-          helps[key] ?? `These can: ${Object.keys(checks).join(', ')}.`,
+          helps[key] ?? `Allowed are: ${Object.keys(checks).join(', ')}.`,
         )
     }
   }
-/** `$patch` of an entry of a list that is not ours. */
+/** `$patch` of a list entry that is not Penstock's own. */
 const directive: Check = (value, path, report) => {
   if (value !== 'delete' && value !== 'replace')
     report(path, '`$patch` is `delete` or `replace`', 'As for kubectl patch.')
@@ -206,7 +208,7 @@ const openEntries: Check = each(table)
 
 const lastOf = (path: string) => path.slice(path.lastIndexOf('.') + 1)
 
-/** Variables that would run other code in the agent, or make it another one. */
+/** Variables that would change the agent's code or identity. */
 const ownVariables = ['AGENT_SELF_NODE_NAME', 'POD_NAME', 'POD_NAMESPACE', 'NODE_IP', 'PATH']
 const isLoaderVariable = (name: string) =>
   name !== 'NODE_EXTRA_CA_CERTS' && /^(NODE|LD|GLIBC|MALLOC|OPENSSL|UV|V8)_/.test(name)
@@ -216,7 +218,7 @@ const agentVariable: Check = (value, path, report) => {
   const name = tableOf(value)['name']
   if (typeof name !== 'string') report(path, '`name` is missing', 'It says which variable is meant.')
   else if (ownVariables.includes(name) || isLoaderVariable(name))
-    report(path, `Variable \`${name}\` cannot be set`, 'It decides which code the agent runs, or which agent it is.')
+    report(path, `Variable \`${name}\` cannot be set`, 'It determines which code the agent runs, or which agent it is.')
 }
 
 const mount: Check = (value, path, report) => {
@@ -227,7 +229,7 @@ const mount: Check = (value, path, report) => {
 
 const foreignMount: Check = (value, path, report) => {
   if (isOwnVolume(tableOf(value)['name']))
-    return report(path, "Penstock's own volumes are for the agent alone", 'Use another volume.')
+    return report(path, "Penstock's own volumes are only for the agent", 'Use another volume.')
   members({ name: text, mountPath: text, readOnly: flag, subPath: text })(value, path, report)
 }
 
@@ -244,7 +246,7 @@ const agentContainer = members(
   { image: 'Set `spec.image`.', imagePullPolicy: 'Set `spec.image.pullPolicy`.' },
 )
 
-const noMore = 'A further container may have no more rights than the agent.'
+const noMore = 'An additional container must not have more rights than the agent.'
 const foreignContext = members({
   allowPrivilegeEscalation: only(false, noMore),
   privileged: only(false, noMore),
@@ -288,7 +290,7 @@ const container: Check = (value, path, report) => {
 
 const projectedSource = members(
   { configMap: table, downwardAPI: table, secret: table },
-  { serviceAccountToken: "The agent's account is for the agent alone." },
+  { serviceAccountToken: "The agent's account is only for the agent." },
 )
 
 const volume = ({ spec: { mode } }: Pick<Agent, 'spec'>): Check => {
@@ -304,7 +306,7 @@ const volume = ({ spec: { mode } }: Pick<Agent, 'spec'>): Check => {
       projected: members({ defaultMode: number, sources: each(projectedSource) }),
       secret: table,
     },
-    { hostPath: folder, $patch: 'Volumes cannot be removed: only further ones can be added.' },
+    { hostPath: folder, $patch: 'Volumes cannot be removed: you can only add volumes.' },
   )
   return (value, path, report) => {
     const { name } = tableOf(value)
@@ -315,12 +317,12 @@ const volume = ({ spec: { mode } }: Pick<Agent, 'spec'>): Check => {
 
 const isOwnKey = (key: string) =>
   key.startsWith('penstock.dev/') || key.startsWith('app.kubernetes.io/')
-    ? "It is Penstock's own: use a key of your own."
+    ? "It is Penstock's own: use another key."
     : undefined
 
-const security = "It belongs to the agent's security."
+const security = "It is part of the agent's security."
 
-/** The fields of a pod template that users may set; all others are refused. */
+/** The fields of a pod template that users may set; all others are rejected. */
 const templateOf = (agent: Pick<Agent, 'spec'>): Check =>
   members({
     metadata: members({ labels: mapOf(text, isOwnKey), annotations: mapOf(text, isOwnKey) }),

@@ -1,5 +1,5 @@
-// Shared by the pods of all modes: the agent's container, its volumes and its rights. Secret values reach a pod by mounted Secrets
-// alone, never by environment or arguments.
+// Shared by the pods of all modes: the agent's container, its volumes and its rights. Secret values reach a pod only through
+// mounted Secrets, never through environment or arguments.
 
 import type { Agent, AgentSpec } from '../api/agent.ts'
 import {
@@ -17,35 +17,35 @@ import {
 
 /** The inputs of a workload besides its Agent. */
 export interface WorkloadInput {
-  /** The image that belongs to this operator. */
+  /** The image that matches this operator. */
   readonly image: string
   readonly imagePullSecrets?: readonly string[]
   /** Where agents report: `https://penstock-operator.penstock-system.svc:9443`. */
   readonly operatorUrl: string
   readonly operatorNamespace: string
-  /** The authority of the operator's certificate, as PEM; without it agents trust what the system trusts. */
+  /** The authority of the operator's certificate, as PEM; without it agents use the system's authorities. */
   readonly operatorAuthority?: string
-  /** The NetworkPolicy of Agents that say nothing about theirs; none if not given. */
+  /** The NetworkPolicy of Agents without their own setting; none if not given. */
   readonly networkPolicy?: 'Metadata' | 'NoMetadata' | undefined
   /** Ports of the destinations and origins in the bundle, for the NetworkPolicy. */
   readonly egressPorts?: readonly number[]
-  /** Ports at which the API server may be reached, before and after its Service is resolved. */
+  /** Ports of the API server, before and after its Service is resolved. */
   readonly apiServerPorts?: readonly number[]
-  /** Whether the Agent is a tenant's: its account has no right beyond its namespace. */
+  /** Whether the Agent belongs to a tenant: its account then has no rights outside its namespace. */
   readonly tenant?: boolean
-  /** Namespaces that are watched by Roles alone: an agent gets its rights in each of them, and asks for nothing beyond. */
+  /** Namespaces watched through Roles: an agent gets its rights in each of them, and requests nothing else. */
   readonly namespaces?: readonly string[]
   /** Whether the cluster serves PodMonitor. */
   readonly podMonitors?: boolean
-  /** The Secret of the Agent's namespace whose `token` may read `/metrics`. */
+  /** The Secret in the Agent's namespace whose `token` grants access to `/metrics`. */
   readonly metricsTokenSecret?: string
-  /** Aggregators: the Lease that decides which replica runs singleton sources. */
+  /** For Aggregators: the Lease by which replicas elect the one that runs singleton sources. */
   readonly lease?: string | undefined
 }
 
 export type ResourceAmounts = NonNullable<AgentSpec['resources']>
 
-/** The user that agents run as; its group is root's, which may read what containers have written. */
+/** The user id of agents; their group is root's, which may read the output of containers. */
 export const agentUser = 1000
 
 export const restricted = {
@@ -61,7 +61,7 @@ export const podSecurity = (user: number) => ({
   seccompProfile: { type: 'RuntimeDefault' },
 })
 
-/** The image of the Agent where it names one, else the operator's pair. */
+/** The Agent's image, if it sets one, or the one that matches the operator. */
 export function imageOf(agent: Agent, input: WorkloadInput): string {
   const { repository, tag, digest } = agent.spec.image ?? {}
   if (!repository && !tag && !digest) return input.image
@@ -95,7 +95,7 @@ export const bundleArguments = (agent: Agent, input: WorkloadInput) => {
 export const drainArguments = [
   ...['--bundle', paths.bundle, '--secrets', paths.secrets, '--data-dir', paths.data, '--drain'],
 ]
-/** The agent ends with it when a buffer belongs to no Pipeline any more. */
+/** The agent exits with it when a buffer belongs to no existing Pipeline. */
 export const drainLeftCode = 69
 
 export const livenessProbe = {
@@ -105,7 +105,7 @@ export const livenessProbe = {
   failureThreshold: 6,
 }
 
-/** The agent's container without what only one mode has. */
+/** The agent's container without parts of a single mode. */
 export function agentContainer(
   agent: Agent,
   input: WorkloadInput,
@@ -133,7 +133,7 @@ export function agentContainer(
   }
 }
 
-/** The bundle's Secrets. Every slot is there from the start and optional, so that a further shard changes no pod. */
+/** The bundle's Secrets. Every slot exists from the start and is optional, so that a new shard changes no pod. */
 export function bundleVolumes(agent: Pick<Agent, 'metadata'>, prefix = '') {
   const slots = (count: number, name: (agent: Pick<Agent, 'metadata'>, slot: number) => string) =>
     Array.from({ length: count }, (_, slot) => ({ secret: { name: name(agent, slot), optional: true } }))
@@ -159,7 +159,7 @@ export function bundleVolumes(agent: Pick<Agent, 'metadata'>, prefix = '') {
   ]
 }
 
-/** The API server's token for the agent's container alone: the pod itself mounts none. */
+/** The API server's token only for the agent's container: the pod itself mounts none. */
 export const serviceAccountVolume = {
   name: 'service-account',
   projected: {

@@ -102,7 +102,7 @@ test('Agents of the platform have their accounts in the bindings of their roles,
     const reads = rules.some(({ resources }) => resources?.includes('events'))
     expect([role, reads]).toEqual([role, role === 'penstock-agent-events'])
   }
-  // A tenant's asks the operator who may read its metrics.
+  // A tenant's agent asks the operator who may read its metrics.
   const argsOf = (tenant: boolean) =>
     named(
       of(renderWorkloads(hub({}), { ...input, tenant }), 'Deployment')['spec']?.['template']?.['spec']?.[
@@ -200,7 +200,7 @@ test('an Aggregator may write Leases in its own namespace alone, by a binding th
     Object.keys(rules).filter((role) => rules[role]?.some(({ resources }) => resources?.includes('leases')))
   expect(writers(agentRoleRules)).toEqual(['penstock-agent-election'])
   expect(kindsOf(manifests)).not.toContain('ClusterRoleBinding')
-  // Where there are Roles alone, one role in its namespace has it all.
+  // With only Roles, one role in its namespace grants everything.
   expect(writers(agentNamespacedRules)).toEqual(['penstock-agent-aggregator'])
   const roles = renderWorkloads(hub({}), { ...input, lease, namespaces: ['shop'] })
   const bound = roles.filter(({ kind }) => kind === 'RoleBinding')
@@ -229,7 +229,7 @@ test('where rights come from Roles, a node agent is bound in each namespace that
   const kubelet = node({ node: { metadata: { source: 'Kubelet' } } })
   expect(workloadProblems(kubelet)).toEqual([])
   expect(workloadProblems(kubelet, { rolesOnly: true }).map(({ message }) => message)).toEqual([
-    '`node.metadata.source: Kubelet` needs a right to `nodes/pods`, which an installation by Roles alone cannot give',
+    '`node.metadata.source: Kubelet` needs the right to `nodes/pods`, which an installation with only Roles cannot grant',
   ])
 })
 
@@ -269,7 +269,7 @@ test('the pod of a node agent has the rights that the sheet allows, and no other
 test('agents of nodes do not read the logs of agents', () => {
   const set = of(renderWorkloads(node(), input), 'DaemonSet')['spec']
   expect(set?.['template']?.['metadata']?.['labels']).toMatchObject({ 'penstock.dev/exclude': 'true' })
-  // A selector cannot be changed by an upgrade.
+  // An upgrade cannot change a selector.
   expect(set?.['selector']?.['matchLabels']).not.toHaveProperty(['penstock.dev/exclude'])
 })
 
@@ -278,7 +278,7 @@ test.skipIf(process.getuid?.() !== 0)(
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'hand-over-'))
     try {
-      // As an agent leaves them: folders that no other user may open.
+      // As an agent leaves them: folders that no other user can open.
       for (const name of ['pods', 'pods/deep']) await mkdir(join(folder, name), { mode: 0o700 })
       await writeFile(join(folder, 'pods/deep/position'), '', { mode: 0o600 })
       await symlink('/etc/passwd', join(folder, 'link'))
@@ -392,7 +392,7 @@ test('each Aggregator of a namespace has its own Lease that the role of agents r
     agentRoleRules['penstock-agent-election']?.find(({ resources }) => resources?.includes('leases')) ?? {}
   expect(verbs).toEqual(['get', 'create', 'update'])
   for (const lease of chosen.values()) expect(resourceNames).toContain(lease)
-  // Later or other objects take none of them.
+  // Later or different objects do not match.
   const elsewhere = { ...hub({}), metadata: { ...hub({}).metadata, namespace: 'other' } }
   const more = [...made.toReversed(), elsewhere, node()]
   for (const one of of64) expect(leaseName(one, more)).toBe(chosen.get(one.metadata.name))
@@ -476,7 +476,7 @@ test('an Agent that says nothing of its network is reached at its own port alone
   const strict = policyOf('NoMetadata')
   expect(strict.ingress).toEqual([{ ports: [{ protocol: 'TCP', port: 8686 }] }])
   const rules = strict.egress ?? []
-  // To any address go name resolution, the API server and the operator alone: there, no metadata service listens.
+  // Only DNS, the API server and the operator are allowed at any address; no metadata service listens on these ports.
   const anywhere = rules.filter(({ to }) => to === undefined).flatMap(({ ports = [] }) => ports.map(({ port }) => port))
   expect(anywhere).toEqual([53, 53, 443, 6443, 9443])
   const blocks = rules.flatMap(({ to = [] }) => to.flatMap(({ ipBlock }) => ipBlock ?? []))

@@ -1,4 +1,4 @@
-// Everything that an Agent owns besides its bundle, as objects to be applied. Pure: the same Agent and input give the same
+// Everything that an Agent owns besides its bundle, as objects to apply. Pure: the same Agent and input give the same
 // objects in the same order.
 
 import type { Problem } from '@penstock/agent/errors'
@@ -28,16 +28,19 @@ import { podTemplateProblems } from './pod-template.ts'
 export type { Manifest } from './manifest.ts'
 export type { WorkloadInput } from './pod.ts'
 
-/** Roles that the chart ships; an operator may bind these, those for Leases and for events, and no other. */
+/** Roles in the chart that an operator may bind, together with those for Leases and for events. */
 export const agentRoles = { Node: 'penstock-agent-node', Aggregator: 'penstock-agent-aggregator' } as const
 
 /**
- * To write the Leases of Aggregators. Apart, because it is bound in the namespace of an Agent alone: bound for the cluster, any account of
- * a tenant could take the Leases of all others.
+ * The right to write the Leases of Aggregators. It is a separate role, because it is only bound in the namespace of an Agent: with a
+ * cluster-wide binding, any tenant's account could take the Leases of all others.
  */
 export const electionRole = 'penstock-agent-election'
 
-/** To read the events of the whole cluster. Apart, because a tenant can use the account of an Aggregator in its own namespace. */
+/**
+ * The right to read the events of the whole cluster. It is a separate role, because a tenant can use the account of an Aggregator
+ * in its own namespace.
+ */
 export const eventsRole = 'penstock-agent-events'
 
 /**
@@ -94,7 +97,7 @@ function metadataOf(agent: Agent, name: string) {
   }
 }
 
-/** Problems that prevent rendering an Agent, beyond those that the schema of the kind finds. */
+/** Problems that prevent rendering an Agent, in addition to those that the schema of the kind finds. */
 export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Problem[] {
   const problems = podTemplateProblems(agent)
   const { name } = agent.metadata
@@ -103,20 +106,20 @@ export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Prob
   if (name.length > length || !isLabel) {
     const message = isLabel
       ? `\`metadata.name\` has ${name.length} characters, more than ${length}: ${why}`
-      : '`metadata.name` has a dot: a Service is named after it'
+      : '`metadata.name` contains a dot, but a Service is named after it'
     problems.push({ severity: 'error', path: 'metadata.name', message, help: 'Choose another name.' })
   }
   const { node, aggregator } = agent.spec
   if (rolesOnly && node?.metadata?.source === 'Kubelet') {
     const path = 'node.metadata.source'
-    const message = `\`${path}: Kubelet\` needs a right to \`nodes/pods\`, which an installation by Roles alone cannot give`
-    problems.push({ severity: 'error', path, message, help: 'Leave it out: the API server is asked then.' })
+    const message = `\`${path}: Kubelet\` needs the right to \`nodes/pods\`, which an installation with only Roles cannot grant`
+    problems.push({ severity: 'error', path, message, help: 'Omit it: the agent then uses the API server.' })
   }
   for (const [path, value] of unavailable(agent)) {
     const message = `\`${path}: ${value}\` is not available in this version`
     problems.push({ severity: 'error', path, message, help: 'Leave it out.' })
   }
-  // The pods with a sidecar are the users' own.
+  // Pods with a sidecar belong to the users.
   const { podTemplate, networkPolicy, imagePullSecrets, monitoring } = agent.spec
   const foreign = { podTemplate, networkPolicy, imagePullSecrets, 'monitoring.podMonitor': monitoring?.podMonitor }
   for (const [path, value] of agent.spec.mode === 'Sidecar' ? Object.entries(foreign) : []) {
@@ -138,7 +141,7 @@ export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Prob
   const budget = aggregator?.podDisruptionBudget
   if (budget?.maxUnavailable !== undefined && budget.minAvailable !== undefined) {
     const path = 'aggregator.podDisruptionBudget'
-    const help = 'Give either `maxUnavailable` or `minAvailable`.'
+    const help = 'Set either `maxUnavailable` or `minAvailable`.'
     problems.push({ severity: 'error', path, message: `\`${path}\` has two limits`, help })
   }
   const scaling = aggregator?.autoscaling
@@ -150,7 +153,7 @@ export function workloadProblems(agent: Agent, { rolesOnly = false } = {}): Prob
   return problems
 }
 
-/** Fields that the kind has and that this version does not support: they are rejected, not ignored. */
+/** Fields of the kind that this version does not support: they are rejected, not ignored. */
 function unavailable({ spec }: Agent): (readonly [string, string])[] {
   const { aggregator } = spec
   const asked: (readonly [string, unknown, boolean])[] = [
@@ -163,7 +166,7 @@ function unavailable({ spec }: Agent): (readonly [string, string])[] {
   return asked.flatMap(([path, value, refused]) => (refused ? [[path, String(value)] as const] : []))
 }
 
-/** Binds an agent's account to its rights in namespaces. Rights of the whole cluster are bound for all Agents together (`renderRights`). */
+/** Binds an agent's account to its rights in namespaces. Cluster-wide rights are bound for all Agents together (`renderRights`). */
 class AgentRights extends Construct {
   constructor(scope: Construct, agent: Agent, mode: keyof typeof agentRoles, input: WorkloadInput) {
     super(scope, 'rights')
@@ -197,12 +200,12 @@ const subjectOf = (agent: Pick<Agent, 'metadata'>) => ({
   namespace: agent.metadata.namespace,
 })
 
-/** The bindings of rights in the whole cluster. Each has the name of its role: the operator may write these and no other. */
+/** The bindings of cluster-wide rights. Each has the name of its role: the operator may write exactly these. */
 export const clusterBindings: readonly string[] = [...Object.values(agentRoles), eventsRole]
 
 /**
- * The bindings of rights in the whole cluster, with the accounts of all Agents of the platform. A tenant can use the account of an Agent in
- * its namespace, so those have none.
+ * The bindings of cluster-wide rights, with the accounts of all platform Agents. A tenant can use the account of an Agent in its namespace,
+ * so tenants' Agents are excluded.
  */
 export function renderRights(
   agents: Iterable<Agent>,
@@ -235,7 +238,7 @@ export function renderRights(
 const tcp = (port: number) => ({ protocol: 'TCP', port })
 const nameResolution = { ports: [{ protocol: 'UDP', port: 53 }, tcp(53)] }
 
-/** Ports of the cluster itself that an agent connects to. */
+/** Ports of the cluster itself to which an agent connects. */
 function clusterPorts(agent: Agent, input: WorkloadInput): number[] {
   const kubelet = agent.spec.node?.metadata?.source === 'Kubelet' ? [kubeletPort] : []
   return [...(input.apiServerPorts ?? [443, 6443]), portOf(input.operatorUrl), ...kubelet]
@@ -243,15 +246,15 @@ function clusterPorts(agent: Agent, input: WorkloadInput): number[] {
 
 const portList = (ports: readonly number[]) => ({ ports: [...new Set(ports)].sort((a, b) => a - b).map(tcp) })
 
-/** Out: name resolution, the API server, the operator, and where the bundle's components go. */
+/** Outgoing: DNS, the API server, the operator, and the destinations of the bundle's components. */
 const generatedEgress = (agent: Agent, input: WorkloadInput) => [
   nameResolution,
   portList([...clusterPorts(agent, input), ...(input.egressPorts ?? [])]),
 ]
 
 /**
- * Out: everywhere but to the metadata services. Pods and the cluster's own ports are named besides, because some networks take nodes and
- * pods for part of no block of addresses.
+ * Outgoing: everything except the metadata services. Pods and the cluster's own ports are listed separately, because some networks do
+ * not match nodes and pods with address blocks.
  */
 const egressButMetadata = (agent: Agent, input: WorkloadInput) => [
   nameResolution,
@@ -265,7 +268,10 @@ const egressButMetadata = (agent: Agent, input: WorkloadInput) => [
   },
 ]
 
-/** The rules of the Agent's NetworkPolicy; undefined if it has none. Without `egress`, all connections out are allowed. */
+/**
+ * The rules of the Agent's NetworkPolicy; undefined if it has none. Without `egress`, all outgoing connections are
+ * allowed.
+ */
 function trafficOf(agent: Agent, input: WorkloadInput): { readonly egress: readonly object[] | undefined } | undefined {
   const mode = agent.spec.networkPolicy?.mode
   if (mode === 'Generated') return { egress: generatedEgress(agent, input) }
@@ -273,7 +279,7 @@ function trafficOf(agent: Agent, input: WorkloadInput): { readonly egress: reado
   return { egress: input.networkPolicy === 'Metadata' ? undefined : egressButMetadata(agent, input) }
 }
 
-/** In: readers of metrics, and probes. No source listens. */
+/** Incoming: readers of metrics, and probes. No source listens. */
 class AgentNetworkPolicy extends Construct {
   constructor(scope: Construct, agent: Agent, egress: readonly object[] | undefined) {
     super(scope, 'network-policy')

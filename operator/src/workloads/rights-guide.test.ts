@@ -51,6 +51,6 @@ test('no role lets the operator or an agent write bindings or roles by names tha
     .filter((rule) => rule.apiGroups?.includes('rbac.authorization.k8s.io') === true && writes(rule))
   expect(wide.length).toBeGreaterThan(0)
   expect(wide.filter(({ resourceNames }) => resourceNames === undefined)).toEqual([])
-  // An Aggregator reads nothing of the cluster.
+  // An Aggregator reads nothing from the cluster.
   expect(agentRoleRules['penstock-agent-aggregator']?.flatMap(({ verbs }) => verbs)).toEqual(['create', 'create'])
 })

@@ -1,4 +1,5 @@
-// The guide's page on rights: each rule of each role with its reason, generated from the rules, so it lists exactly the granted rights.
+// The guide's page on rights: each rule of each role with its reason, generated from the rules, so that it lists exactly the granted
+// rights.
 
 import { cliRole } from './installation-names.ts'
 import {

@@ -1,4 +1,5 @@
-// The rights of the operator, of agents and of people, each with its reason, from which the roles and the guide's page on rights are made.
+// The rights of the operator, of agents and of people, each with its reason; the roles and the guide's page on rights are generated from
+// them.
 
 import { kinds } from '../api/kinds.ts'
 import { group } from '../api/object.ts'
@@ -27,7 +28,7 @@ const rbac = 'rbac.authorization.k8s.io'
 
 const reasons = new WeakMap<Rule, string>()
 
-/** A rule with the reason for it, which the guide gives. */
+/** A rule with its reason for the guide. */
 function because(why: string, rule: Rule): Rule {
   reasons.set(rule, why)
   return rule
@@ -40,38 +41,35 @@ export function reasonOf(rule: Rule): string {
   return why
 }
 
-/** Rights of the operator in the whole cluster. It reads values of Secrets and ConfigMaps one by one; its lists contain only metadata. */
+/** Cluster-wide rights of the operator. It reads values of Secrets and ConfigMaps one by one; its lists only contain metadata. */
 export const operatorRules: readonly Rule[] = [
   because('To compile the resources of all namespaces.', { apiGroups: [group], resources: plurals, verbs: read }),
-  because('To write status. Specs, labels and annotations of users are never written.', {
+  because('To write status. The operator never writes specs, labels or annotations of users.', {
     apiGroups: [group],
     resources: plurals.map((plural) => `${plural}/status`),
     verbs: ['get', 'patch'],
   }),
-  because('Objects of an Agent name it as their owner in a way that needs this right.', {
+  because('Objects of an Agent have an owner reference to it that needs this right.', {
     apiGroups: [group],
     resources: ['agents', 'agents/finalizers'],
     verbs: ['patch', 'update'],
   }),
   because(
-    'To know the labels of namespaces, the nodes, and the pods of agents. For Secrets and ConfigMaps: **every value in the cluster can be read with this right**. The operator lists and watches metadata alone and reads the values of the objects that a resource refers to, but RBAC cannot grant metadata without values. Secrets leave this rule with `secrets.mode: Namespaced`.',
+    'To know the labels of namespaces, the nodes, and the pods of agents. For Secrets and ConfigMaps: **every value in the cluster can be read with this right**. The operator only lists and watches metadata, and reads the values of the objects that a resource refers to, but RBAC cannot grant metadata without values. With `secrets.mode: Namespaced`, this rule does not include Secrets.',
     { apiGroups: [''], resources: ['namespaces', 'pods', 'nodes', 'secrets', 'configmaps'], verbs: read },
   ),
-  because(
-    'To see changes of its own objects, which it watches by label. Only the roles in namespaces allow it to write them.',
-    {
-      apiGroups: [''],
-      resources: ['services', 'serviceaccounts', 'persistentvolumeclaims'],
-      verbs: read,
-    },
-  ),
+  because('To watch its own objects, which it selects by label. Only the roles in namespaces allow it to write them.', {
+    apiGroups: [''],
+    resources: ['services', 'serviceaccounts', 'persistentvolumeclaims'],
+    verbs: read,
+  }),
   because('As above.', { apiGroups: ['apps'], resources: ['daemonsets', 'deployments', 'statefulsets'], verbs: read }),
   because('As above.', { apiGroups: ['batch'], resources: ['jobs'], verbs: read }),
   because('As above.', { apiGroups: ['policy'], resources: ['poddisruptionbudgets'], verbs: read }),
   because('As above.', { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: read }),
   because('As above.', { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: read }),
   because(
-    'To block tenants from the endpoints of the API server, which a control plane changes. Only this one object.',
+    'To deny tenants access to the endpoints of the API server, which a control plane may change. Only this object.',
     {
       apiGroups: ['discovery.k8s.io'],
       resources: ['endpointslices'],
@@ -100,22 +98,19 @@ export const operatorRules: readonly Rule[] = [
     resources: ['customresourcedefinitions'],
     verbs: read,
   }),
-  because(
-    'To see changes of its three bindings, and bindings of earlier releases. Lists cannot be limited by name here.',
-    {
-      apiGroups: [rbac],
-      resources: ['clusterrolebindings'],
-      verbs: ['list', 'watch'],
-    },
-  ),
-  because('To see changes of the bindings of Leases.', {
+  because('To watch its three bindings, and bindings of earlier releases. Lists cannot be limited by name here.', {
+    apiGroups: [rbac],
+    resources: ['clusterrolebindings'],
+    verbs: ['list', 'watch'],
+  }),
+  because('To watch the bindings of Leases.', {
     apiGroups: [rbac],
     resources: ['rolebindings'],
     verbs: ['list', 'watch'],
   }),
   // Server-side apply names the object that it creates, so the right can be limited by name.
   because(
-    'To keep the accounts of the Agents of the platform in these three bindings. It can write no other ClusterRoleBinding.',
+    "To keep the accounts of the platform's Agents in these three bindings. It cannot write any other ClusterRoleBinding.",
     {
       apiGroups: [rbac],
       resources: ['clusterrolebindings'],
@@ -123,14 +118,14 @@ export const operatorRules: readonly Rule[] = [
       verbs: ['get', ...write],
     },
   ),
-  because('To bind these roles without having their rights itself. It can neither make nor change a role.', {
+  because('To bind these roles without having their rights itself. It can neither create nor change a role.', {
     apiGroups: [rbac],
     resources: ['clusterroles'],
     resourceNames: clusterBindings,
     verbs: ['bind'],
   }),
   because(
-    'Its own role owns the default resources and the bindings above, so that they are removed with the installation.',
+    'Its own role owns the default resources and the bindings above, so that they are deleted with the installation.',
     {
       apiGroups: [rbac],
       resources: ['clusterroles'],
@@ -138,7 +133,7 @@ export const operatorRules: readonly Rule[] = [
       verbs: ['get'],
     },
   ),
-  because('To keep the certificate authority in its own webhook configuration.', {
+  because('To keep the certificate authority up to date in its own webhook configuration.', {
     apiGroups: ['admissionregistration.k8s.io'],
     resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
     resourceNames: [configurationName],
@@ -146,7 +141,7 @@ export const operatorRules: readonly Rule[] = [
   }),
 ]
 
-/** Resources that a Role cannot grant, or cannot grant in the form above. */
+/** Resources that a Role cannot grant, or not in the form above. */
 const beyondNamespaces: ReadonlySet<string> = new Set([
   ...kinds.filter((kind) => !kind.namespaced).flatMap(({ plural }) => [plural, `${plural}/status`]),
   ...['namespaces', 'nodes', 'nodes/pods', 'tokenreviews', 'subjectaccessreviews', 'customresourcedefinitions'],
@@ -161,18 +156,20 @@ const withinNamespace = (rules: readonly Rule[]): readonly Rule[] =>
   })
 
 /**
- * Rights of the operator in a namespace that it watches, if it has only Roles. It may also read the Namespace itself by its
+ * Rights of the operator in a watched namespace, if it only has Roles. It may also read the Namespace object itself by
  * name: `namespaceItself`.
  */
 export const watchedNamespaceRules: readonly Rule[] = [
   ...withinNamespace(operatorRules),
   { apiGroups: ['authorization.k8s.io'], resources: ['localsubjectaccessreviews'], verbs: ['create'] },
-  // Agents of nodes read pods here; agents of this namespace do all their work here.
+  // Node agents read pods here; agents of this namespace do all their work here.
   { apiGroups: [rbac], resources: ['rolebindings'], verbs: ['get', ...write] },
   { apiGroups: [rbac], resources: ['roles'], resourceNames: Object.values(agentRoles), verbs: ['bind'] },
 ]
 
-/** A right to a Namespace by its name is one that a Role in it grants: to read it, and to watch it by its own path. */
+/**
+ * A Role in a namespace can grant access to the Namespace object by name: to read it, and to watch it at its own path.
+ */
 export const namespaceItself = (namespace: string): Rule => ({
   apiGroups: [''],
   resources: ['namespaces'],
@@ -180,9 +177,9 @@ export const namespaceItself = (namespace: string): Rule => ({
   verbs: ['get', 'watch'],
 })
 
-/** Cluster-scoped kinds that `penstock-defaults` may hold. */
+/** Cluster-scoped kinds that `penstock-defaults` may contain. */
 export const defaultsClusterRules: readonly Rule[] = [
-  because('To apply the resources that come as values of the chart.', {
+  because("To apply the resources in the chart's values.", {
     apiGroups: [group],
     resources: ['clustersinks', 'clusterpipelines', 'tenantpolicies'],
     verbs: write,
@@ -192,7 +189,7 @@ export const defaultsClusterRules: readonly Rule[] = [
 /** Rights of the operator in a namespace with Agents: it manages their workloads and bundles. */
 export const agentNamespaceRules: readonly Rule[] = [
   because(
-    'Bundles and the secret values of an Agent are Secrets; its account, its Service and the certificate authority belong to it. **An account that may create pods and Secrets in a namespace can use every account and every Secret of it**: see the sections on namespaces.',
+    'Bundles and the secret values of an Agent are Secrets; its account, its Service and the certificate authority belong to it. **An account that may create pods and Secrets in a namespace can use every account and every Secret in it**: see the sections on namespaces.',
     {
       apiGroups: [''],
       resources: ['secrets', 'configmaps', 'serviceaccounts', 'services'],
@@ -236,12 +233,12 @@ export const agentNamespaceRules: readonly Rule[] = [
     resourceNames: leaseNames,
     verbs: ['get', 'create', 'patch'],
   }),
-  because('Where the cluster has PodMonitors.', {
+  because('If the cluster has PodMonitors.', {
     apiGroups: ['monitoring.coreos.com'],
     resources: ['podmonitors'],
     verbs: [...read, ...write],
   }),
-  because('Agents that come as values of the chart.', { apiGroups: [group], resources: ['agents'], verbs: write }),
+  because("For Agents in the chart's values.", { apiGroups: [group], resources: ['agents'], verbs: write }),
 ]
 
 /**
@@ -250,7 +247,7 @@ export const agentNamespaceRules: readonly Rule[] = [
  */
 export const electionBindingRules: readonly Rule[] = [
   because(
-    'To let an Aggregator write its Lease. The binding has the name of the Lease, so the operator can reach no other binding of the namespace.',
+    'To let an Aggregator write its Lease. The binding has the name of the Lease, so the operator cannot access any other binding of the namespace.',
     { apiGroups: [rbac], resources: ['rolebindings'], resourceNames: leaseNames, verbs: ['get', ...write] },
   ),
   because('To bind that role without having its rights.', {
@@ -274,12 +271,12 @@ export const ownNamespaceRules: readonly Rule[] = [
     resources: ['configmaps'],
     verbs: [...read, ...write],
   }),
-  because('Agents that come as values of the chart are here unless they say otherwise.', {
+  because("Agents in the chart's values are in this namespace unless they set another.", {
     apiGroups: [group],
     resources: ['agents'],
     verbs: write,
   }),
-  because('To choose which replica of the operator leads.', {
+  because("To elect the leader among the operator's replicas.", {
     apiGroups: ['coordination.k8s.io'],
     resources: ['leases'],
     verbs: [...read, ...write, 'update'],
@@ -287,7 +284,7 @@ export const ownNamespaceRules: readonly Rule[] = [
 ]
 
 /**
- * For users of `penstock tap` and `penstock top`: access to one port of the operator, through the API server, and to nothing
+ * For users of `penstock tap` and `penstock top`: access to one port of the operator through the API server, and to nothing
  * else in its namespace. The operator itself authenticates them and checks their rights.
  */
 export const cliRules: readonly Rule[] = [
@@ -312,9 +309,9 @@ const reviews: readonly Rule[] = [
   }),
 ]
 
-// By PUT alone, which names what it creates.
+// Only with PUT, which names the object that it creates.
 const electionRules: readonly Rule[] = [
-  because('To choose the replica that runs singleton sources.', {
+  because('To elect the replica that runs singleton sources.', {
     apiGroups: ['coordination.k8s.io'],
     resources: ['leases'],
     resourceNames: leaseNames,
@@ -330,7 +327,7 @@ const eventRules: readonly Rule[] = [
   }),
 ]
 
-/** The roles of agents. They are fixed: the operator may bind them, and can neither make nor change a role. */
+/** The roles of agents. They are fixed: the operator may bind them, but can neither create nor change a role. */
 export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
   [agentRoles.Node]: [
     because('To know the pods whose logs it reads, and their labels.', {
@@ -338,7 +335,7 @@ export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
       resources: ['pods', 'namespaces', 'nodes'],
       verbs: read,
     }),
-    because('To ask the kubelet for the pods of its node, with `node.metadata.source: Kubelet`.', {
+    because('To request the pods of its node from the kubelet, with `node.metadata.source: Kubelet`.', {
       apiGroups: [''],
       resources: ['nodes/pods'],
       verbs: ['get'],
@@ -351,8 +348,8 @@ export const agentRoleRules: Readonly<Record<string, readonly Rule[]>> = {
 }
 
 /**
- * The same with Roles only: agents of nodes have theirs in each watched namespace, beside `namespaceItself`. The others have theirs in
- * their own namespace, where they may write Leases and read events.
+ * The same with only Roles: node agents have theirs in each watched namespace, together with `namespaceItself`. The others have theirs
+ * in their own namespace, where they may write Leases and read events.
  */
 export const agentNamespacedRules: Readonly<Record<string, readonly Rule[]>> = {
   [agentRoles.Node]: withinNamespace(agentRoleRules[agentRoles.Node] ?? []),
@@ -368,7 +365,7 @@ export const metricsReaderRules: readonly Rule[] = [{ apiGroups: [group], resour
 
 const authored = ['pipelines', 'sources', 'sinks', 'agents']
 
-/** Roles for people, gathered into the built-in ones. Kinds of the platform are in none of them. */
+/** Roles for people, aggregated into the built-in ones. Platform kinds are not included. */
 export const userRoles: readonly { readonly name: string; readonly rules: readonly Rule[] }[] = [
   { name: 'view', rules: [{ apiGroups: [group], resources: authored, verbs: read }] },
   {

@@ -1,5 +1,5 @@
-// The sidecar of a pod: what admission adds. It keeps the pod within the restricted Pod Security Standard: no folder of the
-// node, no capability, no root. The API server is none of its business, so it mounts no token for it.
+// The sidecar of a pod: what admission adds. The pod stays within the restricted Pod Security Standard: no host folder, no
+// capability, no root. The sidecar does not use the API server, so it mounts no token for it.
 
 import { type Agent, agentDefaults } from '../api/agent.ts'
 import { agentPort, paths } from './names.ts'
@@ -14,23 +14,23 @@ import {
   type WorkloadInput,
 } from './pod.ts'
 
-/** Names of what is added; a pod that has them has its sidecar. */
+/** Names of the added objects; a pod that contains them already has its sidecar. */
 export const sidecarContainer = 'penstock-agent'
 export const sidecarPrefix = 'penstock-'
 
 export interface SidecarRequest {
-  /** The volume with the log files, and where the pod's own containers see it. */
+  /** The volume with the log files, and its path in the pod's own containers. */
   readonly volume: string
   readonly mountPath: string
-  /** Globs of log files, where a Pipeline names none. */
+  /** Globs of log files, for Pipelines without their own. */
   readonly logPaths: readonly string[]
   /** Pipelines by name; all that the Agent selects if undefined. */
   readonly pipelines: readonly string[] | undefined
-  /** The user whose files are read, where the pod says it. */
+  /** The user whose files are read, if the pod sets it. */
   readonly user: number | undefined
 }
 
-/** The container and the volumes that a pod gets. */
+/** The container and the volumes added to a pod. */
 export function sidecarParts(agent: Agent, input: WorkloadInput, request: SidecarRequest) {
   const drainSeconds = agent.spec.sidecar?.drainSeconds ?? agentDefaults.sidecar.drainSeconds
   const [bundle, secrets, operator] = bundleVolumes(agent, sidecarPrefix)
@@ -47,7 +47,7 @@ export function sidecarParts(agent: Agent, input: WorkloadInput, request: Sideca
     ],
     env: environment,
     ports: [{ name: 'penstock', containerPort: agentPort, protocol: 'TCP' }],
-    // The containers of the pod start when it is there, so that a Job of a moment has its sidecar, too.
+    // The pod's containers start after it, so that even a short Job has its sidecar.
     startupProbe: { httpGet: { path: '/health', port: 'penstock' }, periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: { ...livenessProbe, httpGet: { path: '/health', port: 'penstock' } },
     resources: agent.spec.resources ?? {
@@ -69,7 +69,7 @@ export function sidecarParts(agent: Agent, input: WorkloadInput, request: Sideca
       { name: request.volume, mountPath: request.mountPath, readOnly: true },
     ],
   }
-  // The agent may not set a group in a user's pod: the files are readable by the container's own user.
+  // The agent may not set a group in a user's pod: the container's own user can read the files.
   const readable = [bundle, secrets, operator].map((volume) => ({
     name: volume?.name,
     projected: { ...volume?.projected, defaultMode: 0o444 },

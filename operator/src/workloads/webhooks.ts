@@ -8,7 +8,7 @@ import { ObjectConstruct } from './manifest.ts'
 
 const plurals = kinds.map((kind) => kind.plural)
 
-/** The expression that lets a pod reach the webhook only if it asks for a sidecar. */
+/** The expression by which the webhook only receives pods that ask for a sidecar. */
 const asksForSidecar = (from: string) => `has(${from}.annotations) && 'penstock.dev/sidecar' in ${from}.annotations`
 
 /**
@@ -33,10 +33,10 @@ export class Webhooks extends Construct {
         {
           name: 'resources.penstock.dev',
           ...common,
-          // The author of a ClusterPipeline may be recorded.
+          // The webhook may record the author of a ClusterPipeline.
           sideEffects: 'NoneOnDryRun',
           failurePolicy: 'Ignore',
-          // An object that is written in another served version is sent in this one.
+          // An object written in another served version is converted to this one for the webhook.
           matchPolicy: 'Equivalent',
           rules: [
             {
