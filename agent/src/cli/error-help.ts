@@ -49,7 +49,7 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
     example: {
       files: { 'broken.yaml': 'sources: [' },
       command: 'penstock-agent generate --from broken.yaml',
-      says: 'broken.yaml:1:11: not valid YAML',
+      says: 'broken.yaml:1:10: not valid YAML',
     },
   },
   PEN_CONFIG_UNREADABLE: {

@@ -174,9 +174,9 @@ function parseSource(
   if (interpolated.problems.length > 0) return undefined
   const parsed = parseText(interpolated.text, format)
   if (parsed.ok) return { file, source, interpolated, document: parsed.document }
-  for (const { offset, message } of parsed.problems) {
+  for (const { offset, message, help } of parsed.problems) {
     const place = positionAt(source, interpolated.sourceOffset(offset))
-    problems.push({ severity: 'error', path: '', message, file, ...place })
+    problems.push({ severity: 'error', path: '', message, help, file, ...place })
   }
   return undefined
 }

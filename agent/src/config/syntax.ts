@@ -23,6 +23,8 @@ export interface ValueSpan {
 export interface TextProblem {
   readonly offset: number
   readonly message: string
+  /** What to do. */
+  readonly help?: string | undefined
 }
 
 export interface Document {
@@ -76,7 +78,10 @@ function parseYaml(text: string): ParseResult {
     }
   }
   if (found.length > 0) {
-    return { ok: false, problems: found.map(({ offset, message }) => ({ offset, message: sentence(message) })) }
+    return {
+      ok: false,
+      problems: found.map(({ offset, message, help }) => ({ offset, message: sentence(message), help })),
+    }
   }
   const { document, value } = documents[0] ?? {}
   const root = (document?.contents ?? null) as Node | null

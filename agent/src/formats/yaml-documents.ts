@@ -14,12 +14,15 @@ import {
   parseAllDocuments,
   type YAMLMap,
 } from 'yaml'
+import { bareTemplate, isKeyOfParts, mistakesOf } from './yaml-mistakes.ts'
 
 export const yamlLimits = { characters: 16 << 20, parts: 300_000, depth: 128, aliases: 1000 } as const
 
 export interface YamlProblem {
   readonly offset: number
   readonly message: string
+  /** What to do. */
+  readonly help?: string
   /** Set if only aliases exceed the limit: written out, the text would be readable. */
   readonly byAliases?: true
 }
@@ -45,17 +48,15 @@ export function readYamlDocuments(text: string, { stringKeys = false } = {}): Ya
   if (problem !== undefined) return { documents: [], lines, problem }
   // The library compares each key with all earlier keys.
   const options = { lineCounter: lines, merge: true, prettyErrors: false, uniqueKeys: false, stringKeys } as const
-  return { documents: parseAllDocuments(text, options).map((document) => readDocument(document)), lines }
+  return { documents: parseAllDocuments(text, options).map((document) => readDocument(text, document, lines)), lines }
 }
 
-function readDocument(document: Document): YamlDocument {
-  if (document.errors.length > 0) {
-    const problems = document.errors.map(({ code, message, pos }) => ({
-      offset: pos[0],
-      message: code === 'RESOURCE_EXHAUSTION' ? tooDeep : message,
-    }))
-    return { document, value: undefined, problems }
+function readDocument(text: string, document: Document, lines: LineCounter): YamlDocument {
+  const exhausted = document.errors.find(({ code }) => code === 'RESOURCE_EXHAUSTION')
+  if (exhausted !== undefined) {
+    return { document, value: undefined, problems: [{ offset: exhausted.pos[0], message: tooDeep }] }
   }
+  if (document.errors.length > 0) return { document, value: undefined, problems: mistakesOf(text, document, lines) }
   const { problems, excess } = new Walk(document)
   if (problems.length > 0) return { document, value: undefined, problems }
   try {
@@ -74,7 +75,11 @@ const tooMany = `The document has more than ${yamlLimits.parts} parts`
 /** Why a text is not parsed; checked first, because the parser builds the whole tree recursively. */
 function excessOf(text: string): YamlProblem | undefined {
   if (text.length > yamlLimits.characters) {
-    return { offset: 0, message: `The text is longer than ${yamlLimits.characters} characters` }
+    return {
+      offset: 0,
+      message: `The text has ${text.length} characters; at most ${yamlLimits.characters} are read`,
+      help: 'Is this the file that you mean? If it is, split it.',
+    }
   }
   // A text this short cannot exceed the limits.
   if (text.length < yamlLimits.depth) return undefined
@@ -141,9 +146,9 @@ class Walk {
     this.excess = message === undefined ? undefined : { offset, message, byAliases: true }
   }
 
-  #report(node: unknown, message: string, byAliases = false): void {
+  #report(node: unknown, message: string, more: Pick<YamlProblem, 'help' | 'byAliases'> = {}): void {
     const offset = (node as Node | null)?.range?.[0] ?? 0
-    this.problems.push({ offset, message, ...(byAliases ? { byAliases } : {}) })
+    this.problems.push({ offset, message, ...more })
   }
 
   #extentOf(node: unknown, level: number): Extent {
@@ -153,8 +158,17 @@ class Walk {
     }
     if (isAlias(node)) {
       const meant = this.#anchors.get(node.source)
+      if (meant === undefined) {
+        const help = `A text that starts with \`*\` needs quotes: \`'*${node.source}'\`.`
+        this.#report(
+          node,
+          `Unresolved alias \`*${node.source}\`: nothing before it has the anchor \`&${node.source}\``,
+          { help },
+        )
+        return one
+      }
       if (!this.#around.has(meant)) return this.#extents.get(meant) ?? one
-      this.#report(node, `The alias *${node.source} stands for a part that it is in`, true)
+      this.#report(node, `The alias *${node.source} stands for a part that it is in`, { byAliases: true })
       return one
     }
     const { anchor } = (node ?? {}) as { readonly anchor?: string }
@@ -165,6 +179,7 @@ class Walk {
     let parts = 1
     let depth = 0
     for (const item of node.items) {
+      if (isPair(item) && isKeyOfParts(item.key)) this.#reportKey(item.key, node)
       for (const part of isPair(item) ? [item.key, item.value] : [item]) {
         const extent = this.#extentOf(part, level + 1)
         parts += extent.parts
@@ -175,6 +190,11 @@ class Walk {
     const extent = { parts, depth: depth + 1 }
     if (anchor !== undefined) this.#extents.set(node, extent)
     return extent
+  }
+
+  #reportKey(key: Node, { flow }: { flow?: boolean }): void {
+    if (isMap(key) && key.flow === true && flow === true) this.#report(key, bareTemplate.message, bareTemplate)
+    else this.#report(key, `A key is a text, and this one is a ${isMap(key) ? 'table' : 'list'}`)
   }
 
   #findTwice({ items }: YAMLMap): void {

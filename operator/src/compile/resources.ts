@@ -129,19 +129,21 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
   const { documents, lines, problem } = readYamlDocuments(text)
   if (problem !== undefined) {
     const { line, column } = positionAt(text, problem.offset)
-    problems.push({ severity: 'error', path: '', file, line, column, message: problem.message })
+    problems.push({ severity: 'error', path: '', file, line, column, message: problem.message, help: problem.help })
   }
   let mistakes = 0
   for (const { document, value, problems: found } of documents) {
-    for (const { offset, message, byAliases } of found) {
+    for (const { offset, message, help, byAliases } of found) {
       // One mistake of YAML leads to others, and a file that is no YAML has one on every line.
       if (++mistakes > maxMistakes) continue
       const { line, col } = lines.linePos(offset)
       const problem = { severity: 'error', path: '', file, line, column: col } as const
-      const help = 'Write out what its aliases (`*name`) stand for.'
-      if (byAliases !== true)
-        problems.push({ ...problem, message, help: mistakes === 1 ? endingHelp(file) : undefined })
-      else problems.push({ ...problem, message: `this document cannot be read: ${message}`, help })
+      if (byAliases !== true) {
+        problems.push({ ...problem, message, help: (mistakes === 1 ? endingHelp(file) : undefined) ?? help })
+      } else {
+        const written = 'Write out what its aliases (`*name`) stand for.'
+        problems.push({ ...problem, message: `this document cannot be read: ${message}`, help: written })
+      }
     }
     if (found.length > 0 || document.contents === null) continue
     const resource = documentOf(document, value, file, lines, text, defaultNamespace, problems)
