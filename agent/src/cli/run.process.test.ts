@@ -93,6 +93,11 @@ test.each([
   expect(agent.err).toContain(says)
   expect(agent.err).not.toContain('    at ') // no stack: the fault is not ours
 })
+  {
+    name: 'pipeline.yaml',
+    text: 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: {name: a}',
+    says: 'this is a resource of Kubernetes (Pipeline), and no configuration of the agent',
+  },
 
 test('an address in use keeps the agent from starting', async () => {
   const { createServer } = await import('node:net')

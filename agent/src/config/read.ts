@@ -112,10 +112,9 @@ class Reader implements ReadResult {
     try {
       source = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
     } catch (error) {
-      this.#problem(
-        file,
-        error instanceof TypeError ? 'the file is not UTF-8 text' : `cannot read the file: ${fileReason(error)}`,
-      )
+      const message =
+        error instanceof TypeError ? 'the file is not UTF-8 text' : `cannot read the file: ${fileReason(error)}`
+      this.#problem(file, message, file === defaultPath() ? withoutPath : undefined)
       return
     }
     this.files.push(resolve(file))
@@ -126,6 +125,12 @@ class Reader implements ReadResult {
     }
     const path = holds === 'all' ? [] : [holds.kind, holds.id]
     const { value } = text.document
+    const kind = kindOfResource(value)
+    if (kind !== undefined) {
+      const help = `\`penstock run -f ${file}\` runs it here, and \`penstock render -f ${file}\` prints the configuration of it.`
+      this.#problem(file, `this is a resource of Kubernetes (${kind}), and no configuration of the agent`, help)
+      return
+    }
     if (holds !== 'all' && holds.kind === 'enrichment_tables') {
       this.parts.push({ located: underTables(text, holds.id), holds: 'all' })
       return
@@ -143,9 +148,18 @@ class Reader implements ReadResult {
     this.problems[at] = { ...first, help }
   }
 
-  #problem(file: string, message: string): void {
-    this.problems.push({ severity: 'error', path: '', message, file })
+  #problem(file: string, message: string, help?: string): void {
+    this.problems.push({ severity: 'error', path: '', message, help, file })
   }
+}
+
+const withoutPath =
+  'It is read where no path is given: penstock-agent PATH. `penstock-agent generate demo_logs//console` prints a first configuration.'
+
+/** The kind of a value that is an object of Kubernetes. */
+function kindOfResource(value: unknown): string | undefined {
+  const { apiVersion, kind } = (value ?? {}) as { readonly apiVersion?: unknown; readonly kind?: unknown }
+  return typeof apiVersion === 'string' && typeof kind === 'string' ? kind : undefined
 }
 
 type Holds = ConfigPart['holds'] | { readonly kind: 'enrichment_tables'; readonly id: string }

@@ -24,7 +24,10 @@ import { labelSelector } from './selector.ts'
 
 /** Names of Pipelines and of the components in them: a dot would end a component id. */
 export const namePattern = '^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$'
-const name = (description: string) => required(text(description, { pattern: namePattern, maxLength: 63 }))
+/** The pattern in words. */
+export const nameWords = 'at most 63 lower-case letters, digits and `-`, with a letter first and a letter or digit last'
+const name = (description: string) =>
+  required(text(description, { pattern: namePattern, 'x-expected': nameWords, maxLength: 63 }))
 const objectName = (description: string) => required(text(description, { minLength: 1, maxLength: 253 }))
 
 export const nameRule: ValidationRule = {

@@ -304,12 +304,32 @@ test('resources of the platform are checked without a Pipeline', async () => {
   rmSync(file)
 })
 
+test.each([
+  { text: '', says: 'There is no Pipeline among the resources: there are none' },
+  {
+    text: 'apiVersion: v1\nkind: Secret\nmetadata: { name: a }\n---\napiVersion: v1\nkind: Secret\nmetadata: { name: b }\n',
+    says: 'There is no Pipeline among the resources: there are 2 Secrets',
+  },
+  { text: 'sources: { in: { type: stdin } }\n', says: 'A configuration of the agent alone: `penstock-agent --config ' },
+  {
+    text: 'apiVersion: penstock.dev/v1alpha1\nkind: Sink\nmetadata: { name: My_Sink }\nspec: { type: blackhole }\n',
+    says: 'must be at most 253 lower-case letters, digits, `-` and `.`',
+  },
+])('lint of $text says $says', async ({ text, says }) => {
+  const file = join(folder, 'mistaken.yaml')
+  writeFileSync(file, text)
+  const { code, err, out } = await penstock(`lint -f ${file}`)
+  expect([code, out]).toEqual([78, ''])
+  expect(err).toContain(says)
+  rmSync(file)
+})
+
 test('a Pipeline that could not be read is not missed as well', async () => {
   const file = join(folder, 'named.yaml')
   writeFileSync(file, 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: { name: My.App }\nspec: {}\n')
   const { code, err, out } = await penstock(`lint -f ${file}`)
   expect(code).toBe(78)
-  expect(err + out).toContain('`metadata.name` must match')
+  expect(err + out).toContain('`metadata.name` must be at most 63 lower-case letters, digits and `-`')
   expect(err + out).not.toContain('There is no Pipeline')
   rmSync(file)
 })

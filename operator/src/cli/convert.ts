@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { readYamlDocuments } from '@penstock/agent/config'
 import { fileReason, PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
-import { namePattern } from '../api/pipeline.ts'
+import { namePattern, nameWords } from '../api/pipeline.ts'
 import { agentFor, type FoundAgent, type OldAgent, oldAgents } from '../migrate/agents.ts'
 import { Draft, type NamedText } from '../migrate/draft.ts'
 import { isBlank, isYamlLike, secretsIn } from '../migrate/inner.ts'
@@ -65,7 +65,7 @@ export async function run(argv: string[]): Promise<number> {
     throw new PenstockError('PEN_USAGE', 'A ClusterPipeline has no namespace: give `--cluster` or `-n`, not both.')
   }
   if (!new RegExp(namePattern).test(values.name)) {
-    throw new PenstockError('PEN_USAGE', `\`--name\` must match ${namePattern}; found \`${values.name}\`.`)
+    throw new PenstockError('PEN_USAGE', `\`--name\` must be ${nameWords}; found \`${values.name}\`.`)
   }
   const format = values.report
   const proof = proofIn(values)

@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { Problem } from '@penstock/agent/errors'
+import { counted } from '@penstock/agent/program'
 import { type SecretPart, secretValue } from './artifact.ts'
 import { type AgentConfig, agentConfig, laneNotes, problemsOf } from './check.ts'
 import type { CompiledPipeline, PipelineCompileOptions, Table } from './compiled.ts'
@@ -100,9 +101,22 @@ export function compileResources(
   }
   const isEnough = options.sharedAlone === true && resources.some(({ kind }) => isShared(kind) || isOfPlatform(kind))
   if (isWhole && pipelines.length === 0 && suspended.length === 0 && !isEnough) {
-    problems.push({ severity: 'error', path: '', message: 'There is no Pipeline among the resources' })
+    const help = '`penstock init FILE` writes a first Pipeline.'
+    problems.push({
+      severity: 'error',
+      path: '',
+      message: `There is no Pipeline among the resources: ${kindsOf(resources)}`,
+      help,
+    })
   }
   return { config, pipelines, suspended, problems: distinct(problems) }
+}
+
+/** How many there are of each kind: `2 Sinks, 1 Secret`. */
+function kindsOf(resources: readonly Resource[]): string {
+  const kinds = Object.groupBy(resources, ({ kind }) => kind)
+  const counts = Object.entries(kinds).map(([kind, some = []]) => counted(some.length, kind))
+  return counts.length === 0 ? 'there are none' : `there are ${counts.join(', ')}`
 }
 
 /** Values of secrets that are among the resources; random stand-ins for the others. */

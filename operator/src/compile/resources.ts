@@ -8,7 +8,7 @@ import { closest, fileReason, type Problem } from '@penstock/agent/errors'
 import { type Document, isMap, isNode, isScalar, type LineCounter, Scalar, type YAMLMap } from 'yaml'
 import { kindOf, kinds } from '../api/kinds.ts'
 import { apiVersion, apiVersions, type KubeObject } from '../api/object.ts'
-import { namePattern } from '../api/pipeline.ts'
+import { namePattern, nameWords } from '../api/pipeline.ts'
 import { labelOf } from '../api/shape.ts'
 
 const ourKinds = kinds.map(({ kind }) => kind)
@@ -195,7 +195,11 @@ function documentOf(
     return report(
       ['kind'],
       `\`kind\` must be one of ${known.join(', ')}; found ${JSON.stringify(kind) ?? 'none'}`,
-      meant === undefined ? undefined : `Did you mean \`${meant}\`?`,
+      kind === undefined && ['sources', 'transforms', 'sinks'].some((part) => part in content)
+        ? `A configuration of the agent alone: \`penstock-agent --config ${file}\` runs it, and \`penstock convert -f ${file}\` makes a Pipeline of it.`
+        : meant === undefined
+          ? undefined
+          : `Did you mean \`${meant}\`?`,
     )
   }
   const accepted = isOurs ? apiVersions : ['v1']
@@ -209,11 +213,13 @@ function documentOf(
   const metadata = content['metadata'] as Record<string, unknown> | undefined
   const name = metadata?.['name']
   // A dot would end a component id; other kinds have the names that Kubernetes allows.
-  const names = new RegExp(kind === 'Pipeline' || kind === 'ClusterPipeline' ? namePattern : objectNamePattern)
+  const isPipeline = kind === 'Pipeline' || kind === 'ClusterPipeline'
+  const names = new RegExp(isPipeline ? namePattern : objectNamePattern)
   if (typeof name !== 'string' || !names.test(name)) {
+    const expected = isPipeline ? nameWords : objectNameWords
     return report(
       ['metadata', 'name'],
-      `\`metadata.name\` must match ${names.source}; found ${JSON.stringify(name) ?? 'none'}`,
+      `\`metadata.name\` must be ${expected}; found ${JSON.stringify(name) ?? 'none'}`,
     )
   }
   const namespaced = kind !== 'Namespace' && kindOf(kind as string)?.namespaced !== false
@@ -224,6 +230,7 @@ function documentOf(
 }
 
 const objectNamePattern = '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$'
+const objectNameWords = 'at most 253 lower-case letters, digits, `-` and `.`, with a letter or digit first and last'
 
 /** An object of the API server as a resource; places in it are paths alone. */
 export function resourceOf(object: KubeObject): Resource {
