@@ -144,6 +144,7 @@ test.each([
     inputs: [`nobody=${main}`],
     says: 'There is no sample pod and no source `nobody`; the pods are web, payments, the sources origin.',
   },
+  { inputs: [`origin=${main}`], says: `Source \`origin\` reads the logs of pods: name the pod that wrote the file` },
 ])('$inputs is refused before anything starts', ({ inputs, says }) => {
   const { code, err } = run(pipeline('Pipeline', { type: 'orchestrator_logs' }), inputs)
   expect(code).toBe(64)

@@ -112,7 +112,7 @@ export class RunInput implements AsyncDisposable {
       if (one !== undefined && stand !== undefined) taken.add(one)
     }
     const unread = files.find((one) => !taken.has(one))
-    if (unread !== undefined) throw unreadError(unread, Object.keys(sources))
+    if (unread !== undefined) throw unreadError(unread, sources)
     return input
   }
 
@@ -185,9 +185,15 @@ function podsOf({ name, file }: Given, namespaces: readonly string[]): readonly 
   return own.map((namespace) => ({ namespace, container, file }))
 }
 
-function unreadError({ name, file }: Given, ids: readonly string[]): PenstockError {
-  const sources = ids.map((id) => id.slice(id.lastIndexOf('/') + 1)).join(', ')
+function unreadError({ name, file }: Given, sourcesById: Readonly<Record<string, Table>>): PenstockError {
+  const nameOf = (id: string) => id.slice(id.lastIndexOf('/') + 1)
+  const sources = Object.keys(sourcesById).map(nameOf).join(', ')
   const pods = sampleContainers.join(', ')
+  const ofPods = Object.entries(sourcesById).find(([id, source]) => nameOf(id) === name && isPodLogs(source))
+  if (ofPods !== undefined) {
+    const message = `Source \`${name}\` reads the logs of pods: name the pod that wrote the file, such as \`--input ${sampleContainers[0]}=${file}\`; the pods are ${pods}.`
+    return new PenstockError('PEN_USAGE', message)
+  }
   const message =
     name === undefined
       ? `No source can read "${file}"; the sources are ${sources}.`
