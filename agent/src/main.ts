@@ -8,7 +8,7 @@ import { keepCompiled } from './cli/compiled.ts'
 import { leaveMemoryOutOfDumps } from './cli/core-dump.ts'
 import { exitCodeOf, exitCodes } from './command-line/exit-codes.ts'
 import { helpText } from './command-line/help.ts'
-import { commandNamed, faultText, firstWords } from './command-line/program.ts'
+import { commandNamed, faultText, firstWords, isPathLike } from './command-line/program.ts'
 import { PenstockError } from './errors.ts'
 import { printable, printOnlyPrintable } from './printable.ts'
 import { readColor } from './terminal.ts'
@@ -24,7 +24,7 @@ function usage(): string {
   const lines = shown.map(([name, command]) => `  ${name.padEnd(12)}${command.help}`)
   return `penstock-agent ${version}
 
-Usage: penstock-agent [--config PATH]… [FLAGS]
+Usage: penstock-agent [PATH]… [FLAGS]
        penstock-agent COMMAND [ARGUMENTS]
 
 Commands:
@@ -52,7 +52,8 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stdout.write(helpText(usage()))
     return exitCodes.ok
   }
-  const isCommand = first !== undefined && !first.startsWith('-')
+  // A path alone is a configuration to run.
+  const isCommand = first !== undefined && !first.startsWith('-') && !isPathLike(first)
   const name = isCommand ? first : 'run'
   const command = commandNamed('penstock-agent', commands, name, '"')
   if (name !== 'run') endWithReader()

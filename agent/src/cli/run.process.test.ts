@@ -83,6 +83,12 @@ test.each([
   expect(agent.err + agent.out).toContain(says)
 })
 
+test.each([[], ['run']])('a configuration may be named without a flag, after %j', async (...before) => {
+  await using agent = new Running([...before, await config('named.yaml', lines())])
+  expect(await agent.end('one\n')).toBe(0)
+  expect(agent.out).toBe('one\n')
+})
+
 test.each([
   { name: 'binary.yaml', text: '\u0000\u0001\u0002{{{{', says: 'binary.yaml' },
   { name: 'unknown.yaml', text: lines().replace('stdin', 'stdni'), says: 'stdin' },

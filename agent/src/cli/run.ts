@@ -21,6 +21,7 @@ import { Topology } from '../topology/run.ts'
 import { watchFiles } from '../topology/watch.ts'
 import { Watchdog } from '../topology/watchdog.ts'
 import { version } from '../version.ts'
+import { loadOptions } from './loaded-config.ts'
 import { giveBackAfterStart } from './memory.ts'
 import { flagTable, type RunFlags, runFlagGroups } from './run-flags.ts'
 
@@ -29,9 +30,9 @@ const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
 /** For completion, as each command has them. */
 export { flagTable }
 
-const usage = `Usage: penstock-agent [run] [FLAGS]
+const usage = `Usage: penstock-agent [run] [PATH]… [FLAGS]
 
-Runs the agent with a configuration, until it gets SIGTERM or SIGINT. SIGHUP reloads the configuration.`
+Runs the agent with the configuration of these paths or of --config, until it gets SIGTERM or SIGINT. SIGHUP reloads the configuration.`
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags, words } = parseFlags(argv, flagTable)
@@ -40,16 +41,17 @@ export async function run(argv: readonly string[]): Promise<number> {
     process.stdout.write(helpText(`${usage}\n\n${groups.join('\n')}`))
     return exitCodes.ok
   }
-  if (words.length > 0) {
-    throw new PenstockError('PEN_USAGE', `"${words[0]}" is not a flag; a configuration is named by --config.`)
-  }
-  return new Agent(flags).run()
+  if (words.length > 0 && flags.bundle !== undefined)
+    throw new PenstockError('PEN_USAGE', `"${words[0]}" has no effect with --bundle. Leave one of them out.`)
+  return new Agent(flags, words).run()
 }
 
 type Stop = { readonly signal: string; readonly at: 'signal' } | { readonly failure?: unknown; readonly at: 'end' }
 
 class Agent {
   readonly #flags: RunFlags
+  /** Paths of the configuration beside the flags. */
+  readonly #paths: readonly string[]
   readonly #logger: Logger
   readonly #metrics = new Metrics()
   readonly #color: boolean
@@ -59,8 +61,9 @@ class Agent {
   #onReload = () => {}
   #watchdog: Watchdog | undefined
 
-  constructor(flags: RunFlags) {
+  constructor(flags: RunFlags, paths: readonly string[]) {
     this.#flags = flags
+    this.#paths = paths
     this.#color = takesColors(
       process.stderr,
       colorChoices.find((choice) => choice === flags.color),
@@ -223,13 +226,7 @@ class Agent {
 
   async #load(): Promise<Config | undefined> {
     const result = await loadConfig({
-      paths: this.#flags.config,
-      dirs: this.#flags['config-dir'],
-      formats: {
-        toml: this.#flags['config-toml'],
-        yaml: this.#flags['config-yaml'],
-        json: this.#flags['config-json'],
-      },
+      ...loadOptions(this.#flags, this.#paths),
       allowEmpty: this.#flags['allow-empty-config'],
     })
     if (!result.ok) {

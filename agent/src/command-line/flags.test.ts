@@ -69,7 +69,8 @@ const strict: Dialect = {
 
 test.each([
   { argv: ['--config', '--meta'], says: '--config' },
-  { argv: ['-c', '-m'], says: 'ambiguous' },
+  { argv: ['-c', '-m'], says: '-c needs a value, and -m looks like a flag. If it is meant: --config=-m.' },
+  { argv: ['-c'], says: '-c needs a value.' },
   { argv: ['--nothing'], says: 'no --nothing' },
   { argv: ['-f', 'xml'], says: '--format: xml, not json,yaml' },
 ])('a dialect may refuse $argv, in its own words', ({ argv, says }) => {

@@ -3,7 +3,7 @@
 // letters, and refuses flags that have no effect.
 
 import { type ParseArgsOptionDescriptor, parseArgs } from 'node:util'
-import { errorText, PenstockError } from '../errors.ts'
+import { PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
 
 export interface Flag {
@@ -81,7 +81,6 @@ export function parseFlags<const F extends Flags>(
   const given = tokens.filter((token) => token.kind === 'option')
   const stray = given.find(({ name }) => !Object.hasOwn(table, name))
   if (stray !== undefined) throw misuse(dialect.unknownFlag(stray.rawName, nearestFlag(stray.rawName, table)))
-  if (dialect.refusesFlagsAsValues) refuseFlagsAsValues(args, options)
 
   const values: Record<string, unknown> = {}
   for (const { name, rawName, value, inlineValue } of given) {
@@ -92,6 +91,8 @@ export function parseFlags<const F extends Flags>(
       continue
     }
     if (value === undefined) throw misuse(`${rawName} needs a value.`)
+    if (dialect.refusesFlagsAsValues && inlineValue === false && /^-./.test(value))
+      throw misuse(`${rawName} needs a value, and ${value} looks like a flag. If it is meant: --${name}=${value}.`)
     // `-f=yaml`: node:util counts the equals sign of a short name to the value.
     const text = inlineValue === true && !rawName.startsWith('--') ? value.replace(/^=/, '') : value
     const read = flagValue(flag, `--${name}`, text, dialect)
@@ -126,14 +127,6 @@ function withLongNames(argv: readonly string[], table: Flags): string[] {
   )
   const end = argv.indexOf('--')
   return argv.map((word, at) => (end >= 0 && at > end ? word : (long.get(word) ?? word)))
-}
-
-function refuseFlagsAsValues(args: string[], options: Record<string, ParseArgsOptionDescriptor>): void {
-  try {
-    parseArgs({ args, options, allowPositionals: true })
-  } catch (error) {
-    throw misuse(errorText(error))
-  }
 }
 
 function nearestFlag(shown: string, table: Flags): string | undefined {

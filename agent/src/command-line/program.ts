@@ -28,19 +28,26 @@ export function firstWords(argv: readonly string[]): FirstWords {
 /**
  * The command with a name; throws PEN_USAGE with the name that may have been meant.
  * @param quote as the messages of the program quote names
+ * @param onPath the remedy where a path stands in place of a command
  */
 export function commandNamed<C>(
   program: string,
   commands: Readonly<Record<string, C>>,
   name: string,
   quote: '"' | '`',
+  onPath?: (path: string) => string,
 ): C {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (command !== undefined) return command
+  if (onPath !== undefined && isPathLike(name))
+    throw new PenstockError('PEN_USAGE', `There is no command ${quote}${name}${quote}. ${onPath(name)}`)
   const near = closest(name, Object.keys(commands))
   const hint = near === undefined ? `See ${quote}${program} --help${quote}.` : `Did you mean ${quote}${near}${quote}?`
   throw new PenstockError('PEN_USAGE', `There is no command ${quote}${name}${quote}. ${hint}`)
 }
+
+/** Whether a word can be a path, and no command: it has a slash or an ending. */
+export const isPathLike = (word: string): boolean => !word.startsWith('-') && /[\\/]|\.\w+$/.test(word)
 
 /** The report of an error that Penstock does not expect. */
 export function faultText(error: unknown): string {

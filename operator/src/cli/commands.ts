@@ -94,7 +94,7 @@ export async function main(given: readonly string[]): Promise<number> {
   if (name === 'help') return await main([...argv, '--help'])
   let command: ListedCommand
   try {
-    command = commandNamed('penstock', commands, name, '`')
+    command = commandNamed('penstock', commands, name, '`', whatToDoWith)
   } catch (error) {
     console.error(errorText(error))
     return exitCodeOf(error)
@@ -116,6 +116,8 @@ export async function main(given: readonly string[]): Promise<number> {
 }
 
 /** The remedy for a refusal of the API server; `object` names the object that it is about. */
+const whatToDoWith = (path: string) => `\`penstock lint ${path}\` checks it, and \`penstock run ${path}\` runs it here.`
+
 function refusalHelp(status: number | undefined, object: string | undefined): readonly string[] {
   if (status === 401)
     return ['Your credentials are not accepted, or have expired: `kubectl auth whoami` shows your identity.']
