@@ -30,6 +30,14 @@ export interface ApiOptions {
   readonly programLines?: (pipeline: string) => readonly object[]
 }
 
+const listenReasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens there',
+  EADDRNOTAVAIL: 'it is no address of this machine',
+  EACCES: 'permission denied',
+}
+
+const listenReason = (error: NodeJS.ErrnoException): string => listenReasons[error.code ?? ''] ?? error.message
+
 export class ApiServer {
   /** Runs since the agent has started; undefined before. */
   topology: Topology | undefined
@@ -56,7 +64,7 @@ export class ApiServer {
     const { host, port } = splitAddress(options.address)
     await new Promise<void>((resolve, reject) => {
       api.#server.once('error', (error) => {
-        const message = `The observation server cannot listen on ${options.address}: ${error.message}.`
+        const message = `The observation server cannot listen on ${options.address}: ${listenReason(error)}. \`api.address\` chooses another address.`
         reject(new PenstockError('PEN_API_BIND', message, { cause: error }))
       })
       api.#server.listen(port, host, resolve)

@@ -93,17 +93,17 @@ test.each([
   { name: 'binary.yaml', text: '\u0000\u0001\u0002{{{{', says: 'binary.yaml' },
   { name: 'unknown.yaml', text: lines().replace('stdin', 'stdni'), says: 'stdin' },
   { name: 'empty.yaml', text: '', says: 'No sources defined in the config.' },
+  {
+    name: 'pipeline.yaml',
+    text: 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: {name: a}',
+    says: 'this is a resource of Kubernetes (Pipeline), and no configuration of the agent',
+  },
 ])('the configuration $name is refused with its place and code 78', async ({ name, text, says }) => {
   await using agent = new Running(['--config', await config(name, text)])
   expect(await agent.end()).toBe(78)
   expect(agent.err).toContain(says)
   expect(agent.err).not.toContain('    at ') // no stack: the fault is not ours
 })
-  {
-    name: 'pipeline.yaml',
-    text: 'apiVersion: penstock.dev/v1alpha1\nkind: Pipeline\nmetadata: {name: a}',
-    says: 'this is a resource of Kubernetes (Pipeline), and no configuration of the agent',
-  },
 
 test('an address in use keeps the agent from starting', async () => {
   const { createServer } = await import('node:net')
@@ -114,7 +114,7 @@ test('an address in use keeps the agent from starting', async () => {
     const text = `api: {enabled: true, address: "127.0.0.1:${port}"}\n${lines()}`
     await using agent = new Running(['--config', await config('bind.yaml', text)])
     expect(await agent.end()).toBe(74)
-    expect(agent.err).toContain(`127.0.0.1:${port}`)
+    expect(agent.err).toContain(`cannot listen on 127.0.0.1:${port}: another program listens there. `)
   } finally {
     server.close()
   }

@@ -90,7 +90,9 @@ export async function kubeConfigTarget(path: string, reading: KubeConfigReading 
   if (context === undefined) {
     throw new PenstockError(
       'PEN_KUBERNETES',
-      `The kubeconfig ${path} has no context "${String(contextName ?? '')}". Set \`current-context\` to one of its contexts${namesOf(document?.['contexts'])}.`,
+      contextName === undefined || contextName === ''
+        ? `The kubeconfig ${path} has no \`current-context\`. Set it to one of its contexts${namesOf(document?.['contexts'])}.`
+        : `The kubeconfig ${path} has no context "${String(contextName)}". Set \`current-context\` to one of its contexts${namesOf(document?.['contexts'])}.`,
     )
   }
   const cluster = entry(document['clusters'], context['cluster'], 'cluster')

@@ -3,6 +3,7 @@
 import { errorText, exitCodeOf, exitCodes, PenstockError } from '@penstock/agent/errors'
 import { commandNamed, faultText, firstWords, helpText, readColor, version } from '@penstock/agent/program'
 import type { ListedCommand } from './completion.ts'
+import { unreachableHelp } from './unreachable.ts'
 
 export const commands: Readonly<Record<string, ListedCommand>> = {
   completion: {
@@ -115,9 +116,9 @@ export async function main(given: readonly string[]): Promise<number> {
   }
 }
 
-/** The remedy for a refusal of the API server; `object` names the object that it is about. */
 const whatToDoWith = (path: string) => `\`penstock lint ${path}\` checks it, and \`penstock run ${path}\` runs it here.`
 
+/** The remedy for a refusal of the API server; `object` names the object that it is about. */
 function refusalHelp(status: number | undefined, object: string | undefined): readonly string[] {
   if (status === 401)
     return ['Your credentials are not accepted, or have expired: `kubectl auth whoami` shows your identity.']
@@ -131,9 +132,6 @@ function refusalHelp(status: number | undefined, object: string | undefined): re
     return ['Is Penstock installed in this cluster? Check with `kubectl get crds pipelines.penstock.dev`.']
   return []
 }
-
-const unreachableHelp =
-  'Is the cluster running, and the context the right one? `kubectl config current-context` shows it; --context and --kubeconfig choose another.'
 
 /** The report of an error that ended a command, and the exit code. A fault of Penstock itself is reported with its place. */
 function endOf(command: string, error: unknown): { report: string; code: number } {

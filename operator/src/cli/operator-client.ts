@@ -14,6 +14,7 @@ import { actingAsHeader, tokenHeader, versionHeader } from '../serving/observe/r
 import { operatorName } from '../workloads/installation-names.ts'
 import { helpOf } from './arguments.ts'
 import { type ClusterFlags, connectionOptions, openConnection } from './cluster.ts'
+import { unreachableHelp } from './unreachable.ts'
 
 /** Flags of a command that asks the operator. */
 export const operatorOptions = {
@@ -171,7 +172,9 @@ export class OperatorConnection implements Disposable {
       const hint =
         url !== undefined && /CERT|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)
           ? ` Give the authority of its certificate by --operator-ca: kubectl get secret ${operatorName}-tls -n ${this.#operatorNamespace} -o jsonpath='{.data.ca\\.crt}' | base64 -d`
-          : ''
+          : url === undefined
+            ? `\n${unreachableHelp}`
+            : ''
       throw new PenstockError('PEN_UNAVAILABLE', `${where} cannot be reached: ${errorText(error)}.${hint}`, {
         cause: error,
       })

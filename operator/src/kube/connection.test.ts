@@ -155,6 +155,14 @@ test('a context that is not there is an error with those that are', async () => 
   )
 })
 
+test('a kubeconfig that names no context says so', async () => {
+  const kubeconfig = join(home, 'none')
+  writeFileSync(kubeconfig, JSON.stringify({ apiVersion: 'v1', kind: 'Config', contexts: [{ name: 'one' }] }))
+  await expect(KubeConnection.open({ kubeconfig })).rejects.toThrow(
+    `The kubeconfig ${kubeconfig} has no \`current-context\`. Set it to one of its contexts: one.`,
+  )
+})
+
 test('a token file that is exchanged is read again', async () => {
   const tokenFile = join(home, 'token')
   writeFileSync(tokenFile, 'old\n')
