@@ -15,6 +15,7 @@ import { parseAllDocuments } from 'yaml'
 import { type Cluster, missingForCluster, startCluster } from '../cluster/cluster.ts'
 import { root } from '../command.ts'
 import { programOf, penstock as runPenstock } from '../program.ts'
+import { hasTerminals, keys, Terminal } from '../terminal.ts'
 import { Api, Fleet } from './fleet.ts'
 import { eventually, heartbeatUrl, OperatorProcess, system } from './process.ts'
 import { outerAddress } from './receiver.ts'
@@ -499,6 +500,83 @@ Its logs are read.
           69,
           expect.stringContaining('may not get pipelines.penstock.dev in all namespaces'),
         ])
+      })
+
+      function onTerminal(...args: string[]): Terminal {
+        const { command, args: main, env } = programOf('operator')
+        return new Terminal([command, ...main, ...args], {
+          env: { ...env, KUBECONFIG: cluster.kubeconfig },
+          columns: 100,
+          rows: 24,
+        })
+      }
+
+      test.skipIf(!hasTerminals)('keys sort, filter, pause and open the rows of top, and q ends it', async () => {
+        await using top = onTerminal('top', '-n', 'live', ...as('onlooker'))
+        const both = /live\/one +2\/2.*\n.*live\/other +2\/2/
+        await top.shows(both)
+        expect(top.isTaken).toBe(true)
+
+        top.press('r')
+        await top.shows(/PIPELINE↓.*\n.*live\/other.*\n.*live\/one/)
+        top.press('r', keys.right, keys.right)
+        await top.shows(/IN\/S↓/)
+        top.press('r')
+        await top.shows(/IN\/S↑/)
+        top.press('r', keys.left, keys.left)
+        await top.shows(new RegExp(`PIPELINE↑.*\\n.*${both.source}`))
+
+        top.press('/', 'oth')
+        expect(await top.shows(/filter: oth_/)).not.toContain('live/one')
+        top.press(keys.enter)
+        expect(await top.shows(/filter: oth$/m)).toContain('live/other')
+        top.press(keys.escape)
+        await top.shows(both)
+
+        // A look of another process passes meanwhile.
+        top.press('p')
+        const paused = await top.shows(/PAUSED/)
+        expect((await penstock('top', '-n', 'live', '--once', ...as('onlooker'))).code).toBe(0)
+        expect(top.text).toBe(paused)
+        top.press('p')
+        expect(await top.shows(/q: quit/)).not.toContain('PAUSED')
+
+        top.press(keys.down)
+        await top.shows(/^> live\/one/m)
+        top.press(keys.down, keys.enter)
+        const opened = await top.shows(/Pipeline live\/other\n.*Programmed +True.*transform mark \(remap\)/s)
+        expect(opened).not.toContain('live/one')
+        top.press(keys.escape)
+        await top.shows(/^> live\/other/m)
+        top.press('q')
+        expect(await top.ended).toBe(0)
+        expect(top.isTaken).toBe(false)
+      })
+
+      test.skipIf(!hasTerminals)('status --watch shows on a terminal how a Pipeline is now, until Ctrl-C', async () => {
+        // It is judged, and no agent runs it.
+        const draft = (type: string) => ({
+          apiVersion: 'penstock.dev/v1alpha1',
+          kind: 'Pipeline',
+          metadata: { name: 'draft', namespace: 'live' },
+          spec: {
+            suspend: true,
+            sources: [{ name: 'app', type: 'orchestrator_logs' }],
+            sinks: [{ name: 'out', type }],
+          },
+        })
+        await cluster.apply(draft('blackhol'))
+        await using status = onTerminal('status', 'draft', '-n', 'live', '--watch')
+        const wrong = await status.shows(/Accepted +False.*Ctrl-C ends\./s)
+        expect(wrong).toContain('blackhol')
+        await cluster.apply(draft('blackhole'))
+        const right = await status.shows(/Accepted +True.*Ctrl-C ends\./s)
+        expect(right.match(/Pipeline live\/draft/g)).toHaveLength(1)
+        expect(right).not.toContain('blackhol`')
+        await cluster.kubectl(['delete', 'pipeline', 'draft', '-n', 'live'])
+        await status.shows(/There is no Pipeline draft in namespace live\./)
+        status.press(keys.ctrlC)
+        expect(await status.ended).toBe(1)
       })
 
       test('why shows the position of the agent in the logs of a pod', async () => {

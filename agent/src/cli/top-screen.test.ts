@@ -69,6 +69,10 @@ test('a filter leaves those whose id has the text; Escape gives it up', () => {
   expect(typing.text(size)).toContain('filter: ke_')
   typing.press(undefined, { name: 'escape' })
   expect(ids(typing)).toEqual(['in', 'keep', 'out'])
+  const set = screenWith('/', 'k', 'e', 'return')
+  expect(set.press(undefined, { name: 'escape' })).toBe(false)
+  expect(ids(set)).toEqual(['in', 'keep', 'out'])
+  expect(set.press(undefined, { name: 'escape' })).toBe(true)
 })
 
 test('Enter shows all of the chosen component, Escape goes back, then ends', () => {

@@ -107,7 +107,10 @@ export class RowKeys<Row> {
       else if (name === 'down') this.#scrolled++
       return false
     }
-    if (name === 'escape') return true
+    if (name === 'escape') {
+      if (this.#filter === '') return true
+      this.#filter = ''
+    }
     if (name === 'right' || name === 'left') this.#sort(name === 'right' ? 1 : -1)
     if (name === 'r') this.#isReversed = !this.#isReversed
     if (name === 'up' || name === 'down') this.#choose(name === 'down' ? 1 : -1)
