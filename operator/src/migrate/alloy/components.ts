@@ -194,14 +194,8 @@ export const refusedComponents: readonly Refusal[] = [
     'Write what it brings in the file, and convert again.',
   ),
   {
-    name: 'declare',
-    reason: 'components of your own are not resolved',
-    nearest: 'Write the components that it holds in its place, and convert again.',
-    isHere: true,
-  },
-  {
     name: 'foreach',
-    reason: 'repeated components are not resolved',
+    reason: 'its list is not written out, so only Alloy knows the items',
     nearest: 'Write the components for each item, and convert again.',
     isHere: true,
   },

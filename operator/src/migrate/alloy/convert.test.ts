@@ -208,6 +208,71 @@ test('Events beside pods are a Pipeline of their own, since an aggregator reads 
   for (const document of documents) expect(await lint(String(document))).toEqual([])
 })
 
+test('uses of a declared component are the components in it, with its arguments and exports', async () => {
+  const text = `declare "labelled" {
+  argument "team" {}
+  argument "env" {
+    optional = true
+    default  = "test"
+  }
+  argument "to" {}
+  export "receiver" {
+    value = loki.process.labels.receiver
+  }
+  loki.process "labels" {
+    stage.static_labels {
+      values = {team = argument.team.value, env = argument.env.value}
+    }
+    forward_to = argument.to.value
+  }
+}
+labelled "shop" {
+  team = "shop"
+  to   = [loki.write.default.receiver]
+}
+labelled "blog" {
+  team = "blog"
+  env  = "live"
+  to   = [loki.write.default.receiver]
+}
+loki.source.file "shop" {
+  targets    = [{"__path__" = "/srv/shop.log"}]
+  forward_to = [labelled.shop.receiver]
+}
+loki.source.file "blog" {
+  targets    = [{"__path__" = "/srv/blog.log"}]
+  forward_to = [labelled.blog.receiver]
+}
+${write}`
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps)).toEqual([])
+  const event = { message: 'x', timestamp: '2026-01-01T00:00:00Z', file: '/srv/blog.log' }
+  const labels = { env: 'live', filename: '/srv/blog.log', team: 'blog' }
+  withTest(document, resource, event, { message: 'x', labels }, 'file-blog-2')
+  expect(await lint(String(document))).toEqual([])
+})
+
+test('a template for items of a list is there for each item', async () => {
+  const text = `foreach "apps" {
+  collection = [{name = "shop", path = "/srv/shop.log"}, {name = "blog", path = "/srv/blog.log"}]
+  var        = "app"
+  template {
+    loki.source.file "x" {
+      targets    = [{"__path__" = app["path"], "app" = app["name"]}]
+      forward_to = [loki.write.default.receiver]
+    }
+  }
+}
+${write}`
+  const { document, resource, gaps } = convert(text)
+  expect(missing(gaps)).toEqual([])
+  const paths = resource.spec.sources.map(({ config }: { config: { include: string[] } }) => config.include[0])
+  expect(paths).toEqual(['/srv/shop.log', '/srv/blog.log'])
+  const event = { message: 'x', timestamp: '2026-01-01T00:00:00Z', file: '/srv/shop.log' }
+  withTest(document, resource, event, { message: 'x', labels: { app: 'shop', filename: '/srv/shop.log' } })
+  expect(await lint(String(document))).toEqual([])
+})
+
 const gapCases: readonly [string, string, string][] = [
   [
     'the journal',
@@ -221,7 +286,11 @@ const gapCases: readonly [string, string, string][] = [
     'otelcol.receiver.otlp.o',
   ],
   ['a module', 'import.git "m" {\n  repository = "x"\n}\n', 'import.git.m'],
-  ['a component of its own', 'declare "own" {\n  argument "a" {}\n}\n', 'declare.own'],
+  [
+    'items that only the agent knows',
+    'foreach "own" {\n  collection = discovery.kubernetes.pods.targets\n  var = "each"\n  template {}\n}\n',
+    'foreach.own',
+  ],
   ['a component nobody knows', 'pigeon.loft "p" {\n}\n', 'pigeon.loft.p'],
 ]
 

@@ -18,6 +18,7 @@ import {
 } from './components.ts'
 import { Evaluator, referenceOf } from './evaluate.ts'
 import { eventLines } from './events.ts'
+import { withoutModules } from './modules.ts'
 import { textsIn } from './read.ts'
 import { stageList } from './stage-list.ts'
 import { type Block, parseAlloy } from './syntax.ts'
@@ -72,7 +73,7 @@ class Conversion {
       for (const { name, line } of attributes) {
         this.#report.gap(evaluator.place(line), name, 'an attribute stands outside of blocks', 'Leave it out.')
       }
-      for (const block of blocks) this.#blocks.set(idOf(block), { block, evaluator })
+      for (const block of withoutModules(blocks)) this.#blocks.set(idOf(block), { block, evaluator })
       this.#asksNode ||= /HOSTNAME|NODE_NAME|constants\.hostname|"(?:NODE|K8S_NODE_NAME)"/.test(text)
     }
   }

@@ -5,6 +5,11 @@ import { mappingTables } from '../page.ts'
 import { components, endpoint, refusedComponents, refusedSources, replacedBlocks } from './components.ts'
 import { stageName } from './stage-list.ts'
 
+const modules = [
+  { name: 'declare', becomes: 'the components in it, at each use of the module' },
+  { name: 'foreach', becomes: 'the components of its template for each item of a list that is written out' },
+].map((each) => ({ ...each, options: {} }))
+
 export function alloyTables(): string {
   const replaced = Object.entries(replacedBlocks).map(([name, becomes]) => ({
     name,
@@ -16,7 +21,7 @@ export function alloyTables(): string {
     name: refusal.name.endsWith('.') ? `${refusal.name}*` : refusal.name,
   }))
   return [
-    mappingTables('Components', [...components, endpoint, ...replaced], refusals),
+    mappingTables('Components', [...components, endpoint, ...modules, ...replaced], refusals),
     ruleTable('rule'),
     stageTables(stageName),
   ].join('\n')

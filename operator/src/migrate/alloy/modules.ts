@@ -1,0 +1,149 @@
+// Components that the text declares itself, and templates for the items of a list: each use becomes the components that it stands for.
+// Their labels begin with that of the use, so that two uses do not meet.
+
+import type { Block, Expression } from './syntax.ts'
+
+/** Modules within modules deeper than this are left as they are. */
+const maxDepth = 10
+/** Components that uses may stand for, together. */
+const maxBlocks = 2000
+
+interface Scope {
+  /** The label before those of the components inside. */
+  readonly prefix: string
+  /** Ids of the components inside. */
+  readonly inside: ReadonlySet<string>
+  /** The value that a path begins with, and the number of its parts; undefined if it is none of the use. */
+  readonly valueOf: (path: readonly string[]) => { readonly value: Expression; readonly length: number } | undefined
+}
+
+const nothing = (line: number): Expression => ({ kind: 'literal', line, value: null })
+const attributeOf = (block: Block, name: string) => block.attributes.find((each) => each.name === name)?.value
+
+/** The blocks with the components that uses of `declare` and `foreach` stand for. */
+export function withoutModules(blocks: readonly Block[]): readonly Block[] {
+  const declared = new Map(blocks.flatMap((block) => (block.name === 'declare' ? [[block.label ?? '', block]] : [])))
+  return expanded(blocks, declared, 0)
+}
+
+function expanded(blocks: readonly Block[], known: ReadonlyMap<string, Block>, depth: number): readonly Block[] {
+  const exports = new Map<string, Expression>()
+  const found = blocks.flatMap((block): readonly Block[] => {
+    const module = known.get(block.name)
+    if (block.name === 'declare') return []
+    if (module !== undefined && depth < maxDepth) return used(module, block, known, depth, exports)
+    if (block.name === 'foreach' && depth < maxDepth) return repeated(block, known, depth) ?? [block]
+    return [block]
+  })
+  if (exports.size === 0 || found.length > maxBlocks) return found
+  const valueOf = (path: readonly string[]) => {
+    const value = exports.get(path.slice(0, 3).join('.'))
+    return value && { value, length: 3 }
+  }
+  const scope = { prefix: '', inside: new Set<string>(), valueOf }
+  return found.map((block) => blockIn(block, scope))
+}
+
+/** The components of a module in the place of its use. */
+function used(
+  module: Block,
+  use: Block,
+  above: ReadonlyMap<string, Block>,
+  depth: number,
+  exports: Map<string, Expression>,
+): readonly Block[] {
+  const valueOf = (path: readonly string[]) => {
+    if (path[0] !== 'argument' || path[2] !== 'value') return undefined
+    const argument = module.blocks.find(({ name, label }) => name === 'argument' && label === path[1])
+    const value = attributeOf(use, path[1] ?? '') ?? (argument && attributeOf(argument, 'default')) ?? nothing(use.line)
+    return { value, length: 3 }
+  }
+  const own = module.blocks.filter(({ name }) => name === 'declare').map((block) => [block.label ?? '', block] as const)
+  const inner = module.blocks.filter(({ name }) => !['argument', 'export'].includes(name))
+  const scope = scopeOf(inner, use.label ?? use.name, valueOf)
+  for (const each of module.blocks) {
+    const value = each.name === 'export' ? attributeOf(each, 'value') : undefined
+    if (value !== undefined) exports.set(`${use.name}.${use.label}.${each.label}`, expressionIn(value, scope))
+  }
+  return expanded(
+    inner.map((block) => blockIn(block, scope)),
+    new Map([...above, ...own]),
+    depth + 1,
+  )
+}
+
+/** The components of a template for each item; undefined if the items are not written out. */
+function repeated(block: Block, known: ReadonlyMap<string, Block>, depth: number): readonly Block[] | undefined {
+  const collection = attributeOf(block, 'collection')
+  const variable = attributeOf(block, 'var')
+  const template = block.blocks.find(({ name }) => name === 'template')
+  if (collection?.kind !== 'list' || variable?.kind !== 'literal' || template === undefined) return undefined
+  const all = collection.items.flatMap((value, index) => {
+    const valueOf = (path: readonly string[]) => (path[0] === variable.value ? { value, length: 1 } : undefined)
+    const scope = scopeOf(template.blocks, `${block.label ?? 'each'}_${index + 1}`, valueOf)
+    return template.blocks.map((each) => blockIn(each, scope))
+  })
+  return expanded(all, known, depth + 1)
+}
+
+const idOf = ({ name, label }: Block) => (label === undefined ? name : `${name}.${label}`)
+
+const scopeOf = (blocks: readonly Block[], prefix: string, valueOf: Scope['valueOf']): Scope => ({
+  prefix,
+  inside: new Set(blocks.filter(({ label }) => label !== undefined).map(idOf)),
+  valueOf,
+})
+
+/** A block of a module; those within it have no labels that count. */
+function blockIn(block: Block, scope: Scope): Block {
+  const isInside = scope.inside.has(idOf(block))
+  return {
+    ...block,
+    label: isInside ? `${scope.prefix}_${block.label}` : block.label,
+    attributes: block.attributes.map((each) => ({ ...each, value: expressionIn(each.value, scope) })),
+    blocks: block.blocks.map((each) => blockIn(each, { ...scope, inside: without(scope.inside, each) })),
+  }
+}
+
+/** Blocks within components have labels of other things. */
+const without = (ids: ReadonlySet<string>, block: Block) =>
+  ids.has(idOf(block)) ? new Set([...ids].filter((id) => id !== idOf(block))) : ids
+
+function expressionIn(expression: Expression, scope: Scope): Expression {
+  const visit = (each: Expression) => expressionIn(each, scope)
+  switch (expression.kind) {
+    case 'literal':
+      return expression
+    case 'list':
+      return { ...expression, items: expression.items.map(visit) }
+    case 'object':
+      return { ...expression, members: expression.members.map(([name, value]) => [name, visit(value)] as const) }
+    case 'index':
+      return { ...expression, of: visit(expression.of), index: visit(expression.index) }
+    case 'call':
+      return { ...expression, values: expression.values.map(visit) }
+    case 'binary':
+      return { ...expression, left: visit(expression.left), right: visit(expression.right) }
+    case 'unary':
+      return { ...expression, value: visit(expression.value) }
+    case 'path':
+      return pathIn(expression, scope)
+  }
+}
+
+function pathIn(expression: Expression & { readonly kind: 'path' }, scope: Scope): Expression {
+  const { path, line } = expression
+  const found = scope.valueOf(path)
+  if (found !== undefined) {
+    return path.slice(found.length).reduce<Expression>((of, name) => {
+      if (of.kind === 'path') return { ...of, path: [...of.path, name] }
+      return { kind: 'index', line, of, index: { kind: 'literal', line, value: name } }
+    }, found.value)
+  }
+  for (let length = path.length; length > 1; length--) {
+    if (!scope.inside.has(path.slice(0, length).join('.'))) continue
+    const label = `${scope.prefix}_${path[length - 1]}`
+    return { ...expression, path: [...path.slice(0, length - 1), label, ...path.slice(length)] }
+  }
+  return expression
+}
