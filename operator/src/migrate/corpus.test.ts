@@ -47,8 +47,8 @@ const groups = [
   { agents: ['vector'], share: 0.95 },
   { agents: ['fluent-bit'], share: 0.95 },
   { agents: ['fluentd'], share: 0.95 },
-  { agents: ['filebeat'], share: 0.92 },
-  { agents: ['promtail', 'alloy'], share: 0.82 },
+  { agents: ['filebeat'], share: 0.95 },
+  { agents: ['promtail', 'alloy'], share: 0.95 },
   { agents: ['otel'], share: 0.95 },
 ]
 test.each(groups)(

@@ -50,6 +50,7 @@ interface Entries {
 /** A value as a literal of the remap language. */
 function literal(value: unknown): string {
   if (typeof value === 'string') return textLiteral(value)
+  if (Array.isArray(value)) return `[${value.map(literal).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   return `{ ${Object.entries(value)
     .map(([name, item]) => `${textLiteral(name)}: ${literal(item)}`)

@@ -124,6 +124,60 @@ test.each([
     expected: { message: '1,2', a: null, b: null },
   },
   {
+    name: 'a document of XML in small letters',
+    text: `${files}processors:\n- decode_xml: { field: message, target_field: xml }\n`,
+    event: plain('<Catalog><Book Seq="1"><Author>Gaddis</Author><Year>1985</Year></Book></Catalog>'),
+    expected: { xml: { catalog: { book: { author: 'Gaddis', seq: '1', year: '1985' } } } },
+  },
+  {
+    name: 'a document of XML in the place of its text',
+    text: `${files}processors:\n- decode_xml: { field: message, to_lower: false }\n`,
+    event: plain('<A><b>x</b><b c="d">y</b></A>'),
+    expected: { message: { A: { b: ['x', { c: 'd', '#text': 'y' }] } } },
+  },
+  {
+    name: 'no document of XML',
+    text: `${files}processors:\n- decode_xml: { field: message, ignore_failure: true }\n`,
+    event: plain('<A><b>'),
+    expected: { message: '<A><b>' },
+  },
+  {
+    name: 'syslog of RFC 5424',
+    text: `${files}processors:\n- syslog: { field: message }\n`,
+    event: plain(
+      '<165>1 2022-01-11T10:00:00.123Z mymachine.example.com eventslog 1024 ID47 [exampleSDID@32473 iut="3"] An event',
+    ),
+    expected: {
+      message: 'An event',
+      timestamp: '2022-01-11T10:00:00.123Z',
+      log: {
+        file: { path: '/srv/app.log' },
+        syslog: {
+          appname: 'eventslog',
+          facility: { code: 20, name: 'local4' },
+          hostname: 'mymachine.example.com',
+          msgid: 'ID47',
+          priority: 165,
+          procid: '1024',
+          severity: { code: 5, name: 'Notice' },
+          structured_data: { 'exampleSDID@32473': { iut: '3' } },
+          version: '1',
+        },
+      },
+    },
+  },
+  {
+    name: 'syslog of a file, whose fields stay',
+    text: `${files}processors:\n- syslog: { field: message, overwrite_keys: false }\n`,
+    event: plain('<34>Oct 11 22:14:15 mymachine su[230]: failed'),
+    expected: {
+      message: '<34>Oct 11 22:14:15 mymachine su[230]: failed',
+      'log.syslog.severity.name': 'Critical',
+      'log.syslog.facility.name': 'security/authorization',
+      'log.syslog.procid': '230',
+    },
+  },
+  {
     name: 'base64',
     text: `${files}processors:\n- decode_base64_field: { field: { from: message, to: text } }\n`,
     event: plain('aGVsbG8='),

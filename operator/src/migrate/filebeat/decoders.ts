@@ -79,3 +79,103 @@ export const extractArray: Processor = {
         ]
   },
 }
+
+export const decodeXml: Processor = {
+  name: 'decode_xml',
+  becomes: '`parse_xml`',
+  options: {
+    ...when,
+    field: 'the field with the text',
+    target_field: 'the field for the document; the same one without it, the event itself if it is empty',
+    overwrite_keys: 'whether fields that exist are replaced',
+    to_lower: 'whether names are in small letters',
+  },
+  itself: quiet,
+  build: (part) => {
+    const name = textIn(part, 'field') ?? 'message'
+    const from = fieldOf(name)
+    const target = option(part, 'target_field') === undefined ? name : (textIn(part, 'target_field') ?? '')
+    const keeps = flagIn(part, 'overwrite_keys') === false
+    const to = fieldOf(target)
+    const isFree = keeps && target !== '' && target !== name ? ` && !exists(${to})` : ''
+    const lower =
+      'if is_object(document) { document = map_keys(object!(document), recursive: true) -> |key| { downcase(key) } }'
+    return [
+      `document, error = parse_xml(string(${from}) ?? "", attr_prefix: "", text_key: "#text", parse_bool: false, parse_null: false, parse_number: false)`,
+      `if error == null && is_string(${from})${isFree} {`,
+      ...(flagIn(part, 'to_lower') === false ? [] : [`  ${lower}`]),
+      ...(target === ''
+        ? [
+            `  if is_object(document) { . = ${keeps ? 'merge(object!(document), .)' : 'merge(., object!(document), deep: true)'} }`,
+          ]
+        : [`  ${to} = document`]),
+      '}',
+    ]
+  },
+}
+
+/** Words of `parse_syslog` in the order of their numbers, and the names that Filebeat writes. */
+const severities = 'emerg alert crit err warning notice info debug'.split(' ')
+const severityNames = ['Emergency', 'Alert', 'Critical', 'Error', 'Warning', 'Notice', 'Informational', 'Debug']
+const locals = Array.from({ length: 8 }, (_, index) => `local${index}`)
+const facilities = [
+  ...'kern user mail daemon auth syslog lpr news uucp cron authpriv ftp ntp security console solaris-cron'.split(' '),
+  ...locals,
+]
+const facilityNames = [
+  ...['kernel', 'user-level', 'mail', 'system', 'security/authorization', 'syslogd', 'line printer', 'network news'],
+  ...['UUCP', 'clock', 'security/authorization', 'FTP', 'NTP', 'log audit', 'log alert', 'clock'],
+  ...locals,
+]
+const numbers = (words: readonly string[]) => `{ ${words.map((word, index) => `"${word}": ${index}`).join(', ')} }`
+const names = (words: readonly string[]) => `[${words.map((word) => `"${word}"`).join(', ')}]`
+
+export const syslog: Processor = {
+  name: 'syslog',
+  becomes: '`parse_syslog`, with the fields below `log.syslog`',
+  options: {
+    ...when,
+    field: 'the field with the text',
+    format: 'both forms are read',
+    timezone: 'UTC; a gap for others',
+    overwrite_keys: 'whether fields that exist are replaced',
+  },
+  itself: quiet,
+  build: (part, report) => {
+    const zone = textIn(part, 'timezone') ?? 'Local'
+    if (!/^(?:UTC|Local|Etc\/UTC|[+-]00:?00)$/i.test(zone)) {
+      report.gap(
+        option(part, 'timezone') ?? part,
+        'syslog: timezone',
+        'times without a zone are those of the agent, which is UTC',
+        `Give \`timezone: ${zone}\` to the remap transform.`,
+      )
+    }
+    const from = fieldOf(textIn(part, 'field') ?? 'message')
+    const keeps = flagIn(part, 'overwrite_keys') === false
+    const rest =
+      '!includes(["appname", "facility", "hostname", "message", "msgid", "procid", "severity", "timestamp", "version"], key)'
+    return [
+      `parsed, error = parse_syslog(string(${from}) ?? "")`,
+      `if error == null && is_string(${from}) {`,
+      `  severity = int(get(${numbers(severities)}, [string(parsed.severity) ?? ""]) ?? 0) ?? 0`,
+      `  facility = int(get(${numbers(facilities)}, [string(parsed.facility) ?? ""]) ?? 0) ?? 0`,
+      '  made = {',
+      '    "priority": facility * 8 + severity,',
+      `    "severity": { "code": severity, "name": get(${names(severityNames)}, [severity]) ?? null },`,
+      `    "facility": { "code": facility, "name": get(${names(facilityNames)}, [facility]) ?? null },`,
+      '    "appname": parsed.appname,',
+      '    "hostname": parsed.hostname,',
+      '    "msgid": parsed.msgid,',
+      '    "version": to_string(parsed.version),',
+      `    "structured_data": filter(object!(parsed)) -> |key, value| { is_object(value) && ${rest} }`,
+      '  }',
+      '  if is_string(parsed.appname) { made.procid = to_string(parsed.procid) }',
+      '  made = filter(made) -> |_key, value| { !is_null(value) && value != "" && value != {} }',
+      `  ${keeps ? 'if !exists(.log.syslog) { .log.syslog = made }' : '.log = merge(object(.log) ?? {}, { "syslog": made }, deep: true)'}`,
+      ...(keeps ? [] : ['  if (string(parsed.message) ?? "") != "" { .message = parsed.message }']),
+      '  if is_timestamp(parsed.timestamp) { .timestamp = parsed.timestamp }',
+      '}',
+    ]
+  },
+}

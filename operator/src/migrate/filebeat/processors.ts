@@ -7,7 +7,7 @@ import { below, isMap, itemsOf, type Tree, textOf } from '../loki/tree.ts'
 import { goLayout, indent, regexLiteral, valueLiteral } from '../otel/text.ts'
 import type { Refusal } from '../page.ts'
 import { conditionOf, fieldOf, scalar, textOfField } from './conditions.ts'
-import { decodeBase64, decodeCsv, extractArray } from './decoders.ts'
+import { decodeBase64, decodeCsv, decodeXml, extractArray, syslog } from './decoders.ts'
 import { dissect } from './dissect.ts'
 import { type Processor, quiet, when } from './processor.ts'
 
@@ -418,6 +418,8 @@ export const processors: readonly Processor[] = [
   decodeBase64,
   decodeCsv,
   extractArray,
+  decodeXml,
+  syslog,
   fingerprint,
   addId,
   addKubernetes,
@@ -452,18 +454,6 @@ export const refusedProcessors: readonly Refusal[] = [
   ),
   none('dns', 'addresses are not looked up', 'Let the destination look addresses up.'),
   none('registered_domain', 'there is no list of domains', 'Let the destination find them.'),
-  {
-    name: 'decode_xml',
-    reason: 'the processor is not converted',
-    nearest: 'Use `parse_xml` in a remap transform.',
-    isHere: true,
-  },
-  {
-    name: 'syslog',
-    reason: 'the processor is not converted',
-    nearest: 'Use `parse_syslog` in a remap transform.',
-    isHere: true,
-  },
 ]
 
 /** A processor with its condition as steps; undefined if it has none. */
