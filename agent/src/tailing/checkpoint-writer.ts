@@ -1,9 +1,9 @@
-// When checkpoints are written: half a second after a change, and after the end at once, because the process may then exit at
-// any moment.
+// Decides when checkpoints are written: half a second after a change, and at once after the stop, because the process may
+// then exit at any moment.
 
 import type { Checkpoints } from './checkpoint.ts'
 
-/** From a change of a position to its writing: the most that a crash doubles. */
+/** Delay from a position change to its write, which limits how many lines a crash duplicates. */
 const delayMs = 500
 const lateDelayMs = 200
 
@@ -14,13 +14,13 @@ export class CheckpointWriter {
   readonly #failed: (error: unknown) => void
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
-  /** `stopping`: positions that move now are written at the end of the stop, by nothing else. */
+  /** `stopping`: changed positions are only written at the end of the stop. */
   #state: 'running' | 'stopping' | 'stopped' = 'running'
   #lastLateWrite = 0
 
   /**
-   * @param isInFlight whether more answers are to come
-   * @param written called with the number of entries after a write
+   * @param isInFlight whether answers are still outstanding @param written called with the number of entries after a
+   * write
    */
   constructor(
     checkpoints: Checkpoints,
@@ -34,7 +34,7 @@ export class CheckpointWriter {
     this.#failed = failed
   }
 
-  /** A position has moved. */
+  /** Called when a position has moved. */
   moved(): void {
     if (this.#state === 'stopped') this.#writeLate()
     if (this.#state !== 'running') return
@@ -46,7 +46,7 @@ export class CheckpointWriter {
     }, delayMs)
   }
 
-  /** Writes the rest; from now on every change is written at once. */
+  /** Writes pending changes; later changes are written at once. */
   async stop(): Promise<void> {
     this.#state = 'stopping'
     clearTimeout(this.#timer)

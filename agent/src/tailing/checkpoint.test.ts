@@ -88,7 +88,7 @@ test('the file belongs to the tailer that read it last', () => {
   expect([first.owned, second.owned]).toEqual([false, true])
 })
 
-/** Does something once in each turn of the event loop while a promise is pending. */
+/** Calls a function once per event loop turn while a promise is pending. */
 async function meanwhile(pending: Promise<unknown>, act: (turn: number) => void): Promise<void> {
   let settled = false
   const end = () => {

@@ -1,9 +1,7 @@
 // The positions where reading continues after a restart: one for each fingerprint, in `checkpoints.json`. The file is replaced as a
-// whole: written beside, synced, renamed. A complete file beside it is a replacement that was interrupted before its rename, so it is
-// the newer one.
-//
-// Writes of one file may overlap: the process ends during a write, or a successor of the source reads the file. Each replacement is a
-// new file, opened and renamed in one step of the event loop, so the last one to begin wins.
+// whole: a new file is written, synced and renamed. A complete new file that was not renamed yet is the more recent one.
+// Writes of one file may overlap, because the process may stop during a write, or a successor of the source may read the file. Each
+// replacement is a new file, opened and renamed in one step of the event loop, so the last one to begin wins.
 
 import {
   closeSync,
@@ -24,7 +22,7 @@ import type { Fingerprint } from './fingerprint.ts'
 interface Entry {
   position: number
   modified: number
-  /** When its file was first missed; the entry is dropped a minute later. */
+  /** When its file was first found missing; the entry is dropped a minute later. */
   missingSince: number | undefined
 }
 
@@ -33,7 +31,7 @@ const keepMissingMs = 60_000
 const writeText = promisify(writeFile)
 const sync = promisify(fdatasync)
 
-/** The tailer that read a file last, and so may write its position: after a reload, the predecessor still receives late answers. */
+/** The last tailer that read a file, and so may write its position: after a reload, the predecessor still receives late answers. */
 const owners = new Map<string, Checkpoints>()
 
 export class Checkpoints {
@@ -42,15 +40,12 @@ export class Checkpoints {
   readonly #newPath: string
   #changed = false
   #writing: Promise<number> | undefined
-  /** Replacements begun so far: an earlier one does not take the place of a later one. */
+  /** Number of replacements begun: an earlier one never overwrites a later one. */
   #replacements = 0
 
   readonly #options: { readonly ignoreOlderMs?: number | undefined; readonly ignoreAll?: boolean }
 
-  /**
-   * Makes the directory.
-   * @param options entries older than `ignoreOlderMs`, or all that are there, are not read
-   */
+  /** Creates the directory. @param options entries older than `ignoreOlderMs`, or all existing ones, are ignored */
   constructor(
     dataDir: string,
     componentId: string,
@@ -62,7 +57,7 @@ export class Checkpoints {
     this.#options = options
   }
 
-  /** Reads the stored positions. From now on only this object may write the file. */
+  /** Reads the stored positions. Afterwards only this object may write the file. */
   load(): void {
     owners.set(this.#path, this)
     const options = this.#options
@@ -81,7 +76,7 @@ export class Checkpoints {
     }
   }
 
-  /** Whether no successor has read the file, to continue from there. */
+  /** Whether no successor has taken the file over. */
   get owned(): boolean {
     return owners.get(this.#path) === this
   }
@@ -90,7 +85,7 @@ export class Checkpoints {
     return this.#entries.size
   }
 
-  /** Something is to be written. */
+  /** Whether there are unwritten changes. */
   get changed(): boolean {
     return this.#changed
   }
@@ -115,7 +110,7 @@ export class Checkpoints {
     if (this.#entries.delete(fingerprint)) this.#changed = true
   }
 
-  /** Drops entries whose files have been away for a minute. */
+  /** Drops entries whose files have been missing for a minute. */
   prune(isPresent: (fingerprint: Fingerprint) => boolean, now: number): void {
     for (const [fingerprint, entry] of this.#entries) {
       if (isPresent(fingerprint)) entry.missingSince = undefined
@@ -127,9 +122,9 @@ export class Checkpoints {
     }
   }
 
-  /** Writes what has changed; returns the number of entries written: none once a successor has read the file. */
+  /** Writes changes; returns the number of entries written, which is 0 once a successor has taken the file over. */
   async write(): Promise<number> {
-    while (this.#writing !== undefined) await this.#writing.catch(() => 0) // that write's caller reports its failure
+    while (this.#writing !== undefined) await this.#writing.catch(() => 0) // the caller of that write reports its failure
     if (!this.#takeChange()) return 0
     this.#writing = this.#replace()
     try {
@@ -157,7 +152,7 @@ export class Checkpoints {
     return count
   }
 
-  /** As `write`, before the process may end. */
+  /** Like `write`, for use before the process may end. */
   writeSync(): number {
     if (!this.#takeChange()) return 0
     try {
@@ -176,21 +171,21 @@ export class Checkpoints {
     }
   }
 
-  /** Whether there is something to write. */
+  /** Whether there are changes to write; clears the flag. */
   #takeChange(): boolean {
     const takes = this.#changed && this.owned
     this.#changed = false
     return takes
   }
 
-  /** A separate file: a write in progress continues in the file that it has opened. */
+  /** Uses a separate file, because a write in progress continues in the file that it has opened. */
   #openReplacement(): number {
     this.#replacements++
     rmSync(this.#newPath, { force: true })
     return openSync(this.#newPath, 'wx', 0o600)
   }
 
-  // By hand, because a checksum of 64 bits is a number that JSON.stringify cannot write.
+  // Formatted without JSON.stringify, which cannot write a 64-bit checksum as a number.
   #text(): string {
     const parts: string[] = []
     for (const [fingerprint, entry] of this.#entries) {
@@ -215,11 +210,11 @@ interface FileEntry {
   readonly modified: number
 }
 
-/** Entries of a checkpoint file; undefined if there is none or it is not whole. */
+/** Entries of a checkpoint file; undefined if it is missing or incomplete. */
 function parseFile(path: string): FileEntry[] | undefined {
   let document: unknown
   try {
-    // Numbers as text: a checksum has 64 bits.
+    // Reads numbers as text, because a checksum has 64 bits.
     document = JSON.parse(readFileSync(path, 'utf8'), ((_key: string, value: unknown, context: { source?: string }) =>
       typeof value === 'number' ? (context.source ?? String(value)) : value) as (
       key: string,

@@ -1,14 +1,14 @@
-// A folder that reading must not leave, whatever links lead elsewhere: an application beside a sidecar may write any link into the
-// volume of its logs, and exchange it at any time. So the check judges the opened file, not an earlier path.
+// A folder that reads must not leave, even through links: an application beside a sidecar may create any link in the volume of its
+// logs, and replace it at any time. So the check examines the open file, not a path resolved earlier.
 
 import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** The files that may be read, and removed. */
+/** Decides which files may be read, and which may be removed. */
 export interface Confined {
   /** Whether an open file may be read. */
   holds(descriptor: number): boolean
-  /** Whether a path may be removed: its folder is inside, and a link at its end is removed itself. */
+  /** Whether a path may be removed: its folder must be inside. If the path is a link, the link itself is removed. */
   mayRemove(path: string): boolean
 }
 
@@ -19,45 +19,45 @@ export class Confinement implements Confined {
     this.#root = root.replace(/\/+$/, '')
   }
 
-  /** Whether an open file is a regular one below the folder, on the same mount. */
+  /** Whether an open file is a regular file below the folder, on the same mount. */
   holds(descriptor: number): boolean {
     if (!fstatSync(descriptor).isFile()) return false
     let folder: number | undefined
     try {
       folder = openSync(this.#root, constants.O_RDONLY | constants.O_DIRECTORY)
       const root = pathOf(folder)
-      // A mount below the folder, such as the agent's own secrets, is not part of the volume.
+      // A mount below the folder, such as the agent's own secrets, does not belong to the volume.
       return isBelow(pathOf(descriptor), root) && mountOf(descriptor) === mountOf(folder)
     } catch {
-      return false // no folder, or a system without /proc: nothing is known to be inside
+      return false // no such folder, or no /proc: the check fails
     } finally {
       if (folder !== undefined) closeSync(folder)
     }
   }
 
-  /** Whether a folder lies below: for walks, which open nothing. */
+  /** Whether a folder is inside; used by walks, which open no files. */
   leadsInside(folder: string): boolean {
     try {
       const root = realpathSync(this.#root)
       const path = realpathSync(folder)
       return path === root || isBelow(path, root)
     } catch {
-      return true // not there yet; each file is judged when it is opened
+      return true // missing so far; each file is checked when it is opened
     }
   }
 
-  /** Whether a path may be removed: its folder is inside, and a link at its end is removed itself. */
+  /** Whether a path may be removed: its folder must be inside. If the path is a link, the link itself is removed. */
   mayRemove(path: string): boolean {
     return this.leadsInside(dirname(path))
   }
 }
 
-/** The log of a container as Docker keeps it: a runtime that uses it writes links to it into the folders of pods. */
+/** The path of a container log kept by Docker: runtimes that use it create links to it in the pod folders. */
 const dockerLog = /\/([0-9a-f]{64})\/\1-json\.log[^/]*$/
 
 /**
- * The folders of pods. The kubelet and the runtime write them, pods do not; but a user who mounts the folder of the node's logs may
- * put links there, which would lead to files of the agent.
+ * The folders of pods. Only the kubelet and the runtime write there. But a user who mounts the node's log folder may add links,
+ * which could lead to files of the agent.
  */
 export class PodLogConfinement implements Confined {
   readonly #root: string
@@ -72,7 +72,7 @@ export class PodLogConfinement implements Confined {
     return isBelow(path, realpathSync(this.#root)) || dockerLog.test(path)
   }
 
-  /** Nothing is removed there. */
+  /** Nothing there may be removed. */
   mayRemove(): boolean {
     return false
   }

@@ -1,8 +1,7 @@
-// Finds files to tail: walks folders, watches each with inotify, and walks again at a slow beat, which also covers file
-// systems without inotify. Says of each folder which files it holds now, and of each file that it has changed.
-// A folder that was entered stays entered until it is gone.
-// inotify reports every write, and Node cannot mask writes out. In a folder with many writes the reports cost more than the lines:
-// discovery calls it busy and stops watching it for a while, and the tailer polls its files.
+// Finds files to tail: it walks folders, watches each with inotify, and walks them again periodically, which also covers file
+// systems without inotify. It reports the files of each folder and each changed file. A folder that was entered stays entered
+// until it is removed. inotify reports every write, and Node cannot filter these reports. If a folder has many writes, the reports
+// cost more than the lines: discovery then marks it busy and stops watching it for a while, and the tailer polls its files.
 
 import { type FSWatcher, readdirSync, watch } from 'node:fs'
 import { type TailFiles, tailFiles } from './files.ts'
@@ -10,30 +9,32 @@ import { isWorthPolling } from './polling.ts'
 
 export interface DiscoveryRules {
   readonly roots: readonly string[]
-  /** Whether a folder is looked into. Asked again at every walk of its parent as long as the answer is no. */
+  /** Whether to enter a folder. While the answer is no, discovery asks again at every walk of the parent. */
   enter(directory: string): boolean
-  /** Whether a file is wanted. */
+  /** Whether the tailer wants a file. */
   accept(path: string): boolean
 }
 
 export interface DiscoveryHooks {
-  /** The wanted files that a folder holds now; none when the folder is gone. `watched`: inotify reports changes. */
+  /** Reports the wanted files in a folder; none when the folder is removed. `watched`: inotify reports changes. */
   listed(directory: string, files: readonly FoundFile[], watched: boolean): void
-  /** Something was written to a file, or it was replaced. */
+  /** A file was written or replaced. */
   changed(path: string): void
-  /** `true`: the folder has many writes, and `changed` no longer reports them. `false`: it does again; files may have grown meanwhile. */
+  /**
+   * `true`: the folder has many writes, and `changed` no longer reports them. `false`: reports resume; files may have grown meanwhile.
+   */
   busy(directory: string, busy: boolean): void
-  /** A folder is no longer listed; `listed` has reported before that it has no files. */
+  /** A folder is no longer listed; an empty `listed` report precedes this call. */
   left?(directory: string): void
   /** A folder could not be watched or read. */
   failed(what: 'watching' | 'globbing', path: string, error: unknown): void
 }
 
-/** How a tailer directs the search for its files. */
+/** Controls the search for files. */
 export interface Finder {
   sweep(): void
   beat(now: number): void
-  /** Asks the rules again: about one folder and what is below it, or about all. */
+  /** Applies the rules again, to one folder and its subfolders or to all. */
   reconsider(directory?: string): void
   rescan(directory: string): void
   /** Walks a folder if its modification time has changed. */
@@ -50,29 +51,31 @@ export interface FoundFile {
 
 interface Folder {
   watcher: FSWatcher | undefined
-  /** Modification time when it was walked last. */
+  /** Modification time at the last walk. */
   time: number
-  /** Wanted files when it was walked last. */
+  /** Number of wanted files at the last walk. */
   files: number
   /** Writes that inotify has reported since the last beat. */
   events: number
-  /** When watching starts again; 0: the folder is not busy. */
+  /** When watching resumes; 0: the folder is not busy. */
   busyUntil: number
-  /** How long the next busy time lasts. */
+  /** Duration of the next busy period. */
   busyMs: number
-  /** When files last came or went. */
+  /** When a file last appeared or disappeared. */
   changedAt: number
   readonly children: Set<string>
 }
 
 const debounceMs = 25
-/** A busy folder is not watched for this long. The time doubles while the folder stays busy. */
+/** Initial time for which a busy folder is not watched. It doubles while the folder stays busy. */
 const minBusyMs = 10_000
 const maxBusyMs = 60_000
 const clockTickMs = 50
-/** Interval for looking at a busy folder, to find new files. */
+/** Interval between checks of a busy folder for new files. */
 const lookMs = 250
-/** The same where files have come or gone of late: the next ones may not stay for long. */
+/**
+ * The shorter interval if files have appeared or disappeared recently, because the next ones may not exist for long.
+ */
 const shortLookMs = 25
 const churnMs = 10_000
 
@@ -95,28 +98,31 @@ export class Discovery implements Finder {
     this.#files = files
   }
 
-  /** Walks everything. */
+  /** Walks all folders. */
   sweep(): void {
     for (const root of this.#rules.roots) {
       if (!this.#folders.has(root)) this.#enter(root, true)
     }
-    // A copy: walking adds folders, and those have been walked.
+    // Uses a copy, because walking adds folders, which have been walked already.
     for (const directory of [...this.#folders.keys()]) this.#walk(directory)
   }
 
-  /** Walks folders whose changes inotify may not have reported, and watches folders again whose busy time is over. Call it every second. */
+  /** Walks folders whose changes inotify may not have reported, and resumes watching at the end of a busy period. Call it every second. */
   beat(now: number): void {
     for (const root of this.#rules.roots) if (!this.#folders.has(root)) this.#enter(root, true)
     for (const [directory, folder] of this.#folders) {
       if (folder.busyUntil !== 0 && now >= folder.busyUntil) this.#calmDown(directory, folder)
       else if (folder.busyUntil === 0 && folder.events === 0) folder.busyMs = minBusyMs
       folder.events = 0
-      // Some file systems can be watched but report nothing.
+      // Some file systems accept watches but report nothing.
       this.look(directory)
     }
   }
 
-  /** Walks a folder if it has changed. Ends its busy time, so that inotify reports the next steps of a rotation at once. */
+  /**
+   * Walks a folder if it has changed. This ends its busy period, so that inotify reports the next steps of a rotation at
+   * once.
+   */
   look(directory: string): void {
     const folder = this.#folders.get(directory)
     if (folder === undefined || this.#timeOf(directory) === folder.time) return
@@ -158,12 +164,12 @@ export class Discovery implements Finder {
     folder.events = 0
     this.#isNotBusy(directory)
     this.#watch(directory, folder)
-    // Finds changes from the time without a watch.
+    // Finds changes that occurred without a watch.
     this.#walk(directory)
     this.#hooks.busy(directory, false)
   }
 
-  /** Decides again soon which folders below the roots to enter. */
+  /** Schedules a new decision about the folders below the roots. */
   reconsider(): void {
     for (const root of this.#rules.roots) this.#mark(root)
   }
@@ -198,7 +204,7 @@ export class Discovery implements Finder {
   }
 
   #enter(directory: string, root = false): void {
-    // Watched first, read after: nothing can appear in between unseen.
+    // Watches first and reads afterwards, so that no file can appear unnoticed in between.
     const folder: Folder = {
       watcher: undefined,
       time: Number.NaN,
@@ -213,7 +219,7 @@ export class Discovery implements Finder {
       try {
         this.#files.statSync(directory)
       } catch {
-        return // looked for again at the next beat
+        return // the next beat tries again
       }
     }
     this.#folders.set(directory, folder)
@@ -237,7 +243,7 @@ export class Discovery implements Finder {
       watcher.on('error', (error) => {
         watcher.close()
         this.#hooks.failed('watching', directory, error)
-        folder.watcher = undefined // its time is looked at with every beat
+        folder.watcher = undefined // every beat checks its modification time
         this.#mark(directory)
       })
       folder.watcher = watcher
@@ -278,7 +284,7 @@ export class Discovery implements Finder {
         try {
           isDirectory = this.#files.statSync(path).isDirectory()
         } catch {
-          continue // leads nowhere, for now
+          continue // a broken link, for now
         }
       } else if (!isDirectory && !entry.isFile()) continue
       if (isDirectory) {

@@ -1,5 +1,5 @@
 // The identity of a file after it was renamed, copied or compressed: a checksum of its first lines, or its inode. A fingerprint is
-// text, so it can be a key; `checkpoint.ts` writes it in the form of the file format.
+// text, so that it can be a key; `checkpoint.ts` converts it to the file format.
 
 import { fstatSync } from 'node:fs'
 import { constants, gunzipSync } from 'node:zlib'
@@ -12,8 +12,8 @@ export type FingerprintOptions =
 /** `checksum:<16 hexadecimal digits>` or `inode:<device>:<inode>`. */
 export type Fingerprint = string
 
-// CRC-64/ECMA-182: polynomial 42F0E1EBA9EA3693, most significant bit first, nothing added before or after.
-// Two halves of 32 bits instead of BigInt, which would be fifty times slower.
+// CRC-64/ECMA-182: polynomial 42F0E1EBA9EA3693, most significant bit first, with initial value and final XOR 0. It uses
+// two 32-bit halves, because BigInt would be fifty times slower.
 const tableHigh = new Int32Array(256)
 const tableLow = new Int32Array(256)
 for (let byte = 0; byte < 256; byte++) {
@@ -52,11 +52,11 @@ const firstRead = 4096
 
 export interface FileIdentity {
   readonly fingerprint: Fingerprint
-  /** The file is compressed: positions count decompressed bytes. */
+  /** Whether the file is compressed: positions then count decompressed bytes. */
   readonly gzip: boolean
 }
 
-/** Works out fingerprints; holds the buffer for it. */
+/** Computes fingerprints; owns the buffer for this. */
 export class Fingerprinter {
   readonly #options: FingerprintOptions
   readonly #files: TailFiles
@@ -69,8 +69,8 @@ export class Fingerprinter {
   }
 
   /**
-   * The fingerprint of an open file; undefined while it holds fewer lines than are needed.
-   * @param complete the file will not grow: its bytes are hashed even without a newline at the end
+   * The fingerprint of an open file; undefined while it has too few lines. @param complete whether the file will not
+   * grow: its bytes are then hashed even without a final newline
    */
   identify(descriptor: number, complete = false): FileIdentity | undefined {
     // Most first lines are short: a small read does for nearly all files.
@@ -88,7 +88,7 @@ export class Fingerprinter {
       try {
         head = decompressedHead(head, this.#buffer.length)
       } catch {
-        return undefined // the compressor is still at its first bytes
+        return undefined // the compressor has written only a few bytes so far
       }
     }
     let end = 0
@@ -117,7 +117,7 @@ export class Fingerprinter {
 
   #hasEnough(length: number): boolean {
     if (this.#options.strategy === 'device_and_inode') return true
-    if (this.#buffer[0] === 0x1f) return false // perhaps compressed
+    if (this.#buffer[0] === 0x1f) return false // possibly compressed
     const head = this.#buffer.subarray(0, length)
     let at = -1
     for (let lines = 0; lines < this.#options.lines; lines++) {
@@ -129,11 +129,11 @@ export class Fingerprinter {
 }
 
 /**
- * The first bytes of a compressed head, up to `wanted`. It decompresses less of the head if all of it would give far more: 100 KB can
- * be 100 MB.
+ * The first bytes of compressed data, up to `wanted`. It decompresses only part of the input if the result would be far larger: 100
+ * KB can become 100 MB.
  */
 function decompressedHead(compressed: Buffer, wanted: number): Buffer {
-  // One byte gives 1032 at most, so that some length of the head gives enough and not too much.
+  // The compression ratio is at most 1032, so some prefix of the input gives enough bytes and not too many.
   const options = { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: wanted + 65_536 }
   let enough = 0
   let tooMuch = compressed.length + 1

@@ -1,17 +1,16 @@
-// Glob patterns for paths: `*` and `?` within one name, `**` over any number of folders, `[a-z]`, `{a,b}`.
-// Besides matching a path, a pattern knows its starting folder and whether a folder can lead to a match.
-//
-// Why not picomatch: it cannot say whether a folder can lead to a match.
+// Glob patterns for paths: `*` and `?` within one name, `**` over any number of folders, `[a-z]`, `{a,b}`. Besides
+// matching a path, a pattern knows its starting folder and whether a folder can lead to a match.
+// picomatch is not used, because it does not provide that last check.
 
 export interface Glob {
-  /** The folder above the first name with a wildcard. */
+  /** The deepest folder without a wildcard. */
   readonly base: string
   matches(path: string): boolean
-  /** Whether something below this folder can match. */
+  /** Whether this folder may contain a match at any depth. */
   leadsThrough(directory: string): boolean
 }
 
-/** Compiles a pattern; undefined if a bracket or brace is not closed. */
+/** Compiles a pattern; undefined if it has an unclosed bracket or brace. */
 export function compileGlob(pattern: string): Glob | undefined {
   const alternatives: Alternative[] = []
   for (const text of expandBraces(pattern) ?? ['[']) {
@@ -66,7 +65,7 @@ function leads(alternative: Alternative, directory: string): boolean {
   for (let index = 0; index < parts.length; index++) {
     const name = alternative.names[index]
     if (name === null) return true
-    // The last name of the pattern is that of the file.
+    // The last name of the pattern names the file.
     if (name === undefined || index === alternative.names.length - 1 || !name.test(parts[index] as string)) return false
   }
   return true
@@ -96,11 +95,11 @@ function escaped(char: string): string {
   return char.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 }
 
-/** A pattern expands to at most this many patterns without braces, and has at most this many braces. */
+/** Limit for the number of braces, and for the number of expanded patterns. */
 export const maxAlternatives = 1000
 const maxBraces = 64
 
-/** The pattern without braces, once for each choice; undefined if a brace is not closed, or there are too many. */
+/** The pattern without braces, once for each choice; undefined if a brace is unclosed, or there are too many. */
 function expandBraces(pattern: string): string[] | undefined {
   let braces = 0
   for (let at = 0; at < pattern.length; at++) if (pattern.charCodeAt(at) === 0x7b) braces++

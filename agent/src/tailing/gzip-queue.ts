@@ -1,4 +1,4 @@
-// Reads compressed files one after the other, beside the loop that reads the others.
+// Reads compressed files one after the other, concurrently with the loop for uncompressed files.
 
 import { gunzipFrom, type Taken } from './gzip.ts'
 import type { TailReports } from './reports.ts'
@@ -12,7 +12,7 @@ interface Context<State> {
   readonly reports: TailReports
   readonly waits: StoppableWaits
   readonly signal: AbortSignal
-  /** Hands on the whole lines of a chunk and moves the offset past them. */
+  /** Passes on the whole lines of a chunk and moves the offset past them. */
   take(file: TailedFile<State>, slab: Slab, length: number): Promise<void> | undefined
   /** All queued files have been read. */
   ended(): void
@@ -29,7 +29,7 @@ export class GzipQueue<State> {
     this.#context = context
   }
 
-  /** Settles when nothing is read any more; undefined while nothing is read. */
+  /** Resolves when no file is being read; undefined if none is. */
   get task(): Promise<void> | undefined {
     return this.#task
   }
@@ -54,7 +54,7 @@ export class GzipQueue<State> {
         await waits.unlessStopping(hooks.closed(current))
       } catch (error) {
         if (signal.aborted) return
-        reports.unread(current.path, error, 'A compressed file could not be read.')
+        reports.unread(current.path, error, 'Could not read a compressed file.')
       }
     }
   }

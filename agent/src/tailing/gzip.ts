@@ -1,4 +1,5 @@
-// Reads a compressed file as if it were not: fills slabs with decompressed bytes and carries over what was not taken.
+// Reads a compressed file like an uncompressed one: fills slabs with decompressed bytes and carries over the unused
+// rest.
 
 import { createReadStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
@@ -6,15 +7,15 @@ import { createGunzip } from 'node:zlib'
 import type { Slab, SlabPool } from './slab.ts'
 
 export interface Taken {
-  /** Bytes of the slab that were dealt with; the rest comes again with more behind it. */
+  /** Number of processed bytes; the rest is passed again, with more bytes after it. */
   readonly bytes: number
-  /** To be waited for before the next slab. */
+  /** A promise to await before the next slab. */
   readonly waiting: Promise<void> | undefined
 }
 
 /**
- * Decompresses from the beginning, skips the first `offset` bytes, and gives the others to `take`.
- * @param take gets a slab whose first `length` bytes are filled; `last` marks the last one
+ * Decompresses from the beginning, skips the first `offset` bytes, and passes the rest to `take`. @param take receives
+ * a slab whose first `length` bytes are filled; `last` marks the last one
  */
 export async function gunzipFrom(
   descriptor: number,
@@ -26,7 +27,7 @@ export async function gunzipFrom(
   let toSkip = offset
   let slab = pool.take()
   let length = 0
-  // The remaining bytes move to the front of another slab. Called before anything can return the old one.
+  // Moves the remaining bytes to the front of another slab. Must be called before the old slab can be returned.
   const next = (taken: Taken): void => {
     const old = slab
     const rest = old.buffer.subarray(taken.bytes, length)

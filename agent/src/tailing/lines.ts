@@ -1,5 +1,5 @@
-// A batch of lines that are still bytes. Count and size are known at once; events are made on first use.
-// The slab goes back to its pool when it is certain that nobody reads it: all events have been made, or all have ended.
+// A batch of byte lines. Its count and size are known at once; events are created on first use. The slab returns to its
+// pool when no reader can need it: all events have been created, or all have ended.
 
 import { PenstockError } from '../errors.ts'
 import { type Holders, type LogBatch, shareBetween } from '../event/batch.ts'
@@ -7,20 +7,20 @@ import type { Finalizer } from '../event/finalizer.ts'
 import type { LogEvent } from '../event/log.ts'
 import type { Slab, SlabPool } from './slab.ts'
 
-/** The result of one file's lines. */
+/** How the lines of one file become events. */
 export interface LineShape {
-  /** Estimated size of an event beside the bytes of its line. */
+  /** Estimated size of an event, not counting the bytes of its line. */
   readonly overhead: number
   event(slab: Slab, line: number): LogEvent
 }
 
-/** The lines of one slab, common to all slices of a batch. */
+/** The lines of one slab, shared by all slices of a batch. */
 export class Lines {
   #slab: Slab | undefined
   readonly #shape: LineShape
   readonly #pool: SlabPool
   #events: LogEvent[] | undefined
-  /** A further holder may read the events later than the finalizer knows. */
+  /** Whether another holder may read the events after the finalizer has ended. */
   shared = false
 
   constructor(slab: Slab, shape: LineShape, pool: SlabPool) {
@@ -32,7 +32,7 @@ export class Lines {
   get events(): LogEvent[] {
     if (this.#events !== undefined) return this.#events
     const slab = this.#slab
-    if (slab === undefined) throw new PenstockError('PEN_INTERNAL', 'A batch of lines was read after it had ended.')
+    if (slab === undefined) throw new PenstockError('PEN_INTERNAL', 'A batch of lines was read after it ended.')
     const events = new Array<LogEvent>(slab.count)
     for (let line = 0; line < events.length; line++) events[line] = this.#shape.event(slab, line)
     this.#events = events
@@ -58,11 +58,11 @@ export class Lines {
     if (!this.shared) this.#release()
   }
 
-  /** The batch has been passed on: if it was not read by now, the bytes must stay. To be called by the slab's reader. */
+  /** The batch has been passed on: if it was not read yet, the bytes must be kept. The slab's reader calls this. */
   settle(): void {
     const slab = this.#slab
     if (slab === undefined) return
-    // A few lines must not keep a large buffer while they wait.
+    // A few waiting lines must not keep a large buffer in memory.
     if (slab.isSparse || slab.isView) this.#slab = slab.compacted()
     else slab.held = true
   }
@@ -70,7 +70,7 @@ export class Lines {
   #release(): void {
     const slab = this.#slab
     this.#slab = undefined
-    // Not held: its reader still has it and will use it again.
+    // If the slab is not held, its reader still owns it and reuses it.
     if (slab?.held === true) this.#pool.give(slab)
   }
 }

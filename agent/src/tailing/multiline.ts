@@ -11,14 +11,14 @@ export const multiline = () =>
     group(
       {
         start_pattern: text('Regular expression that the first line of a group matches.', { examples: ['^[^\\s]'] }),
-        condition_pattern: text('Regular expression that says, together with `mode`, where a group ends.', {
+        condition_pattern: text('Regular expression that, together with `mode`, determines the end of a group.', {
           examples: ['^[\\s]+'],
         }),
         mode: oneOf(
           ['continue_through', 'continue_past', 'halt_before', 'halt_with'],
-          'How a group ends. `continue_through`: it takes all lines that match the condition. `continue_past`: those, and the first that does not. `halt_before`: it ends before the first line that matches. `halt_with`: it ends with it.',
+          'Determines the end of a group. `continue_through`: the group includes all consecutive lines that match the condition. `continue_past`: those lines and the first line that does not match. `halt_before`: the group ends before the first line that matches. `halt_with`: the group ends with that line.',
         ),
-        timeout_ms: uint('Milliseconds after which a group is taken as complete if no further line comes.', {
+        timeout_ms: uint('Milliseconds after which a group without further lines is complete.', {
           minimum: 1,
         }),
       },
@@ -40,14 +40,16 @@ export interface MultilineRule {
   meetsCondition(line: string): boolean
 }
 
-/** Compiles the patterns; throws a SyntaxError if one is invalid. Their matching takes time in proportion to the line. */
+/**
+ * Compiles the patterns; throws a SyntaxError if one is invalid. Matching takes time linear in the length of the line.
+ */
 export function compileMultiline(options: MultilineOptions): MultilineRule {
   const start = compilePattern(options.start_pattern)
   const condition = compilePattern(options.condition_pattern)
   return { mode: options.mode, timeoutMs: options.timeout_ms, starts: start, meetsCondition: condition }
 }
 
-/** The problem of the option `multiline`. */
+/** The problems of the option `multiline`. */
 export function multilineProblems(options: MultilineOptions | undefined): readonly OptionProblem[] {
   try {
     if (options !== undefined) compileMultiline(options)
@@ -64,10 +66,10 @@ function compilePattern(text: string): (line: string) => boolean {
   return (line) => compiled.test(line)
 }
 
-/** A group grows no further than this. */
+/** Maximum size of a group. */
 const maxGroupBytes = 1 << 20
 
-/** The lines of one origin. `Context` is what belongs to the first line of a group. */
+/** Groups the lines of one origin. `Context` is the data kept with the first line of a group. */
 export class MultilineAggregator<Context> {
   readonly #rule: MultilineRule
   readonly #emit: (text: string | Bytes, context: Context) => void
@@ -82,7 +84,7 @@ export class MultilineAggregator<Context> {
     this.#emit = emit
   }
 
-  /** Position of the first line of the group that is not complete; undefined if there is none. */
+  /** Position of the first line of the incomplete group; undefined if there is none. */
   get pendingFrom(): number | undefined {
     return this.#lines.length === 0 ? undefined : this.#start
   }
@@ -119,7 +121,10 @@ export class MultilineAggregator<Context> {
     if (this.#bytes > maxGroupBytes) this.flush()
   }
 
-  /** Emits a group that has waited too long, unless its next line may be there: it waits for this reader then. */
+  /**
+   * Emits a group that has waited too long. If the reader is behind, the next line may already be in the file, so the
+   * group stays.
+   */
   expire(now: number, isBehind: () => boolean): void {
     if (this.#lines.length === 0 || now - this.#last < this.#rule.timeoutMs) return
     if (isBehind()) this.#last = now

@@ -1,19 +1,19 @@
-// Polls the files whose changes inotify does not report: those in folders with many writes, and those behind links.
+// Polls the files whose changes inotify does not report: files in folders with many writes, and files behind links.
 
 import { nextPoll, pollIntervalMs, timerSlackMs } from './polling.ts'
 import type { TailedFile } from './tailed-file.ts'
 
-/** A file without new bytes for this long is silent. */
+/** A file without new bytes for this long is idle. */
 export const idleMs = 10_000
 
 interface PollerHooks<State> {
   /** The poll of a file is due. */
   due(file: TailedFile<State>): void
-  /** All polls that were due at one time have been reported. */
+  /** All polls due at one time have been reported. */
   polled(): void
-  /** A file in a busy folder has become silent: its writer may have moved on to another one. */
+  /** A file in a busy folder has become idle: its writer may have switched to another file. */
   look(directory: string): void
-  /** A file behind a link has become silent. */
+  /** A file behind a link has become idle. */
   checkPath(file: TailedFile<State>): void
 }
 
@@ -21,7 +21,7 @@ export class Poller<State> {
   readonly #hooks: PollerHooks<State>
   /** Directories that discovery does not watch, because they have many writes. */
   readonly #busy = new Set<string>()
-  /** Files that have been read to their end and wait for their next poll. */
+  /** Completely read files that wait for their next poll. */
   readonly #polled = new Set<TailedFile<State>>()
   #timer: NodeJS.Timeout | undefined
   #timerAt = Number.POSITIVE_INFINITY
@@ -47,7 +47,7 @@ export class Poller<State> {
     clearTimeout(this.#timer)
   }
 
-  /** Schedules the next poll of a file that has been read to its end or must wait. */
+  /** Schedules the next poll of a file that was read to its end or must wait. */
   schedule(file: TailedFile<State>): void {
     if (file.closed || file.gzip || !this.#isPolled(file)) {
       this.#polled.delete(file)
@@ -65,12 +65,14 @@ export class Poller<State> {
     const isStalled = file.hadNews && bytes <= 0
     file.hadNews = bytes > 0
     file.isStalled = bytes <= 0
-    // The writer may have moved on to another file.
+    // The writer may have switched to another file.
     if (isStalled && this.#busy.has(file.directory)) this.#hooks.look(file.directory)
     else if (isStalled) this.#hooks.checkPath(file)
   }
 
-  /** Whether the tailer must poll a file because inotify does not report its changes. A silent file behind a link needs only the beat. */
+  /**
+   * Whether the tailer must poll a file because inotify does not report its changes. For an idle file behind a link, the beat suffices.
+   */
   #isPolled(file: TailedFile<State>): boolean {
     return this.#busy.has(file.directory) || (file.unwatched && Date.now() - file.lastData < idleMs)
   }

@@ -46,7 +46,7 @@ test.each([
 test('files with different intervals are due at the same moments', () => {
   const due = [250, 125, 62.5, 31.25, 15.625].map((interval) => nextPoll(245, interval))
   expect(new Set(due)).toEqual(new Set([250]))
-  // A timer may fire a little early: the same moment is not due again.
+  // A timer may fire slightly early, which must not schedule the same time again.
   expect(nextPoll(249.4, 250)).toBe(500)
 })
 

@@ -1,9 +1,12 @@
-// Decides how often a tailer reads a file when inotify does not report its changes. Pure: the tailer measures the last read, decides
-// here, and sets its timer. It reads a slow file four times a second and a fast one whenever about one chunk has arrived.
+// Decides how often a tailer reads a file when inotify does not report its changes. These functions are pure: the tailer measures
+// the last read, decides here, and sets its timer. It reads a slow file four times a second, and a fast file whenever about one
+// chunk has arrived.
 
-/** Longest time between two reads of a polled file, and so the longest time that a line waits. */
+/** Longest time between two reads of a polled file, and so the maximum delay of a line. */
 export const maxPollMs = 250
-/** Shortest time. A file that grows by more than a chunk in it is read in full chunks anyway. */
+/**
+ * Shortest time between two reads. A file that grows faster than one chunk per interval is read in full chunks anyway.
+ */
 const minPollMs = maxPollMs / 16
 /** A timer may fire this much early. */
 export const timerSlackMs = 2
@@ -14,24 +17,21 @@ const busyEvents = 4
 
 /**
  * Whether polling a folder costs less than watching it. Polling reads every file in it four times a second, so a folder with more files
- * must have more events.
- * @param events writes that inotify has reported in this second
+ * needs more events to be worth it. @param events writes that inotify has reported in this second
  */
 export function isWorthPolling(events: number, files: number): boolean {
   return events > busyEvents + files
 }
 
 /**
- * Milliseconds from this read, which has reached the end of the file, to the next.
- * @param bytes bytes read since the end was last reached
- * @param elapsedMs time since the end was last reached
- * @param current the current interval
+ * Milliseconds from this read, which has reached the end of the file, to the next one. @param bytes bytes read since
+ * the end was last reached @param elapsedMs time since the end was last reached @param current the current interval
  */
 export function pollIntervalMs(bytes: number, elapsedMs: number, current: number): number {
-  // Writers pause: after one read with little data, the interval grows step by step.
+  // Writers pause, so after a read with little data the interval grows step by step.
   const longest = Math.min(maxPollMs, current * 2)
   if (bytes <= 0) return longest
-  // Two reads at nearly the same time give no usable rate.
+  // Two reads at nearly the same time do not give a usable rate.
   const wanted = (targetBytes * Math.max(elapsedMs, minPollMs)) / bytes
   let interval = maxPollMs
   while (interval > minPollMs && interval > wanted) interval /= 2
@@ -39,7 +39,7 @@ export function pollIntervalMs(bytes: number, elapsedMs: number, current: number
 }
 
 /**
- * Time of the next read. All intervals lie on one grid and each is half of the next, so the tailer reads the files that are due at about
+ * Time of the next read. All intervals lie on one grid and each is half of the next, so the tailer can read files that are due at about
  * the same time in one turn of the loop.
  */
 export function nextPoll(now: number, intervalMs: number): number {

@@ -1,17 +1,17 @@
 // How far a file has been delivered. Positions are passed on in order and may be answered in any order; the checkpoint moves
-// only past what has been answered without a gap.
+// past a position only when all earlier ones have been answered.
 
 import { type BatchStatus, Finalizer } from '../event/finalizer.ts'
 import type { Checkpoints } from './checkpoint.ts'
 import type { Fingerprint } from './fingerprint.ts'
 
-/** State that the files of one source share. */
+/** State shared by the files of one source. */
 export interface ProgressState {
-  /** The agent is stopping: what fails from now on is read again after the start. */
+  /** Whether the agent is stopping: failed lines are then read again after the restart. */
   stopping: boolean
-  /** Batches that were passed on and not answered. */
+  /** Number of batches passed on but not answered. */
   inFlight: number
-  /** A checkpoint has moved. */
+  /** Called when a checkpoint has moved. */
   moved(): void
 }
 
@@ -27,11 +27,11 @@ export class FileProgress {
   #pending: Pending[] = []
   #head = 0
   #closed = false
-  /** Something was given up, and is to be read again. */
+  /** Whether a batch failed and must be read again. */
   #lost = false
-  /** Everything before has been delivered. */
+  /** Position before which everything has been delivered. */
   position: number
-  /** State for the next reader; only a reader that replaces another one in the same process gets it. */
+  /** State for the next reader; only a reader that replaces this one in the same process receives it. */
   note: object | undefined
 
   constructor(fingerprint: Fingerprint, position: number, checkpoints: Checkpoints, state: ProgressState) {
@@ -43,8 +43,8 @@ export class FileProgress {
   }
 
   /**
-   * The finalizer for events after which everything before `position` has been passed on.
-   * @param ended called when all of the events have ended
+   * The finalizer for events; when they end, everything before `position` has been passed on. @param ended called when
+   * all of the events have ended
    */
   handOn(position: number, ended?: (status: BatchStatus) => void): Finalizer {
     const pending: Pending = { position, answered: false }
@@ -53,7 +53,7 @@ export class FileProgress {
     return new Finalizer((status: BatchStatus) => {
       ended?.(status)
       this.#state.inFlight--
-      // An agent that is stopping gives up what it could not deliver: those lines are to be read again.
+      // A stopping agent gives up undelivered lines, and the next start reads them again.
       if (status === 'errored' && this.#state.stopping) {
         this.#lost = true
         return
@@ -63,7 +63,7 @@ export class FileProgress {
     })
   }
 
-  /** Nothing is to be passed on up to `position`. */
+  /** There are no lines to pass on up to `position`. */
   skip(position: number): void {
     const last = this.#pending.at(-1)
     if (last !== undefined ? last.position >= position : this.position >= position) return
@@ -71,17 +71,17 @@ export class FileProgress {
     this.#advance()
   }
 
-  /** The content is gone: what is still in flight moves no checkpoint. */
+  /** The content was replaced: batches still in flight move no checkpoint. */
   close(): void {
     this.#closed = true
   }
 
-  /** Everything before has been passed on; undefined if some of it must be passed on again. */
+  /** Position before which everything has been passed on; undefined if some of it must be passed on again. */
   get reach(): number | undefined {
     return this.#lost || this.#closed ? undefined : (this.#pending.at(-1)?.position ?? this.position)
   }
 
-  /** From now on, events in flight move the checkpoints of the tailer that continues with the file. */
+  /** Events in flight now move the checkpoints of the tailer that takes the file over. */
   passTo(checkpoints: Checkpoints, state: ProgressState): void {
     for (let index = this.#head; index < this.#pending.length; index++) {
       if ((this.#pending[index] as Pending).answered) continue
@@ -112,7 +112,7 @@ export class FileProgress {
   }
 }
 
-/** How far the files of tailers that have ended were passed on, for those that take their place. */
+/** Progress of ended tailers, for the tailers that replace them. */
 const left = new Map<string, ReadonlyMap<Fingerprint, FileProgress>>()
 
 const keyOf = (dataDir: string, componentId: string) => `${dataDir}\u0000${componentId}`
@@ -121,7 +121,7 @@ export function leaveProgress(dataDir: string, componentId: string, files: Itera
   left.set(keyOf(dataDir, componentId), new Map(Array.from(files, (progress) => [progress.fingerprint, progress])))
 }
 
-/** The rest; returns it once. */
+/** Returns the progress of an ended tailer, once. */
 export function takeProgress(dataDir: string, componentId: string): ReadonlyMap<Fingerprint, FileProgress> | undefined {
   const key = keyOf(dataDir, componentId)
   const found = left.get(key)

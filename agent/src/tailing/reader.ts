@@ -1,5 +1,6 @@
-// Reads the files of a tailer, chunk by chunk, in the order of each file. An incomplete line is not kept: it is read again when the
-// file has grown. One loop reads; nothing happens per line or per file without data, but for one read at a slow beat.
+// Reads the files of a tailer, chunk by chunk, in the order of each file. The reader does not keep an incomplete line; it reads the
+// line again when the file has grown. One loop reads all files; it does no work per line, and no work for files without new data
+// except for one read per beat.
 
 import { Timestamp } from '../event/timestamp.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
@@ -15,7 +16,7 @@ import type { StoppableWaits } from './stoppable-waits.ts'
 import { sizeOf, type TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
 
 const coalesceMs = 10
-/** How long a new file may be held back for what belongs to it. */
+/** How long a new file may be held back while its metadata is missing. */
 const holdMs = 1000
 
 interface Context<State> {
@@ -42,11 +43,11 @@ export class FileReader<State> {
   readonly #poller: Poller<State>
   readonly #gzip: GzipQueue<State>
 
-  /** Files that may have something to read. */
+  /** Files that may have new data. */
   readonly #ready = new Set<TailedFile<State>>()
-  /** New files that are not read yet. */
+  /** New files that are held back. */
   readonly #held = new Set<TailedFile<State>>()
-  /** Back-pressure of what was passed on outside the loop: the loop waits for it. */
+  /** Back-pressure of lines passed on outside the loop; the loop waits for it. */
   readonly #delays: Promise<void>[] = []
   #heldTimer: NodeJS.Timeout | undefined
   #wake: (() => void) | undefined
@@ -85,7 +86,7 @@ export class FileReader<State> {
     })
   }
 
-  /** Reads until the agent stops, or until all files are at their end where the options say so. */
+  /** Reads until the agent stops, or, if `stopAtEnd` is set, until all files are at their end. */
   async run(): Promise<void> {
     const { turns } = this.#options
     let sliceStart = performance.now()
@@ -111,7 +112,7 @@ export class FileReader<State> {
         const waiting = turns === undefined ? this.#turn(file) : turns.spend(() => this.#turn(file))
         if (waiting !== undefined) await this.#waits.unlessStopping(waiting)
         if (this.#signal.aborted) return
-        // A turn of the event loop for the others, about once a chunk.
+        // Yields to the event loop, about once per chunk.
         if (performance.now() - sliceStart > 1) {
           if (turns === undefined) await new Promise<void>((resolve) => setImmediate(resolve))
           else await this.#waits.unlessStopping(turns.next())
@@ -121,7 +122,7 @@ export class FileReader<State> {
     }
   }
 
-  /** Begins with a new file; waits with it for up to a second where the hooks say so. */
+  /** Starts a new file; holds it back for up to a second if the hooks ask for it. */
   begin(file: TailedFile<State>): void {
     if (this.#hooks.waits?.(file) === true) {
       file.waitUntil = Math.max(file.waitUntil, Date.now() + holdMs)
@@ -151,7 +152,7 @@ export class FileReader<State> {
     this.#ready.delete(file)
   }
 
-  /** Gives a file that is about to be closed neither a turn nor a poll. */
+  /** Removes a file that is about to be closed from all turns and polls. */
   forget(file: TailedFile<State>): void {
     this.#ready.delete(file)
     this.#poller.forget(file)
@@ -161,7 +162,7 @@ export class FileReader<State> {
     return this.#ready.has(file)
   }
 
-  /** Whether all that was found in a file has been read. */
+  /** Whether all known data of a file has been read. */
   isAtEnd(file: TailedFile<State>): boolean {
     return !this.#ready.has(file) && !this.#held.has(file)
   }
@@ -170,7 +171,7 @@ export class FileReader<State> {
     return this.#poller.has(file)
   }
 
-  /** The files with news. */
+  /** The files with unread data. */
   *filesWithNews(): Iterable<TailedFile<State>> {
     yield* this.#ready
     yield* this.#held
@@ -178,20 +179,20 @@ export class FileReader<State> {
 
   setBusy(directory: string, busy: boolean): void {
     this.#poller.setBusy(directory, busy)
-    // Reads what has arrived until now. In a busy folder, this read also schedules the first poll.
+    // Reads the data that has arrived so far. In a busy folder, this read also schedules the first poll.
     for (const file of this.#registry.filesIn(directory)) {
       file.pollMs = maxPollMs
       this.mark(file)
     }
   }
 
-  /** Looks again whether new files can be read. */
+  /** Checks again whether held-back files can be read. */
   releaseHeld(): void {
     for (const file of this.#held) this.mark(file)
     this.#held.clear()
   }
 
-  /** Calls the tick of the hooks at the next turn of the loop. */
+  /** Calls the tick of the hooks in the next turn of the loop. */
   requestTick(): void {
     this.#tickDue = true
   }
@@ -200,12 +201,12 @@ export class FileReader<State> {
     this.#wake?.()
   }
 
-  /** Lets the loop wait for what was passed on outside it. */
+  /** Makes the loop wait for lines passed on outside it. */
   delay(promise: Promise<void> | undefined): void {
     if (promise !== undefined) this.#delays.push(promise)
   }
 
-  /** The end of a file: the text after its last delimiter may be a line, and nothing may be held back for it. */
+  /** Handles the end of a file: the text after its last delimiter may be a line, and no lines may stay held back. */
   finish(file: TailedFile<State>): void {
     const last = this.#options.lastLine ? this.#takeLastLine(file) : undefined
     const closed = this.#hooks.closed(file)
@@ -214,7 +215,7 @@ export class FileReader<State> {
     this.delay(closed)
   }
 
-  /** Clears the timers and waits for what still reads. */
+  /** Clears the timers and waits for running reads. */
   async stop(): Promise<void> {
     clearTimeout(this.#coalescing)
     clearTimeout(this.#heldTimer)
@@ -222,7 +223,7 @@ export class FileReader<State> {
     await this.#gzip.task
   }
 
-  /** The files that have a turn now. */
+  /** The files whose turn it is. */
   #turns(): Iterable<TailedFile<State>> {
     const { oldestFirst } = this.#options
     if (this.#ready.size === 1 || oldestFirst === undefined) return [...this.#ready]
@@ -235,11 +236,11 @@ export class FileReader<State> {
     return oldest.values()
   }
 
-  /** Reads one file until its turn is over. Returns a promise if the next component must take the lines first. */
+  /** Reads one file until its turn is over. Returns a promise if the pipeline must accept the lines first. */
   #turn(file: TailedFile<State>): Promise<void> | undefined {
     const { maxReadBytes } = this.#options
     let read = 0
-    // Grows until a whole line is in it, where the turn is shorter than a line.
+    // Grows until it covers a whole line if the turn is shorter than a line.
     let reach = this.#options.isReadBoundExact === true ? maxReadBytes : Number.POSITIVE_INFINITY
     while (read < maxReadBytes) {
       if (file.closed || file.gzip || this.#mustWait(file)) {
@@ -280,7 +281,7 @@ export class FileReader<State> {
       read += length
       if (!slab.held) this.#pool.give(slab)
       if (length < capacity) {
-        // A short read is the end, until the next change, poll or beat.
+        // A short read means the end, until the next change, poll or beat.
         this.#ready.delete(file)
         this.#poller.schedule(file)
         return waiting
@@ -290,7 +291,7 @@ export class FileReader<State> {
     return undefined
   }
 
-  /** A turn with a chunk that another tailer has read: a whole one, whatever is in it. */
+  /** A turn with a chunk that another tailer has read; it always covers the whole chunk. */
   #turnWithShared(file: TailedFile<State>, chunk: SharedChunk): Promise<void> | undefined {
     if (file.isStalled && this.#isReplaced(file)) return undefined
     const waiting = file.share?.use(chunk, (slab) => {
@@ -317,7 +318,7 @@ export class FileReader<State> {
     return false
   }
 
-  /** Hands on the whole lines of a chunk and moves the offset past them. */
+  /** Passes on the whole lines of a chunk and moves the offset past them. */
   #take(file: TailedFile<State>, slab: Slab, length: number, isEnd: boolean): Promise<void> | undefined {
     const { delimiter, maxLineBytes } = this.#options
     slab.base = file.offset
@@ -340,7 +341,7 @@ export class FileReader<State> {
       file.offset = slab.base + searched
       return this.#handOn(file, slab)
     }
-    // A line that is too long is counted by each who skips it.
+    // Each tailer that skips a too long line counts it.
     const isWhole = from === 0 && slab.discarded === 0 && slab.count > 0
     const shared = isWhole ? file.share?.leave(slab, length, isEnd) : undefined
     file.offset = slab.end
@@ -348,10 +349,10 @@ export class FileReader<State> {
     return file.share?.use(shared, (lines) => this.#handOn(file, lines))
   }
 
-  /** Notes what was read. */
+  /** Records the bytes read. */
   #begin(file: TailedFile<State>, slab: Slab, length: number): void {
     slab.time = Timestamp.now()
-    // An incomplete line is read again each time, and is new only when it has grown.
+    // An incomplete line is read again each time, and is new only if it has grown.
     if (slab.base + length !== file.readTo) file.lastData = slab.time.ms
     file.readTo = slab.base + length
   }
@@ -367,15 +368,15 @@ export class FileReader<State> {
     return this.#hooks.lines(file, slab)
   }
 
-  /** A file has no more for now: was it cut, or removed? */
+  /** Handles the end of the current data: checks whether the file was truncated or removed. */
   #atEnd(file: TailedFile<State>): void {
-    // Where the size cannot be determined, the next read reports it.
+    // If the size is unavailable, the next read reports the error.
     if (sizeOf(file) < file.offset) this.#registry.restart(file)
   }
 
   /**
-   * Whether a file that is polled was cut and filled again while it was silent, beyond where it was read: its size does not say
-   * so, but its first lines do. True if it was, and is read from its beginning.
+   * Whether an idle polled file was truncated and refilled beyond the read position: its size does not show this, but its first
+   * lines do. If so, it is read from its beginning.
    */
   #isReplaced(file: TailedFile<State>): boolean {
     file.isStalled = false
@@ -390,7 +391,7 @@ export class FileReader<State> {
     try {
       length = this.#files.readSync(file.descriptor, slab.buffer, 0, slab.buffer.length, file.offset)
     } catch {
-      // A file that cannot be read was reported at the first attempt.
+      // The first attempt has already reported an unreadable file.
     }
     let waiting: Promise<void> | undefined
     if (length > 0) {
@@ -406,7 +407,7 @@ export class FileReader<State> {
     return waiting
   }
 
-  /** All files are at their end: their last lines are passed on. */
+  /** All files are at their end: passes on their last lines. */
   async #finishAll(): Promise<void> {
     for (const file of [...this.#registry.files()]) this.finish(file)
     for (const delay of this.#delays) await this.#waits.unlessStopping(delay)

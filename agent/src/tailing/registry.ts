@@ -1,5 +1,6 @@
-// The files that a tailer knows. It identifies a file by its fingerprint and reads it through its descriptor, so a rename or a removal
-// loses nothing. It classifies each found file: new, known under another name, a copy of a known one, or too short. It reads no lines.
+// The files that a tailer knows. The registry identifies a file by its fingerprint and reads it through its descriptor, so renames and
+// removals lose no lines. It classifies each found file: new, known under another name, a copy of a known one, or too short. It reads
+// no lines.
 
 import { closeSync, constants, fstatSync, openSync, type Stats } from 'node:fs'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
@@ -14,13 +15,13 @@ import type { SharedReads } from './shared-reads.ts'
 import { directoryOf, inodeOf, TailedFile, type TailOptions } from './tailed-file.ts'
 
 interface RegistryHooks<State> {
-  /** A file is read from now on. */
+  /** Reading of a file starts. */
   opened(file: TailedFile<State>): void
-  /** A file may have new lines, or is gone. */
+  /** A file may have new lines, or was removed. */
   news(file: TailedFile<State>): void
   /** A file is about to be closed. */
   closing(file: TailedFile<State>): void
-  /** A link has got another target: its folder must be walked again. */
+  /** A link has a new target: its folder must be walked again. */
   rescan(directory: string): void
 }
 
@@ -51,10 +52,10 @@ export class FileRegistry<State> {
   readonly #byFingerprint = new Map<Fingerprint, TailedFile<State>>()
   /** Files that are too short for a fingerprint or cannot be opened, with the size at the last attempt. */
   readonly #waiting = new Map<string, { size: number; unwatched: boolean }>()
-  /** Second files of a fingerprint, by inode, with size and time when that was found. */
+  /** Duplicate files of a fingerprint, by inode, with size and time at detection. */
   readonly #doubles = new Map<string, { path: string; stamp: string; fingerprint: Fingerprint }>()
   #started = false
-  /** Files of the tailer that this one replaces. */
+  /** Files of the replaced tailer. */
   #inherited: ReadonlyMap<Fingerprint, FileProgress> | undefined
 
   constructor(options: TailOptions, hooks: RegistryHooks<State>, context: Context) {
@@ -79,29 +80,29 @@ export class FileRegistry<State> {
     return this.#byDirectory.get(directory) ?? []
   }
 
-  /** The open files of each folder. */
+  /** The open files, by folder. */
   folders(): Iterable<ReadonlySet<TailedFile<State>>> {
     return this.#byDirectory.values()
   }
 
-  /** Continues with the positions of the tailer whose place this one takes. */
+  /** Continues from the positions of the replaced tailer. */
   inherit(files: ReadonlyMap<Fingerprint, FileProgress> | undefined): void {
     this.#inherited = files
   }
 
-  /** From now on, a file that is found is new and read from its beginning. */
+  /** From now on, every newly found file is read from its beginning. */
   start(): void {
     this.#started = true
   }
 
-  /** Something was written to a file, or it was replaced. */
+  /** A file was written or replaced. */
   changed(path: string): void {
     const file = this.#byPath.get(path)
     if (file !== undefined) this.#hooks.news(file)
     else if (this.#waiting.has(path)) this.#retry(path)
   }
 
-  /** Tries again to open the files that were too short. */
+  /** Retries the files that were too short. */
   retryWaiting(): void {
     for (const path of [...this.#waiting.keys()]) this.#retry(path)
   }
@@ -113,7 +114,7 @@ export class FileRegistry<State> {
     return false
   }
 
-  /** Compares the wanted files of a folder with the known ones: opens the new ones, and notes the moved and removed ones. */
+  /** Compares the wanted files of a folder with the known ones: opens new files, and records moved and removed ones. */
   listed(directory: string, files: readonly FoundFile[], watched: boolean): void {
     const present = new Set<TailedFile<State>>()
     const paths = new Set<string>()
@@ -124,7 +125,7 @@ export class FileRegistry<State> {
       try {
         stats = this.#files.statSync(path)
       } catch {
-        continue // removed since the folder was read
+        continue // removed since the folder was listed
       }
       const file = this.#byInode.get(inodeOf(stats))
       const unwatched = link || !watched
@@ -155,12 +156,12 @@ export class FileRegistry<State> {
     this.#events.gauge('open_files', this.#byInode.size)
   }
 
-  /** inotify does not report it when a symbolic link gets another target. */
+  /** inotify does not report a new target of a symbolic link. */
   checkPath(file: TailedFile<State>): void {
     if (file.unwatched && !this.#pathLeadsTo(file.path, file.inode)) this.#hooks.rescan(file.directory)
   }
 
-  /** Looks whether the file still begins with the same lines: it may have been cut and filled again in between. */
+  /** Checks whether the file still begins with the same lines, because it may have been truncated and refilled. */
   verify(file: TailedFile<State>): void {
     if (file.closed || file.gzip || this.#options.fingerprint.strategy !== 'checksum') return
     try {
@@ -174,7 +175,7 @@ export class FileRegistry<State> {
     }
   }
 
-  /** Reads a file from its beginning, because it was cut. */
+  /** Reads a file from its beginning after a truncation. */
   restart(file: TailedFile<State>): void {
     this.#logger.info({ file: file.path }, 'File was truncated; reading it from its beginning.')
     const { path, unwatched } = file
@@ -247,14 +248,14 @@ export class FileRegistry<State> {
     this.#reports.forget(path)
   }
 
-  /** Tries again to open a file that was too short. */
+  /** Retries a file that was too short. */
   #retry(path: string): void {
     const waiting = this.#waiting.get(path)
     if (waiting === undefined) return
     try {
       if (this.#files.statSync(path).size === waiting.size) return
     } catch {
-      return // gone: its folder will say so
+      return // removed; its folder reports this
     }
     this.#open(path, waiting.unwatched)
   }
@@ -262,7 +263,7 @@ export class FileRegistry<State> {
   #open(path: string, unwatched: boolean): void {
     let descriptor: number
     try {
-      // Opening a pipe at the end of a link would block the whole process until something writes into it.
+      // Opening a pipe behind a link would block the whole process until someone writes to it.
       descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
@@ -285,7 +286,7 @@ export class FileRegistry<State> {
     }
   }
 
-  /** Decides what an open file is: new, known under another name, a double, or too short. True if it is read from now on. */
+  /** Classifies an open file: new, known under another name, a duplicate, or too short. True if reading starts. */
   #admit(path: string, descriptor: number, unwatched: boolean): boolean {
     const options = this.#options
     const stats = fstatSync(descriptor)
@@ -321,7 +322,7 @@ export class FileRegistry<State> {
 
     const inherited = this.#inherited?.get(fingerprint)
     const reach = inherited?.reach
-    // Lines that a predecessor has passed on are on their way, though not delivered yet: they are not read again.
+    // Lines that a predecessor passed on may still be undelivered; they are not read again.
     const goesOn = inherited !== undefined && reach !== undefined && (gzip || reach <= stats.size)
     const known = goesOn ? reach : this.#checkpoints.get(fingerprint)
     let offset = 0
@@ -346,7 +347,7 @@ export class FileRegistry<State> {
     return true
   }
 
-  /** Goes on in a copy of the file. */
+  /** Continues in a copy of the file. */
   #switch(file: TailedFile<State>, path: string, descriptor: number, stats: Stats, unwatched: boolean): void {
     this.#byInode.delete(file.inode)
     this.#closeDescriptor(file)
@@ -360,7 +361,7 @@ export class FileRegistry<State> {
     this.#hooks.news(file)
   }
 
-  /** While a file is open, no other one has its inode. */
+  /** The inode is a unique key while the file is open. */
   #share(file: TailedFile<State>): void {
     if (file.gzip) return
     file.share = this.#reads?.open(`${file.inode} ${file.progress.fingerprint} ${this.#options.maxLineBytes}`, file)
@@ -372,7 +373,7 @@ export class FileRegistry<State> {
     try {
       closeSync(file.descriptor)
     } catch {
-      // Already closed by a gzip reader that failed: nothing is held any more.
+      // A failed gzip reader has already closed it and holds nothing.
     }
   }
 }

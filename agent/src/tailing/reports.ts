@@ -1,4 +1,4 @@
-// A tailer's reports about its files. A problem with a path is reported once, until the path is forgotten.
+// Reports a tailer's problems with files. A problem with a path is reported once, until the path is forgotten.
 
 import { BoundedMap } from '../bounded-map.ts'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
@@ -12,7 +12,7 @@ export class TailReports {
   readonly #fileTag: boolean
   readonly #events: ComponentEvents
   readonly #logger: Logger
-  /** Paths whose trouble has been reported. */
+  /** Paths with a reported problem. */
   readonly #reported = new BoundedMap<true>({ maxEntries: 1000, maxBytes: 256 * 1024 })
 
   constructor(fileTag: boolean, events: ComponentEvents, logger: Logger) {
@@ -21,7 +21,7 @@ export class TailReports {
     this.#logger = logger
   }
 
-  /** Reports trouble with a path again. */
+  /** Reports problems with a path again. */
   forget(path: string): void {
     this.#reported.delete(path)
   }
@@ -33,9 +33,7 @@ export class TailReports {
         stage: 'receiving',
         code: what,
         message:
-          what === 'watching'
-            ? 'A folder cannot be watched and is looked at every second in place of that.'
-            : 'A folder could not be read.',
+          what === 'watching' ? 'Cannot watch a folder; checking it every second instead.' : 'Could not read a folder.',
         fields: { directory: fact(path), error },
       }),
     )
@@ -47,7 +45,7 @@ export class TailReports {
         type: 'reader_failed',
         stage: 'receiving',
         code: 'reading_fingerprint',
-        message: 'A file could not be opened or its first lines could not be read.',
+        message: 'Could not open a file or read its first lines.',
         fields: { file: fact(path), error },
       }),
     )
@@ -59,7 +57,7 @@ export class TailReports {
         type: 'reader_failed',
         stage: 'receiving',
         code: 'outside_of_volume',
-        message: 'A link leads out of the log volume, or to what is no regular file; it is not read.',
+        message: 'A link leads out of the log volume, or not to a regular file; it is not read.',
         fields: { file: path },
       }),
     )
@@ -73,12 +71,12 @@ export class TailReports {
     this.#once(`double ${path}`, () =>
       this.#logger.warn(
         { file: path, other },
-        'Two files begin with the same lines and are taken for one. If they are not, raise the number of fingerprint lines.',
+        'Two files begin with the same lines and are treated as one. If they are different files, raise the number of fingerprint lines.',
       ),
     )
   }
 
-  unread(path: string, error: unknown, message = 'A file could not be read.'): void {
+  unread(path: string, error: unknown, message = 'Could not read a file.'): void {
     this.#once(`read ${path}`, () =>
       this.#events.error({
         type: 'io_failed',
@@ -96,7 +94,7 @@ export class TailReports {
         type: 'io_failed',
         stage: 'receiving',
         code: 'deleting_file',
-        message: 'A file could not be removed after it was read.',
+        message: 'Could not remove a file after it was read.',
         fields: { file: fact(path), error },
       }),
     )
@@ -107,7 +105,7 @@ export class TailReports {
       type: 'writer_failed',
       stage: 'receiving',
       code: 'writing_checkpoints',
-      message: 'The positions of files could not be written; after a restart, lines may be read twice.',
+      message: 'Could not write the positions of files; after a restart, lines may be read twice.',
       fields: { data_dir: fact(dataDir), error },
     })
   }
@@ -128,7 +126,10 @@ export class TailReports {
     return this.#fileTag ? { file: file.path } : noTags
   }
 
-  /** Tags of `component_received_bytes_total`: one object for each file, because the counter is found by identity. */
+  /**
+   * Tags of `component_received_bytes_total`: always the same object for a file, because the counter is looked up by
+   * identity.
+   */
   byteTags(file: { readonly path: string; byteTags: Readonly<Record<string, string>> | undefined }) {
     if (!this.#fileTag) return fileProtocol
     file.byteTags ??= { protocol: 'file', file: file.path }

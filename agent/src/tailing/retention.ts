@@ -1,4 +1,5 @@
-// How long a tailer keeps a deleted file, which files it gives up without room, and which it removes. Counts written and lost bytes.
+// Decides how long a tailer keeps a deleted file, which files it closes for lack of space, and which it removes. Counts written and
+// lost bytes.
 
 import { fstatSync, unlinkSync } from 'node:fs'
 import type { ComponentEvents } from '../telemetry/component-events.ts'
@@ -7,7 +8,7 @@ import type { FileRegistry } from './registry.ts'
 import type { TailReports } from './reports.ts'
 import { type LossReason, sizeOf, type TailedFile, type TailHooks, type TailOptions } from './tailed-file.ts'
 
-/** A removed file is kept this long after its last line: its writer may still have it open. */
+/** A removed file is kept this long after its last line, because its writer may still have it open. */
 const lingerMs = 2000
 
 interface Context<State> {
@@ -34,13 +35,13 @@ export class Retention<State> {
     this.#events = context.events
   }
 
-  /** Closes a file, or removes it, if it is time for that. */
+  /** Closes or removes a file when it is time to. */
   consider(file: TailedFile<State>, now: number): void {
     if (file.goneSince !== undefined) this.#considerClosing(file, file.goneSince, now)
     else if (this.#options.removeAfterMs !== undefined) this.#considerRemoving(file, this.#options.removeAfterMs, now)
   }
 
-  /** Gives up files beyond the limit, the oldest first. */
+  /** Closes files beyond the limit, the oldest first. */
   makeRoom(): void {
     const { maxRotatedFiles, isDiskFull } = this.#options
     if (maxRotatedFiles !== undefined) {
@@ -53,7 +54,7 @@ export class Retention<State> {
       }
     }
     if (isDiskFull?.() !== true) return
-    // One at a time: the room of each is looked for before the next.
+    // One file at a time, because each close may free enough space.
     const removed = [...this.#registry.files()].filter((file) => file.goneSince !== undefined && !file.gzip)
     const oldest = removed.filter((file) => file.offset < sizeOf(file)).sort(byAge)[0]
     if (oldest === undefined) return
@@ -70,7 +71,7 @@ export class Retention<State> {
     file.writtenTo = size
   }
 
-  /** Closes a file that is gone, once it was read to its end and its writer has had time to let go. */
+  /** Closes a removed file that was read to its end, after its writer had time to close it. */
   #considerClosing(file: TailedFile<State>, goneSince: number, now: number): void {
     if (file.gzip) {
       if (file.finished) this.#reader.finish(file)
@@ -89,7 +90,7 @@ export class Retention<State> {
       size = 0
     }
     const rest = size - file.offset
-    // Bytes that were read and are still ahead of the offset are not a whole line.
+    // Bytes read beyond the offset are an incomplete line.
     const isRead = !this.#reader.isReady(file) && file.readTo === size
     const atEnd = rest <= 0 || (isRead && rest <= this.#options.maxLineBytes)
     if (atEnd && now - Math.max(goneSince, file.lastData) >= lingerMs) this.#reader.finish(file)
@@ -107,7 +108,7 @@ export class Retention<State> {
     }
   }
 
-  /** Reads no more of a file that goes no further. */
+  /** Stops reading a file whose rest is given up. */
   #giveUp(file: TailedFile<State>, reason: LossReason): void {
     const end = sizeOf(file)
     if (end <= file.offset) return
@@ -125,7 +126,7 @@ export class Retention<State> {
   }
 }
 
-/** Whether a file has no writer any more: it was removed, or has got another name beside its own. */
+/** Whether a file has no writer any more: it was removed, or has a second name. */
 function isRotated(file: { readonly path: string; readonly goneSince: number | undefined; readonly gzip: boolean }) {
   return !file.gzip && (file.goneSince !== undefined || !file.path.endsWith('.log'))
 }

@@ -1,5 +1,5 @@
-// One discovery for many tailers: each folder is watched and listed once, and its news goes to those who look into it.
-// A folder that nobody looks into is not watched at all.
+// One discovery for many tailers: it watches and lists each folder once, and forwards the reports to the tailers that
+// entered the folder. It does not watch folders that no tailer entered.
 
 import { Discovery, type DiscoveryHooks, type DiscoveryRules, type Finder, type FoundFile } from './discovery.ts'
 
@@ -16,17 +16,17 @@ interface View {
   started: boolean
 }
 
-/** Every tailer asks for these at its own beat; they are done once for all. */
+/** Each tailer requests these at its own beat; they run once for all tailers. */
 const shortestBeatMs = 900
 const shortestSweepMs = 30_000
 
 export class SharedDiscovery {
   readonly #root: string
   readonly #base: Discovery
-  /** In the order of entry: a folder comes after its parent. */
+  /** In the order of entry, so that a folder follows its parent. */
   readonly #folders = new Map<string, Folder>()
   readonly #views = new Set<View>()
-  /** The view that decides whether to enter a folder; all views if undefined. */
+  /** The view that is deciding whether to enter a folder; all views if undefined. */
   #asking: View | undefined
   #lastBeat = Number.NEGATIVE_INFINITY
   #lastSweep = Number.NEGATIVE_INFINITY
@@ -53,7 +53,7 @@ export class SharedDiscovery {
     )
   }
 
-  /** The discovery as one tailer sees it: its rules decide which files it learns of. */
+  /** One tailer's view of the discovery: its rules decide which files it receives. */
   open(rules: DiscoveryRules, hooks: DiscoveryHooks): Finder {
     const view: View = { rules, hooks, started: false }
     this.#views.add(view)
@@ -72,7 +72,7 @@ export class SharedDiscovery {
     }
   }
 
-  /** Ends all watching. */
+  /** Stops watching all folders. */
   close(): void {
     this.#base.close()
     this.#folders.clear()
@@ -99,7 +99,7 @@ export class SharedDiscovery {
   }
 
   #listed(directory: string, files: readonly FoundFile[], watched: boolean): void {
-    if (directory === this.#root) return // files beside the folders of pods have no reader
+    if (directory === this.#root) return // files beside the pod folders have no reader
     const folder = this.#folders.get(directory)
     if (folder === undefined) return
     folder.files = files
@@ -116,7 +116,7 @@ export class SharedDiscovery {
     }
     view.started = true
     this.#join(view, [...this.#folders.keys()])
-    // Folders that no search has visited yet.
+    // Enters folders that no walk has visited yet.
     this.#asking = view
     if (this.#lastSweep === Number.NEGATIVE_INFINITY) {
       this.#lastSweep = performance.now()
@@ -133,12 +133,12 @@ export class SharedDiscovery {
       view,
       below === undefined ? folders : folders.filter((name) => name === directory || name.startsWith(below)),
     )
-    // Folders of containers that only this view wants are not known yet.
+    // Container folders that only this view wants are unknown so far.
     if (directory !== undefined && this.#folders.get(directory)?.views.has(view)) this.#base.rescan(directory)
     else this.#base.reconsider()
   }
 
-  /** Lets a view into known folders that its rules want. */
+  /** Adds a view to known folders that its rules want. */
   #join(view: View, directories: readonly string[]): void {
     for (const directory of directories) {
       const folder = this.#folders.get(directory)

@@ -5,7 +5,7 @@ import { compileDelimiter, type Slab, SlabPool } from './slab.ts'
 const capacity = 64 * 1024
 const newline = compileDelimiter(Buffer.from('\n'))
 
-/** A slab with lines of these bytes, as it was read at a position. */
+/** A slab with the lines of these bytes, read at a position. */
 function filled(pool: SlabPool, base: number, length: number, byte: string): Slab {
   const slab = pool.take()
   slab.base = base
@@ -33,7 +33,7 @@ test('memory is bounded for a tailer that does not come, and what follows is not
     if (chunk === undefined) pool.give(slab)
     else {
       left++
-      // Also where it is given up at once.
+      // This also holds if the chunk is dropped at once.
       one.use(chunk, () => expect(pool.take().buffer).not.toBe(slab.buffer))
     }
   }
@@ -127,7 +127,7 @@ test('a file that was cut, or that all have closed, has no chunks from before', 
   expect(reads.open('file', { offset: 0 }).find()).toBeUndefined()
 })
 
-/** A chunk that this many others wait for, and what was made of it. */
+/** A chunk that this many other readers wait for, and its result. */
 function leftFor(others: number, resultBytes: number) {
   const pool = new SlabPool(capacity)
   const reads = new SharedReads(pool)

@@ -1,37 +1,36 @@
-// Chunks of files that several tailers read. The first tailer at a position reads the chunk and finds its lines, and leaves it here for
-// those that stand at the same position, or that wait for the chunk before it. Nobody waits for anybody: a tailer that finds no chunk
-// at its position reads by itself, and meets the others again where it stands as they do.
-//
-// A tailer gets only chunks of files that it has opened itself. A chunk is used within one turn of the loop, and never changes. The
-// memory of all chunks is bounded; the oldest go first. A reader of a chunk may leave a result for those who come after it.
+// Chunks of files that several tailers read. The first tailer at a position reads the chunk, finds its lines, and leaves it here for
+// tailers that are at the same position, or that wait for the chunk before it. No tailer ever waits for another: a tailer without a
+// chunk at its position reads the file itself, and shares chunks again when positions coincide.
+// A tailer only gets chunks of files that it has opened itself. A chunk is used within one turn of the loop, and never changes. The
+// memory of all chunks is bounded; the oldest are dropped first. A reader of a chunk may leave a result for later readers.
 
 import type { ResultPlace, SharedResult } from '../bytes/shared-result.ts'
 import type { Slab, SlabPool } from './slab.ts'
 
-/** Bytes of all chunks and results: more than what a pipeline reads in its turn. */
+/** Limit for the bytes of all chunks and results: more than a pipeline reads in one turn. */
 const maxBytes = 4 << 20
-/** Small chunks cost more than their bytes. */
+/** Small chunks cost more memory than their bytes. */
 const maxChunks = 512
-/** A chunk that nobody has taken for this long is given up: the file may have been cut since. */
+/** A chunk not taken for this long is dropped, because the file may have been truncated since. */
 const maxAgeMs = 2000
 
-/** The reader of a file. */
+/** A reader's position in a file. */
 interface Position {
   /** Next byte to read. */
   readonly offset: number
 }
 
 interface ChunkParts {
-  /** Whole lines, which are not to be changed: each tailer takes a view. */
+  /** Whole lines, which must not be changed: each tailer takes a view. */
   readonly slab: Slab
-  /** Bytes that were read, with the beginning of a line behind the last whole one. */
+  /** Number of bytes read, including the beginning of an incomplete last line. */
   readonly length: number
-  /** Whether the file had no more when it was read. */
+  /** Whether the read reached the end of the file. */
   readonly isEnd: boolean
 }
 
 export interface SharedChunk extends ChunkParts {
-  /** When it was read, by the monotonic clock. */
+  /** Monotonic time of the read. */
   readonly readAt: number
 }
 
@@ -41,11 +40,11 @@ class Chunk implements SharedChunk, ResultPlace {
   readonly isEnd: boolean
   readonly readAt = performance.now()
   readonly file: SharedFile
-  /** Those who stand at it, or are on their way to it. */
+  /** The readers at its position, or on the way there. */
   readonly takers: Set<FileShare>
-  /** Whether somebody works with it at the moment: at first the one who has read it. */
+  /** Whether a reader is working with it; initially the reader that read it. */
   isInUse = true
-  /** Whether nobody will come for it, and whether its buffer was given back. */
+  /** Whether no reader will take it, and its buffer was returned. */
   isDropped = false
   isFree = false
   result: SharedResult | undefined
@@ -80,7 +79,7 @@ class SharedFile {
   readonly shares = new Set<FileShare>()
   readonly chunks = new Map<number, Chunk>()
 
-  /** Those who will come to a position when they have read what is here. */
+  /** The readers that will reach a position after the current chunks. */
   takersAt(position: number, reader: FileShare): Set<FileShare> {
     const takers = new Set<FileShare>()
     for (const chunk of this.chunks.values()) {
@@ -120,7 +119,7 @@ class ChunkRing {
     }
   }
 
-  /** Nobody will come for a chunk. */
+  /** Drops a chunk that no reader will take. */
   drop(chunk: Chunk): void {
     if (this.#chunks.delete(chunk)) chunk.file.chunks.delete(chunk.slab.base)
     chunk.isDropped = true
@@ -131,7 +130,7 @@ class ChunkRing {
     this.#pool.give(chunk.slab)
   }
 
-  /** Its bytes stay as they are until the work ends. */
+  /** The bytes stay unchanged until the work ends. */
   use<T>(chunk: Chunk, share: FileShare, work: (lines: Slab) => T): T {
     chunk.isInUse = true
     chunk.takers.delete(share)
@@ -143,7 +142,7 @@ class ChunkRing {
     }
   }
 
-  /** No chunk of a file is kept for one of its readers any more. */
+  /** No longer keeps any chunk of a file for one of its readers. */
   forget(share: FileShare, { chunks }: SharedFile): void {
     for (const chunk of chunks.values()) {
       if (chunk.takers.delete(share) && chunk.takers.size === 0) this.drop(chunk)
@@ -154,7 +153,7 @@ class ChunkRing {
     for (const chunk of this.#chunks) if (chunk.readAt < oldest) this.#giveUp(chunk)
   }
 
-  /** Those who have not come for a chunk are too slow for those behind it, too. */
+  /** Readers that did not take this chunk are too slow for the following chunks too. */
   #giveUp(chunk: Chunk): void {
     const { file, takers } = chunk
     this.drop(chunk)
@@ -163,7 +162,7 @@ class ChunkRing {
 }
 
 export class SharedReads {
-  /** Where the buffers of chunks come from, and go to. */
+  /** The pool of the chunk buffers. */
   readonly pool: SlabPool
   readonly #files = new Map<string, SharedFile>()
   readonly #ring: ChunkRing
@@ -173,7 +172,7 @@ export class SharedReads {
     this.#ring = new ChunkRing(pool)
   }
 
-  /** @param key the same for those who have opened the same file and find the same lines in it */
+  /** @param key equal for all readers that have opened the same file and find the same lines in it */
   open(key: string, position: Position): FileShare {
     const file = this.#files.get(key) ?? new SharedFile()
     this.#files.set(key, file)
@@ -185,20 +184,20 @@ export class SharedReads {
     return this.#ring.bytes
   }
 
-  /** Gives up the chunks that nobody has taken for some time. */
+  /** Drops chunks that no reader has taken for some time. */
   expire(): void {
     this.#ring.expire(performance.now() - maxAgeMs)
   }
 }
 
-/** One tailer's share of a file: it takes the chunks of others, and leaves its own. */
+/** One tailer's share of a file: it takes chunks of other tailers, and leaves its own. */
 export class FileShare {
   readonly position: Position
   readonly #ring: ChunkRing
   readonly #file: SharedFile
   readonly #unused: () => void
 
-  /** @param unused called when nobody has the file any more */
+  /** @param unused called when no tailer shares the file any more */
   constructor(ring: ChunkRing, file: SharedFile, position: Position, unused: () => void) {
     this.position = position
     this.#ring = ring
@@ -207,19 +206,19 @@ export class FileShare {
     file.shares.add(this)
   }
 
-  /** The chunk that begins where the tailer stands. */
+  /** The chunk at the tailer's position. */
   find(): SharedChunk | undefined {
     return this.#file.chunks.get(this.position.offset)
   }
 
-  /** Works with a chunk that was found or left just now. */
+  /** Works with a chunk that was just found or left. */
   use<T>(chunk: SharedChunk, work: (lines: Slab) => T): T {
     return this.#ring.use(chunk as Chunk, this, work)
   }
 
   /**
-   * Leaves a chunk that was read where the tailer stands, if others will come for it. Its buffer is not the caller's any more, who has
-   * to use the chunk then.
+   * Leaves a chunk read at the tailer's position, if other readers will take it. Its buffer no longer belongs to the caller, who must
+   * then use the chunk.
    */
   leave(slab: Slab, length: number, isEnd: boolean): SharedChunk | undefined {
     const file = this.#file
@@ -231,7 +230,7 @@ export class FileShare {
     return chunk
   }
 
-  /** The content of the file has changed: what was read of it does not stand there any more. */
+  /** The content of the file has changed: the chunks read from it are stale. */
   changed(): void {
     for (const chunk of this.#file.chunks.values()) this.#ring.drop(chunk)
   }

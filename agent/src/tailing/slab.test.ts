@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { compileDelimiter, searchedBytes } from './slab.ts'
 
 test.each([
-  { delimiter: '\n', unit: 1, length: 10, searched: 10 }, // a single byte cannot be cut
-  { delimiter: '\r\n', unit: 1, length: 10, searched: 9 }, // the last byte may begin a delimiter
+  { delimiter: '\n', unit: 1, length: 10, searched: 10 }, // a single byte cannot be split
+  { delimiter: '\r\n', unit: 1, length: 10, searched: 9 }, // the last byte may start a delimiter
   { delimiter: '<end>', unit: 1, length: 10, searched: 6 },
-  { delimiter: '\n\0', unit: 2, length: 10, searched: 10 }, // one character of UTF-16
+  { delimiter: '\n\0', unit: 2, length: 10, searched: 10 }, // one UTF-16 character
   { delimiter: '\n\0', unit: 2, length: 11, searched: 10 }, // half a character at the end
   { delimiter: '\r\0\n\0', unit: 2, length: 11, searched: 8 },
 ])('of $length bytes without the delimiter $delimiter, $searched need no second search', (row) => {

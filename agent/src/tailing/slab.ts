@@ -1,6 +1,6 @@
-// A piece of a file: its bytes and where its lines lie. Lines become text only when someone asks.
-// A slab belongs to the reader until it is `held`; then its bytes stay as they are until the holder gives it back. Of a slab that several
-// readers have, each takes a view: it may leave lines out of that.
+// A piece of a file: its bytes and the positions of its lines. Lines become text only on request. A slab belongs to the reader until it
+// is `held`; then its bytes stay unchanged until the holder returns it. If several readers share a slab, each takes a view, from which it
+// may exclude lines.
 
 import { isAscii, isUtf8 } from 'node:buffer'
 import type { ResultPlace } from '../bytes/shared-result.ts'
@@ -16,22 +16,22 @@ export class Slab {
   buffer: Buffer
   /** Position in the file of the first byte. */
   base = 0
-  /** When it was read. */
+  /** Time of the read. */
   time = new Timestamp(0, 0)
   /** Number of whole lines. */
   count = 0
   starts = new Int32Array(0)
   ends = new Int32Array(0)
-  /** Bytes up to the end of the last whole line, its delimiter included. */
+  /** Bytes up to the end of the last whole line, including its delimiter. */
   consumed = 0
-  /** Lines that were longer than allowed. */
+  /** Number of skipped lines that were too long. */
   discarded = 0
-  /** Someone else reads the bytes: the slab must not be filled again before they release it. */
+  /** Whether another component reads the bytes: the slab must not be refilled before it is released. */
   held = false
   #encoding: number = encodings.unknown
-  /** Bytes and places of lines are those of other readers, too: it cannot be held. */
+  /** Whether the bytes and line positions belong to other readers too: the slab then cannot be held. */
   isView = false
-  /** Of a view of all lines. */
+  /** The shared result of a view of all lines. */
   results: ResultPlace | undefined
 
   constructor(buffer: Buffer) {
@@ -47,7 +47,7 @@ export class Slab {
     const width = delimiter.length
     let at = from
     for (;;) {
-      // Searches all of the buffer: a view of the part that was filled would cost more than a small read.
+      // Searches the whole buffer, because a view of the filled part would cost more than a small read.
       const end = delimiter.find(bytes, at)
       if (end < 0 || end + width > length) break
       if (end - at <= maxLineBytes) this.#add(at, end)
@@ -57,7 +57,7 @@ export class Slab {
     this.consumed = at
   }
 
-  /** Leaves out the lines that are not wanted; returns their number. */
+  /** Removes the lines that are not wanted; returns their number. */
   keep(wanted: (start: number, end: number) => boolean): number {
     if (this.isView) {
       this.results = undefined
@@ -77,7 +77,7 @@ export class Slab {
     return left
   }
 
-  /** Takes the bytes `[from, to)` as one more line. */
+  /** Adds the bytes `[from, to)` as one more line. */
   addLast(from: number, to: number): void {
     this.#add(from, to)
     this.consumed = to
@@ -97,7 +97,10 @@ export class Slab {
     return this.base + this.consumed
   }
 
-  /** A string value from the bytes `[from, to)`, which lie within a line: text where they are UTF-8, else a copy of them. */
+  /**
+   * A string value from the bytes `[from, to)`, which lie within one line: text if they are valid UTF-8, otherwise a copy of
+   * the bytes.
+   */
   text(from: number, to: number): string | Bytes {
     if (this.#encoding === encodings.unknown) this.#encoding = this.#detect()
     if (this.#encoding === encodings.ascii) return (this.buffer as Sliceable).latin1Slice(from, to)
@@ -106,7 +109,7 @@ export class Slab {
     return isUtf8(bytes) ? (this.buffer as Sliceable).utf8Slice(from, to) : new Bytes(Buffer.from(bytes))
   }
 
-  /** Whether the lines are not all UTF-8. */
+  /** Whether some line is not valid UTF-8. */
   get isMixed(): boolean {
     if (this.#encoding === encodings.unknown) this.#encoding = this.#detect()
     return this.#encoding === encodings.mixed
@@ -117,17 +120,20 @@ export class Slab {
   }
 
   #detect(): number {
-    // The lines alone: what follows them may end within a character.
+    // Checks only whole lines, because the rest may end inside a character.
     const lines = this.buffer.subarray(0, this.consumed)
     return isAscii(lines) ? encodings.ascii : isUtf8(lines) ? encodings.utf8 : encodings.mixed
   }
 
-  /** Whether a few lines are in a buffer that is much larger. */
+  /** Whether the lines use only a small part of the buffer. */
   get isSparse(): boolean {
     return this.consumed * 4 < this.buffer.length
   }
 
-  /** The lines for several readers, who take views. The buffer goes with them, but for a few lines, which are copied. */
+  /**
+   * Moves the lines to a slab for several readers, who take views. The buffer moves with them, except that a few lines
+   * are copied.
+   */
   handOver(): Slab {
     if (this.#encoding === encodings.unknown) this.#encoding = this.#detect()
     const lines = this.isSparse ? this.compacted() : this.view()
@@ -137,7 +143,7 @@ export class Slab {
     return lines
   }
 
-  /** The same lines for one more reader. */
+  /** A view of the same lines for another reader. */
   view(results?: ResultPlace): Slab {
     const view = new Slab(this.buffer)
     view.results = results
@@ -152,7 +158,7 @@ export class Slab {
     return view
   }
 
-  /** The same lines in a buffer of just their size. */
+  /** The same lines in a buffer of exactly their size. */
   compacted(): Slab {
     const copy = new Slab(Buffer.from(this.buffer.subarray(0, this.consumed)))
     copy.base = this.base
@@ -174,15 +180,15 @@ function grown(array: Int32Array): Int32Array<ArrayBuffer> {
 /** The line delimiter. */
 export interface Delimiter {
   readonly length: number
-  /** Bytes of a character that lines begin with a multiple of: 2 for UTF-16, else 1. */
+  /** Bytes per character unit; lines begin at multiples of it: 2 for UTF-16, otherwise 1. */
   readonly unit: number
   /** Index of the next delimiter at or after `from`; negative if there is none. */
   find(bytes: Buffer, from: number): number
 }
 
 /**
- * How many of the first `length` bytes of a chunk without a delimiter need no second search. The chunk may end in the beginning of
- * a delimiter, or in the middle of a character: the next search begins before it.
+ * How many of the first `length` bytes of a chunk without a delimiter need no second search. The chunk may end inside a delimiter
+ * or a character: the next search starts before it.
  */
 export function searchedBytes(length: number, { length: delimiterBytes, unit }: Delimiter): number {
   const beginning = delimiterBytes - unit
@@ -204,7 +210,7 @@ export function compileDelimiter(bytes: Buffer, unit = 1): Delimiter {
   }
 }
 
-/** Slabs in reserve. */
+/** Maximum number of spare slabs. */
 export class SlabPool {
   readonly #free: Slab[] = []
   readonly capacity: number

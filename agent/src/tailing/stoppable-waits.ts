@@ -5,7 +5,7 @@ import type { Logger } from '../telemetry/logger.ts'
 export class StoppableWaits {
   readonly #signal: AbortSignal
   readonly #logger: Logger
-  /** Each ends one wait. */
+  /** Functions that each end one wait. */
   readonly #abandons = new Set<() => void>()
 
   constructor(signal: AbortSignal, logger: Logger) {
@@ -13,7 +13,7 @@ export class StoppableWaits {
     this.#logger = logger
   }
 
-  /** Waits for back-pressure, but no longer than until the agent stops. */
+  /** Waits for back-pressure, but ends when the agent stops. */
   async unlessStopping(promise: Promise<void> | undefined): Promise<void> {
     if (promise === undefined || this.#signal.aborted) return
     await new Promise<void>((resolve) => {
@@ -23,13 +23,13 @@ export class StoppableWaits {
       }
       this.#abandons.add(done)
       promise.then(done, (error: unknown) => {
-        this.#logger.error({ error }, 'Handing on lines failed.')
+        this.#logger.error({ error }, 'Passing on lines failed.')
         done()
       })
     })
   }
 
-  /** Ends all waits: the agent stops. */
+  /** Ends all waits because the agent stops. */
   abandon(): void {
     for (const abandon of this.#abandons) abandon()
   }

@@ -1,5 +1,5 @@
 // The tailing engine: keeps found files open and passes on their lines, chunk by chunk, in the order of each file. The registry knows
-// the files, the reader reads them, and retention lets go of them. This class connects them to discovery, to checkpoints and to time.
+// the files, the reader reads them, and the retention closes them. This class connects them to discovery, checkpoints and timers.
 
 import type { ComponentEvents } from '../telemetry/component-events.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -52,7 +52,7 @@ export class Tailer<State> {
       readonly events: ComponentEvents
       readonly logger: Logger
       readonly stopping: AbortSignal
-      /** Whether it continues where a tailer of the same component has just ended. */
+      /** Whether it replaces a tailer of the same component that has just ended. */
       readonly replaces?: boolean
     },
   ) {
@@ -121,18 +121,18 @@ export class Tailer<State> {
     this.#discovery = options.find?.(options.rules, found) ?? new Discovery(options.rules, found, options.files)
   }
 
-  /** Asks the rules again which folders are to be looked into: one and what is below it, or all. */
+  /** Applies the folder rules again, to one folder and its subfolders or to all. */
   reconsider(directory?: string): void {
     this.#discovery.reconsider(directory)
     this.#reader.releaseHeld()
   }
 
-  /** Reads no more of what is below a folder. */
+  /** Stops reading files below a folder. */
   leave(directory: string): void {
     this.#discovery.leave(directory)
   }
 
-  /** Reads until `stopping` aborts, or until all files are at their end where the options say so. */
+  /** Reads until `stopping` aborts, or, if `stopAtEnd` is set, until all files are at their end. */
   async run(): Promise<void> {
     const onAbort = () => {
       this.#state.stopping = true
@@ -143,7 +143,7 @@ export class Tailer<State> {
     this.#signal.addEventListener('abort', onAbort)
     const beat = setInterval(() => this.#onBeat(), beatMs)
     try {
-      // Not before: when a source is replaced, its predecessor writes until it has ended.
+      // Loads no earlier, because a replaced source writes until it has ended.
       this.#checkpoints.load()
       const inherited = takeProgress(this.#options.dataDir, this.#options.componentId)
       if (this.#replaces) this.#registry.inherit(inherited)
@@ -172,7 +172,7 @@ export class Tailer<State> {
     }
   }
 
-  /** When the oldest line was written that waits to be read, in ms; undefined where none does. Only files with news are looked at. */
+  /** Write time of the oldest unread line, in ms; undefined if there is none. Checks only files with unread data. */
   oldestUnread(timeOf: LineTime): number | undefined {
     let oldest: number | undefined
     for (const file of this.#reader.filesWithNews()) {
@@ -182,7 +182,7 @@ export class Tailer<State> {
     return oldest
   }
 
-  /** The open files that are wanted, with their sizes and the time of the oldest line that waits in each. */
+  /** The selected open files, with their sizes and the time of the oldest unread line in each. */
   standing(wanted: (file: TailedFile<State>) => boolean, timeOf: LineTime): ReadPosition<State>[] {
     return [...this.#registry.files()]
       .filter((file) => !file.gzip && wanted(file))

@@ -1,4 +1,4 @@
-// One file that is tailed, and what the engine and its users agree on: options, and hooks that hear of files and lines.
+// A tailed file, and the contract between the engine and its users: options, and hooks for files and lines.
 
 import { fstatSync, type Stats } from 'node:fs'
 import type { Turns } from '../component.ts'
@@ -11,7 +11,7 @@ import type { FileProgress } from './progress.ts'
 import type { FileShare, SharedReads } from './shared-reads.ts'
 import type { Delimiter, Slab, SlabPool } from './slab.ts'
 
-/** Default for the bytes of a file's turn. */
+/** Default number of bytes per turn. */
 export const defaultReadBytes = 2048
 
 export interface TailOptions {
@@ -20,22 +20,22 @@ export interface TailOptions {
   /** The folder that reading must not leave. */
   readonly confinement?: Confined | undefined
   readonly rules: DiscoveryRules
-  /** The finder of the files, if several tailers share one; each finds its own if not given. */
+  /** The shared finder of several tailers; without it, each tailer finds its own files. */
   readonly find?: ((rules: DiscoveryRules, hooks: DiscoveryHooks) => Finder) | undefined
   /** Buffers that several tailers share. */
   readonly pool?: SlabPool | undefined
   /** Chunks that several tailers share. They need the same pool, and no exact bound of a turn. */
   readonly reads?: SharedReads | undefined
-  /** Most rotated files of a folder that still have something to read; of more, the oldest is given up. */
+  /** Maximum number of unread rotated files in a folder; beyond it, the oldest is closed. */
   readonly maxRotatedFiles?: number | undefined
-  /** Whether removed files that are still to be read must be given up, because the disk needs their room. */
+  /** Whether unread removed files must be closed because the disk is full. */
   readonly isDiskFull?: (() => boolean) | undefined
-  /** The thread, where several tailers share it. */
+  /** The shared turns of several tailers. */
   readonly turns?: Turns | undefined
   readonly fingerprint: FingerprintOptions
   readonly delimiter: Delimiter
   readonly maxLineBytes: number
-  /** A file's turn ends with the chunk in which this is passed, or, if it is exact, before more is read. */
+  /** A file's turn ends with the chunk that exceeds this, or, if it is exact, before more is read. */
   readonly maxReadBytes: number
   readonly isReadBoundExact?: boolean | undefined
   /** Where older files are read to their end first: in each folder, which keeps the order across a rotation, or among all files. */
@@ -43,15 +43,15 @@ export interface TailOptions {
   readonly readFrom: 'beginning' | 'end'
   readonly ignoreOlderMs: number | undefined
   readonly ignoreCheckpoints: boolean
-  /** How long a file that is gone is kept open although it was not read to its end. */
+  /** How long a removed file is kept open even if it was not read to its end. */
   readonly rotateWaitMs: number | undefined
-  /** How often all folders are walked, whether or not inotify reported a change. */
+  /** Interval between walks of all folders, whether or not inotify reported a change. */
   readonly sweepMs: number
   /** Ends when all files have been read to their end. */
   readonly stopAtEnd: boolean
-  /** A file is removed this long after it was delivered to its end. */
+  /** A completely delivered file is removed after this time. */
   readonly removeAfterMs: number | undefined
-  /** Text after the last delimiter of a file that ends is a line too. */
+  /** Whether text after the last delimiter of an ended file counts as a line. */
   readonly lastLine: boolean
   readonly dataDir: string
   readonly componentId: string
@@ -60,25 +60,25 @@ export interface TailOptions {
 }
 
 export interface TailHooks<State> {
-  /** A file is being read from now on; returns what the reader keeps for it. */
+  /** Reading of a file starts; returns the reader's state for it. */
   opened(file: TailedFile<State>): State
-  /** Lines were read. The slab is valid until this returns, unless it is made `held`. */
+  /** Lines were read. The slab is valid until this returns, unless it is set to `held`. */
   lines(file: TailedFile<State>, slab: Slab): Promise<void> | undefined
-  /** A file ends: pass on the lines that are held back for it. */
+  /** A file ends: pass on its held lines. */
   closed(file: TailedFile<State>): Promise<void> | undefined
-  /** The tailer stops, and the file may continue: held-back lines are read again. Same as `closed` if not given. */
+  /** The tailer stops, and the file may be continued: held lines are read again. Same as `closed` if not given. */
   stopped?(file: TailedFile<State>): Promise<void> | undefined
-  /** This many bytes more have been written, by the size of the file. Called about once a second. */
+  /** This many more bytes were written, judging by the file size. Called about once a second. */
   written?(file: TailedFile<State>, bytes: number): void
   /** This many bytes will not be read. */
   lost?(file: TailedFile<State>, bytes: number, reason: LossReason): void
-  /** Whether a new file is better not read yet; asked for at most a second. */
+  /** Whether to hold a new file back; called for at most a second. */
   waits?(file: TailedFile<State>): boolean
-  /** Once a second; for what waits for time to pass. */
+  /** Called once a second, for time-based work. */
   tick?(now: number): Promise<void> | undefined
 }
 
-/** When the line `[start, end)` was written, in ms; undefined if it does not say so. */
+/** Write time of the line `[start, end)`, in ms; undefined if the line contains none. */
 export type LineTime = (bytes: Buffer, start: number, end: number) => number | undefined
 
 /** A file and its unread part. */
@@ -99,19 +99,19 @@ export class TailedFile<State> {
   inode: string
   readonly created: number
   readonly gzip: boolean
-  /** Next byte to read: the start of the first line that is not whole. */
+  /** Position of the next byte to read: the start of the first incomplete line. */
   offset: number
-  /** End of what has been read, whole line or not. */
+  /** End of the bytes read, including incomplete lines. */
   readTo = -1
-  /** When the line at a position was written, which was looked at last. */
+  /** Write time of the line at the last examined position. */
   unread: { readonly offset: number; readonly since: number } | undefined
-  /** Up to where writes have been reported to the hooks. */
+  /** Size up to which writes have been reported to the hooks. */
   writtenTo: number
   progress: FileProgress
   state: State
-  /** The parts that other tailers read, too. */
+  /** The share of chunks read by other tailers. */
   share: FileShare | undefined
-  /** When there may have been something new for the last time, by the monotonic clock. */
+  /** Last time, on the monotonic clock, when new data was possible. */
   newsAt = 0
   /** True while the reader skips the rest of a line that is too long. */
   discarding = false
@@ -119,24 +119,24 @@ export class TailedFile<State> {
   goneSince: number | undefined
   closed = false
   byteTags: Readonly<Record<string, string>> | undefined
-  /** Until then the reader may ask to wait with a new file. */
+  /** Until this time the hooks may hold a new file back. */
   waitUntil = 0
-  /** A compressed file was read to its end. */
+  /** Whether a compressed file was read to its end. */
   finished = false
-  /** inotify does not report its changes. */
+  /** Whether inotify does not report its changes. */
   unwatched: boolean
-  /** Milliseconds between two reads while it is polled. */
+  /** Milliseconds between two polls. */
   pollMs = maxPollMs
   /** Time of the next poll by the monotonic clock; infinite while no poll is scheduled. */
   pollAt = Number.POSITIVE_INFINITY
-  /** When the end of the file was last reached, and its position. */
+  /** When the end of the file was last reached, and at which position. */
   endAt = 0
   endTo = 0
   /** Whether the last poll found new bytes. */
   hadNews = false
   /** Whether the last poll found none. */
   isStalled = false
-  /** Modification time when the fingerprint was last looked at. */
+  /** Modification time at the last check of the fingerprint. */
   checkedTime: number
 
   constructor(opened: {
@@ -152,7 +152,7 @@ export class TailedFile<State> {
     this.directory = directoryOf(opened.path)
     this.descriptor = opened.descriptor
     this.inode = inodeOf(opened.stats)
-    // Some file systems know no time of creation.
+    // Some file systems have no creation time.
     this.created = opened.stats.birthtimeMs || opened.stats.ctimeMs
     this.gzip = opened.gzip
     this.offset = opened.offset
@@ -166,7 +166,7 @@ export class TailedFile<State> {
   }
 }
 
-/** Whether the file has bytes that were not read, such as while a full buffer holds the reader. */
+/** Whether the file has unread bytes, for example because a full buffer blocks the reader. */
 export function hasUnread(file: TailedFile<unknown>): boolean {
   if (file.closed) return false
   return file.gzip ? !file.finished : sizeOf(file) > file.readTo

@@ -1,13 +1,13 @@
-// How far reading is behind: looks at the lines from where reading will continue, because only they say when they were written.
+// Computes how far reading is behind. Only the lines contain their write time, so this reads the first unread line.
 
 import { tailFiles } from './files.ts'
 import type { SlabPool } from './slab.ts'
 import type { LineTime, TailedFile, TailOptions } from './tailed-file.ts'
 
-/** Bytes read to find out when the next line was written. */
+/** Number of bytes read to find the time of the next line. */
 const glanceBytes = 4 * 1024
 
-/** When the first unread line of a file was written, in ms; undefined where none waits. Looks once at each position. */
+/** Write time of the first unread line of a file, in ms; undefined if there is none. Reads each position once. */
 export function unreadSince<State>(
   file: TailedFile<State>,
   timeOf: LineTime,
@@ -18,7 +18,7 @@ export function unreadSince<State>(
   if (file.unread?.offset === file.offset) return file.unread.since
   const slab = pool.take()
   try {
-    // Nearly always the first line says it: a whole chunk is read only where that is longer.
+    // The first bytes usually suffice: a whole chunk is read only for a longer line.
     for (const most of [Math.min(glanceBytes, slab.buffer.length), slab.buffer.length]) {
       const length = files.readSync(file.descriptor, slab.buffer, 0, most, file.offset)
       slab.split(0, length, delimiter, maxLineBytes)
@@ -31,7 +31,7 @@ export function unreadSince<State>(
       if (length < most) break
     }
   } catch {
-    // The next read gets the same error, and reports it.
+    // The next read fails in the same way and reports the error.
   } finally {
     pool.give(slab)
   }

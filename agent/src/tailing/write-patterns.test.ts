@@ -1,6 +1,6 @@
-// Files as programs write them: steadily, in bursts, once in a while, with rotations and truncations. The tests check that no line is lost
-// or doubled, that no line waits for long, and that the number of reads follows the rate. The clock is a fake one, so minutes of writing
-// take a second; the file system and inotify are real.
+// Writes files like real programs: steadily, in bursts, rarely, with rotations and truncations. The tests check that no line is lost or
+// duplicated, that no line waits for long, and that the number of reads follows the rate. The clock is fake, so minutes of writing take a
+// second; the file system and inotify are real.
 
 import {
   closeSync,
@@ -42,7 +42,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Lets inotify events and promises through. */
+/** Lets inotify events and promises proceed. */
 async function turn(): Promise<void> {
   for (let pass = 0; pass < 3; pass++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -56,7 +56,7 @@ async function advance(ms: number, each?: (at: number) => void): Promise<void> {
   await turn()
 }
 
-/** Advances the clock until a condition holds; returns by how much. */
+/** Advances the clock until a condition holds; returns the elapsed time. */
 async function advanceUntil(holds: () => boolean, limitMs = 10_000): Promise<number> {
   let ms = 0
   while (!holds() && ms < limitMs) {
@@ -66,7 +66,7 @@ async function advanceUntil(holds: () => boolean, limitMs = 10_000): Promise<num
   return ms
 }
 
-/** A log that is written line by line, one call each. */
+/** A log written line by line, with one call each. */
 class Log {
   readonly path: string
   #descriptor: number
@@ -106,7 +106,7 @@ class Log {
     ftruncateSync(this.#descriptor, 0)
   }
 
-  /** File system clocks tick: two changes of a folder within one tick leave the same modification time. */
+  /** File system clocks tick: two changes of a folder within one tick have the same modification time. */
   #untilClockMoves(): void {
     const probe = join(tmpdir(), `penstock-clock-${process.pid}`)
     const before = statSync(dirname(this.path)).mtimeMs
@@ -140,7 +140,7 @@ async function fileSource(include: string): Promise<Reader> {
   }
 }
 
-/** Several tailers, as the pipelines of a bundle have them: a cursor for each, one watch for all. */
+/** Several tailers, like those of a bundle's pipelines: a position for each, one watch for all. */
 async function sharedTailers(root: string, count: number): Promise<Reader> {
   const discovery = new SharedDiscovery(root)
   const reader = tailers(root, count, { find: (rules, hooks) => discovery.open(rules, hooks), sweepMs: 60_000 })
@@ -207,7 +207,7 @@ function tailers(root: string, count: number, own: Pick<TailOptions, 'find' | 'f
   }
 }
 
-/** A place for a log, and who reads it. */
+/** A location for a log, and its readers. */
 const readers = {
   'the file source': async () => {
     const log = new Log(join(folder, 'logs/app.log'))
@@ -295,7 +295,7 @@ describe.each(Object.entries(readers))('%s', (name, prepare) => {
     await complete()
     await write(log, complete, name.includes('link'))
     await complete()
-    // Doubled lines would arrive soon.
+    // Duplicate lines would arrive within this time.
     await advance(2000)
     for (const lines of reader.received) expect(lines.toSorted()).toEqual(log.written.toSorted())
     log.close()
@@ -370,7 +370,7 @@ describe('reads', () => {
     // This includes the times when discovery watches again, to see whether the folder is still busy.
     expect(calls.reads / seconds).toBeGreaterThan(3)
     expect(calls.reads / seconds).toBeLessThan(6)
-    // Forty a second for ten seconds after a file has come, then four, and that of the beat.
+    // Forty checks a second for ten seconds after a new file, then four, plus that of the beat.
     expect(calls.stats.get(dirname(log.path)) ?? 0).toBeLessThan(10 * 40 + seconds * 6)
     expect(delivered).toBeGreaterThan(seconds * 90)
     expect(longest).toBeLessThanOrEqual(270)
