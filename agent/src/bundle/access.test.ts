@@ -1,4 +1,4 @@
-// Access to an agent's metrics, decided by the operator: a server on loopback.
+// Access to an agent's metrics, as the API server or the operator decides it: a server on loopback.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -37,7 +37,7 @@ test('the operator says who may read metrics; its answer continues while it is a
   expect(operator.requests.map((request) => [request.path, request.headers['authorization'], request.json()])).toEqual([
     ['/v1/readers', 'Bearer of-the-pod', { token: 'scraper' }],
   ])
-  // Events are for the pod itself.
+  // Events are only for the pod itself.
   expect(await access.allows(reader('scraper'), '/v1/tap')).toBe(false)
   expect(await access.allows(reader('any', '127.0.0.1'), '/v1/tap')).toBe(true)
   expect(operator.requests).toHaveLength(1)

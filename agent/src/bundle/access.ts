@@ -1,6 +1,6 @@
-// Access to metrics and events of an agent in a cluster: users whom the API server allows to get the path. An agent without the right
-// to ask the API server asks the operator, which allows metrics only. Answers are kept for a minute. Readers on the same machine are in
-// the pod and are let in; if neither server answers, no other reader is.
+// Controls access to metrics and events of an agent in a cluster: a user needs the API server's permission to get the path. An agent
+// that may not query the API server asks the operator, which only allows metrics. Answers are cached for a minute. Readers on the same
+// machine are in the pod and always have access; if neither server answers, all other readers are refused.
 
 import { createHash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
@@ -10,12 +10,12 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { OperatorClient } from './operator-client.ts'
 
 const keepMs = 60_000
-/** How long the last answer stays valid while the operator is unreachable: metrics matter most when something is wrong. */
+/** How long the last answer stays valid while neither server answers, because metrics matter most during a fault. */
 const unaskedMs = 3_600_000
 const maxKept = 1000
 const timeoutMs = 10_000
 
-/** Path at the operator: answers whether the owner of a token may read the metrics of the agent that asks. */
+/** Path at the operator: tells whether the owner of a token may read the metrics of the requesting agent. */
 export const readersPath = '/v1/readers'
 export interface ReadersBody {
   readonly token: string
@@ -24,13 +24,13 @@ export interface ReadersAnswer {
   readonly allowed: boolean
 }
 
-/** Rejects when there is no answer. */
+/** Rejects if there is no answer. */
 export type AskAccess = (token: string, path: string) => Promise<boolean>
 
 interface Known {
   readonly until: number
   readonly allowed: Promise<boolean>
-  /** When it was last answered. */
+  /** Time of the last answer. */
   askedAt: number
 }
 
@@ -61,8 +61,8 @@ export class ReaderAccess {
         this.#logger.warn(
           { error },
           goesOn
-            ? 'A reader could not be looked up; what was last known of it goes on.'
-            : 'A reader could not be looked up and is refused.',
+            ? 'Could not look up a reader; using the last known answer.'
+            : 'Could not look up a reader; refusing it.',
         )
         asked.askedAt = known?.askedAt ?? Number.NEGATIVE_INFINITY
         return goesOn ? known.allowed : false
@@ -73,7 +73,7 @@ export class ReaderAccess {
   }
 }
 
-/** The API server, by its reviews of tokens and of rights. */
+/** Asks the API server, by its token and access reviews. */
 export function askServer(client: ApiServerClient): AskAccess {
   const post = async (path: string, body: object): Promise<Record<string, unknown> | undefined> => {
     const answer = await client.json(path, AbortSignal.timeout(timeoutMs), body)
@@ -102,7 +102,7 @@ export function askServer(client: ApiServerClient): AskAccess {
   }
 }
 
-/** The operator, about metrics. All other paths, such as events, are for the pod itself. */
+/** Asks the operator, about metrics only. All other paths, such as events, are for the pod itself. */
 export function askOperator(client: OperatorClient): AskAccess {
   return async (token, path) => {
     if (path !== '/metrics') return false
@@ -110,7 +110,10 @@ export function askOperator(client: OperatorClient): AskAccess {
     const answer = await client.post(readersPath, body, AbortSignal.timeout(timeoutMs))
     const text = answer.body.toString('utf8')
     if (answer.status !== 200)
-      throw new PenstockError('PEN_REQUEST_FAILED', `The operator answered ${answer.status}: ${text.slice(0, 200)}`)
+      throw new PenstockError(
+        'PEN_REQUEST_FAILED',
+        `The operator responded with status ${answer.status}: ${text.slice(0, 200)}`,
+      )
     return (JSON.parse(text) as ReadersAnswer).allowed
   }
 }

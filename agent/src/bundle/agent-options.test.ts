@@ -1,5 +1,5 @@
-// Options of the agent as a whole, where an operator runs it: each is refused in a bundle with a hint at what decides in its place, and
-// the flags and variables that decide are obeyed.
+// Global agent options in a bundle: each is refused with a hint at the flag or variable that replaces it, and these replacements take
+// effect.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import { globalOptions, underOperator } from '../config/globals.ts'
@@ -34,7 +34,7 @@ test('members that this version does not know are no options, and are ignored', 
   expect(checkedBundle(written({ hints: [1] })).schema).toBe(bundleSchema)
 })
 
-/** Flags and environment of an agent with a bundle, and the settings that it runs with. */
+/** Runs an agent with these flags, environment and bundle; returns its settings. */
 async function globalsWith(flags: object, env: Readonly<Record<string, string>> = {}) {
   for (const [name, value] of Object.entries({ AGENT_SELF_NODE_NAME: 'node', ...env })) vi.stubEnv(name, value)
   const given = { bundle: '/nowhere', ...flags } as Parameters<typeof BundleMode.open>[0]

@@ -1,4 +1,5 @@
-// The real process with folders that change as those of a pod do, sample pod logs, an API server and an operator on loopback.
+// The real process with folders that change like those of a pod, sample pod logs, and an API server and an operator on
+// loopback.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
@@ -25,7 +26,7 @@ import type { HeartbeatBody } from './heartbeat.ts'
 
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 
-/** Takes heartbeats, and keeps them. */
+/** Receives and stores heartbeats. */
 class Operator implements AsyncDisposable {
   readonly beats: (HeartbeatBody & { authorization: string | undefined })[] = []
   readonly #server: Server
@@ -245,11 +246,11 @@ test('pipelines of two namespaces read their own pods over one connection, and t
   await eventually(() => expect(operator.last?.reading?.toSorted()).toEqual(['shop/all', 'shop/web-only', 'team/jobs']))
   expect(operator.beats[0]?.authorization).toBe('Bearer agent-token')
   expect(operator.last).toMatchObject({ node: 'node-1', pod: 'agent-x', namespace: 'penstock-system' })
-  // One list and one watch of each kind, whatever the number of pipelines.
+  // One list and one watch per kind, for any number of pipelines.
   const watches = api.requests.filter((path) => path.includes('watch=') && path.includes('/pods'))
   expect(watches).toHaveLength(1)
 
-  // A pod that comes later, and one whose changed labels no longer match.
+  // A pod that appears later, and one whose changed labels no longer match.
   api.set('pods', pod('shop', 'late', { app: 'web' }))
   log('shop', 'late', 'late one')
   await eventually(() => expect(read('web-only')).toEqual(['web one', 'late one']))
@@ -264,18 +265,18 @@ test('pipelines of two namespaces read their own pods over one connection, and t
   log('shop', 'web', 'web three')
   await eventually(() => expect(read('all')).toContain('web three'))
   expect(await agent.stop()).toBe(0)
-  // The last report contains its last figures.
+  // The last report contains the last figures.
   const reportedSum = (name: 'eventsIn' | 'eventsOut') =>
     operator.beats.reduce((sum, { pipelines }) => sum + (pipelines['shop/all']?.[name] ?? 0), 0)
   expect([reportedSum('eventsIn'), reportedSum('eventsOut')]).toEqual([read('all').length, read('all').length])
 })
 
-/** A bundle of an operator that has many agents: so long each may wait at its start. */
+/** A bundle of an operator with many agents: each may wait up to this long at start. */
 function spread(bundle: TestBundle, startSpreadMs: number): Record<string, string | Buffer> {
   const { files } = bundleFiles(bundle)
   return { ...files, 'manifest.json': JSON.stringify({ ...JSON.parse(String(files['manifest.json'])), startSpreadMs }) }
 }
-/** So long that no test sees its end; timers know nothing longer than 24 days. */
+/** Longer than any test; the maximum timer is 24 days. */
 const forever = 20 * 86_400_000
 const asked = (api: KubeApi) => api.requests.filter((path) => /^\/api\/v1\/(pods|namespaces|nodes)/.test(path))
 
@@ -354,11 +355,11 @@ test('a pipeline that cannot be built keeps its old version, and the others cont
     ]),
   )
 
-  // Put right again; a pipeline that is gone stops.
+  // Repaired again; a removed pipeline stops.
   const last = bundleFiles(merged(reader('shop', 'a'), reader('shop', 'c')))
   project(bundleDir, last.files)
   await eventually(() => expect(operator.last).toMatchObject({ revision: last.rev, failed: [] }))
-  // The operator is asked whether it comes back.
+  // The agent asks the operator whether the pipeline will return.
   expect(operator.last?.leftovers).toEqual([{ kind: 'cursors', id: 'uid-b', pipeline: 'shop/b' }])
   log('shop', 'web', 'three')
   await eventually(() => expect([read('a').at(-1), read('c').at(-1)]).toEqual(['three', 'three']))
@@ -411,7 +412,7 @@ test('secrets are put in after parsing, rotate without a restart, and stay out o
   await new Promise<void>((resolve) => destination.listen(0, '127.0.0.1', resolve))
   using _ = { [Symbol.dispose]: () => void destination.close() }
   const port = (destination.address() as AddressInfo).port
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: what it must not be taken for
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: must not be interpolated
   const password = 'p"a\\s\ns ${HOME} SECRET[x.y]'
   const bundle = (generation: number): TestBundle => ({
     pipelines: { '_cluster/p': { ...identity('uid-p', generation), secrets: [{ key: 'k1' }] } },
@@ -433,7 +434,7 @@ test('secrets are put in after parsing, rotate without a restart, and stay out o
   const basic = (text: string) => `Basic ${Buffer.from(`me:${text}`).toString('base64')}`
   await eventually(() => expect(seen).toContain(basic(password)))
 
-  // The value first, the manifest later: what is of another age is not loaded.
+  // The value arrives before the manifest: a value that does not match the manifest is not loaded.
   const { files } = bundleFiles(bundle(1), { k1: 'new-password' })
   project(bundleDir, files)
   await eventually(() => expect(operator.last).toMatchObject({ state: 'Waiting' }))
@@ -497,7 +498,7 @@ test('namespaced pipelines reach no address of the node, and what their programs
   })
   expect(reached).toBe(0)
   expect(agent.err).not.toContain('a tenant speaks')
-  // Repeated errors are logged less often; the operator gets all of them.
+  // The log limits repeated errors; the operator gets all of them.
   await eventually(() => expect(agent.err).toContain('The message is being suppressed'))
   const before = operator.beats.length
   await eventually(() => expect(operator.beats.length).toBeGreaterThan(before + 1))
@@ -509,7 +510,7 @@ test('namespaced pipelines reach no address of the node, and what their programs
     expect(message).toContain('rule T7')
     expect(reason).toBe('ConnectFailed')
   }
-  // Destinations that the platform offers may be anywhere, also outside the hosts that its tenants may name.
+  // Destinations that the platform offers may be anywhere, even outside the hosts allowed for its tenants.
   project(
     bundleDir,
     bundleFiles({
@@ -640,7 +641,7 @@ test('a candidate runs on the nodes that its salt chooses', async () => {
   await eventually(() => expect(operator.last).toMatchObject({ state: 'Loaded', candidate: false }))
   project(bundleDir, tried.files)
   await eventually(() => expect(operator.last).toMatchObject({ revision: tried.rev, candidate: true }))
-  // Taken back.
+  // Rolled back.
   const back = bundleFiles(stable)
   project(bundleDir, back.files)
   await eventually(() => expect(operator.last).toMatchObject({ revision: back.rev, candidate: false }))
@@ -669,7 +670,7 @@ test('what is over a limit is dropped and counted, or waits in its file; other c
       ),
     ).files,
   )
-  // A chunk is one read: several of them, so that the later ones have to wait.
+  // A chunk is one read: several chunks, so that the later ones have to wait.
   const line = 'x'.repeat(200)
   for (let index = 0; index < 900; index++) log('shop', 'loud', `${index} ${line}`)
   log('shop', 'quiet', 'hello')
@@ -715,7 +716,7 @@ test('a limit of 0 lets nothing through, and a tiny one next to nothing', async 
   project(secretsDir, {})
   const readers = Object.entries({ ...limited, tiny }).map(([name, limits]) => reader('shop', name, { limits }))
   project(bundleDir, bundleFiles(merged(...readers, reader('shop', 'all'))).files)
-  // More than one chunk, which the smallest limit lets through before the next must wait.
+  // More than one chunk, so that even the smallest limit delays the second.
   for (let index = 0; index < 900; index++) log('shop', 'loud', `${index} ${'x'.repeat(200)}`)
   await using agent = new Agent([
     ...['--kube-config', kubeConfig, '--operator', operator.url, '--operator-token', join(folder, 'token')],
@@ -740,7 +741,7 @@ test('log files that the agent cannot read are reported with the fix', async () 
   project(bundleDir, bundleFiles(reader('shop', 'p')).files)
   for (const name of ['open', 'closed']) log('shop', name, name)
   chmodSync(join(logs, 'shop_closed_closed-uid', 'app', '0.log'), 0)
-  // Root reads what is closed, too, unless it has given up the right to.
+  // Root can read unreadable files too, unless it drops that capability.
   const wrapper = process.getuid?.() === 0 ? ['setpriv', '--bounding-set=-all'] : []
   const flags = ['--kube-config', kubeConfig, '--operator', operator.url, '--operator-token', join(folder, 'token')]
   await using agent = new Agent(flags, {}, wrapper)
@@ -763,7 +764,7 @@ test('the lag of reading is reported, as long as there is one', async () => {
   project(secretsDir, {})
   const limits = { perContainer: { lines: 30, onLimit: 'lag' } }
   project(bundleDir, bundleFiles(merged(reader('shop', 'slow', { limits }), reader('shop', 'quick'))).files)
-  // Several chunks of lines that were written ten minutes ago, after one that was written now.
+  // Several chunks of lines written ten minutes ago, after a line written now.
   const written = new Date(Date.now() - 600_000).toISOString()
   const folderOf = join(logs, 'shop_old_old-uid', 'app')
   mkdirSync(folderOf, { recursive: true })
@@ -900,7 +901,7 @@ test('an agent whose data folder cannot be written is not ready, and says why', 
   }
   project(secretsDir, {})
   project(bundleDir, bundleFiles(reader('shop', 'a')).files)
-  // Root may write into every folder, so there is none.
+  // Root can write to every folder, so the folder must not exist.
   rmSync(join(folder, 'data'), { recursive: true })
   writeFileSync(join(folder, 'data'), '')
   await using agent = new Agent(['--kube-config', kubeConfig], {}, [], `127.0.0.1:${port}`)
@@ -919,7 +920,7 @@ test('an agent whose data folder cannot be written is not ready, and says why', 
   await agent.stop()
 })
 
-/** A port that nobody listens on. */
+/** A port on which no server listens. */
 async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

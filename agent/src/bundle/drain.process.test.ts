@@ -1,4 +1,5 @@
-// The real process, twice: an agent that cannot deliver leaves events in its buffer, and a later one empties it without reading.
+// Runs the real process twice: an agent that cannot deliver leaves events in its buffer, and a later one delivers them without
+// reading.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +24,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A log store that refuses everything until it is open. */
+/** A log store that refuses all requests until it is opened. */
 async function store() {
   const lines: string[] = []
   const state = { open: false, refused: 0 }
@@ -102,9 +103,9 @@ const write = (lines: readonly string[]) =>
 
 async function leaveEvents(endpoint: string, refused: () => number) {
   write(numbers(0, 200))
-  await using _ = start(bundle(endpoint)) // killed at the end: a graceful stop would continue trying
+  await using _ = start(bundle(endpoint)) // killed at the end, because a graceful stop would keep retrying
   await eventually(() => expect(refused()).toBeGreaterThan(0))
-  // The sink need not have written all that it got: until then the file must deliver it again.
+  // The sink may not have written everything it received: until then the file must deliver it again.
   await eventually(() => expect(inspectBuffer(bufferFolder(join(folder, 'data'), 'shop/a/out')).lag_events).toBe(200))
 }
 
@@ -123,7 +124,7 @@ test('what a former agent has left in its buffer is delivered, nothing else is r
   expect([...new Set(lines)].sort()).toEqual(numbers(0, 200).sort())
   expect(drain.said()).toContain('All buffers are empty')
 
-  // There is nothing more to do for a second one.
+  // A second run has no work left.
   const count = lines.length
   await using again = start(bundle(url), '--drain')
   expect(await again.closed, again.said()).toBe(0)

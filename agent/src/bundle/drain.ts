@@ -1,5 +1,5 @@
-// `--drain`: what the buffers of a former agent hold is delivered by the sinks of the bundle; no source runs. It is how the volume
-// of an aggregator's pod is emptied that will not come back.
+// `--drain`: the sinks of the bundle deliver the events that a former agent left in its buffers; no source runs. This empties the
+// volume of an aggregator pod that will not return.
 
 import { basename, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -13,8 +13,8 @@ import type { BundleRunner } from './runner.ts'
 const lookMs = 200
 
 /**
- * Resolves when the sinks have delivered all that is in their buffers: with undefined, or with an error that names the buffers
- * that no sink of the bundle has.
+ * Resolves when the sinks have delivered all buffered events: with undefined, or with an error that names the buffers without
+ * a sink in the bundle.
  */
 export async function drained(
   topology: Topology,
@@ -33,7 +33,7 @@ export async function drained(
     if (state === 'Loaded' && failures.length === 0) {
       const events = waiting()
       if (events === 0) break
-      if (!isLogged) logger.info({ events }, 'Delivering what the buffers hold.')
+      if (!isLogged) logger.info({ events }, 'Delivering the events in the buffers.')
       isLogged = true
     }
     await wait(lookMs)
@@ -46,6 +46,6 @@ export async function drained(
   const names = left.map(decodeURIComponent).sort().join(', ')
   return new PenstockError(
     'PEN_UNAVAILABLE',
-    `Buffers hold events of sinks that are in no Pipeline any more: ${names}. Apply their Pipelines again, or remove the volume.`,
+    `Some buffers belong to sinks of removed Pipelines: ${names}. Apply their Pipelines again, or remove the volume.`,
   )
 }

@@ -1,5 +1,5 @@
-// Elections over a Lease kept as the API server keeps it, in time that is turned by hand: requests may take long, get lost on the way
-// there or back, and processes may stand still. The real API server is in e2e/operator/aggregator.test.ts.
+// Elections over a Lease with the semantics of the API server, on a clock that the test advances: requests may be slow or get lost in
+// either direction, and processes may stall. The test with a real API server is e2e/operator/aggregator.test.ts.
 
 import { expect, test } from 'vitest'
 import type { Clock } from '../clock.ts'
@@ -12,14 +12,14 @@ import { Election, type LeaseApi } from './election.ts'
 
 const path = '/apis/coordination.k8s.io/v1/namespaces/shop/leases/penstock-aggregator-7'
 
-/** One Lease, with versions. */
+/** One Lease with versions. */
 class LeaseServer {
   lease: Lease | undefined
   #version = 0
   reads = 0
   writes = 0
 
-  /** As the operator makes it: with labels, and nobody's. */
+  /** Creates it like the operator: with labels, and without a holder. */
   make(uid = 'u1'): void {
     const metadata = { name: 'penstock-aggregator-7', namespace: 'shop', uid, resourceVersion: `${++this.#version}` }
     const labels = { 'penstock.dev/agent': 'hub' }
@@ -45,7 +45,7 @@ class LeaseServer {
 }
 
 interface Wire {
-  /** How long a request takes each way, in milliseconds; undefined: it gets lost. */
+  /** How long a request takes in each direction, in milliseconds; undefined: it is lost. */
   there(): number | undefined
   back(): number | undefined
 }
@@ -86,7 +86,7 @@ class TestAgent {
       async json(asked, _signal, body, method) {
         expect([asked, method]).toEqual([path, body === undefined ? undefined : 'PUT'])
         const there = agent.wire.there()
-        // A request that has left arrives, whatever its sender does meanwhile.
+        // A sent request arrives, whatever its sender does meanwhile.
         await new Promise<void>((resolve) => {
           if (there !== undefined) time.after(there, resolve)
         })
@@ -106,7 +106,7 @@ class TestAgent {
     this.#source = this.#run()
   }
 
-  /** The behaviour of a source that only one agent may run. */
+  /** Behaves like a singleton source. */
   async #run(): Promise<void> {
     using _ = this.election.join()
     for (;;) {
@@ -123,7 +123,7 @@ class TestAgent {
     }
   }
 
-  /** Whether it would pass something on. */
+  /** Whether it would pass on an event. */
   get leads(): boolean {
     return !this.#stands && this.election.leads
   }
@@ -151,7 +151,7 @@ function setUp(count: number) {
   return { time, server, agents, leaders: () => agents.filter((agent) => agent.leads) }
 }
 
-/** Lets time pass in small steps until something holds; returns how long that took. */
+/** Advances time in small steps until a condition holds; returns the elapsed time. */
 async function passUntil(time: FakeClock, holds: () => boolean, limitMs: number, always = () => {}): Promise<number> {
   const start = time.now()
   while (!holds()) {
@@ -186,7 +186,7 @@ test('one that is silent is followed when its claim is over, and has stopped bef
   expect(first.terms.at(-1)?.aborted).toBe(true)
   expect(other.leads).toBe(false)
   await passUntil(time, () => other.leads, 10_000)
-  // Back again, it waits like any other.
+  // When it returns, it waits like any other.
   first.wire = quick
   await time.advance(30_000)
   expect(leaders()).toEqual([other])
@@ -204,7 +204,7 @@ test('who leads knows when its predecessor was last known to, by that one alone'
   const second = new TestAgent(server, time, 'b')
   await time.advance(60_000)
   expect([second.election.leads, second.election.precededUntil]).toEqual([true, renewed])
-  // An agent that begins much later was not taken over.
+  // An agent that starts much later takes no sources over.
   await time.advance(60_000)
   expect([second.election.leads, second.election.precededUntil]).toEqual([true, undefined])
   await first.stop()

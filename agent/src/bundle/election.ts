@@ -1,5 +1,6 @@
-// Agents that share a bundle choose one of them by a Lease. Only the agent's own clock counts, and what it saw change. It stops to
-// lead well before another can begin: when renewal is not confirmed in time, its term is over, whatever the API server thinks.
+// Agents that share a bundle elect a leader by a Lease. An agent trusts only its own clock and the changes that it observes. It
+// stops leading well before another can start: if a renewal is not confirmed in time, its term is over, whatever the API server
+// says.
 
 import { type Clock, pause, systemClock } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
@@ -8,7 +9,7 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { Leadership } from '../topology/singleton.ts'
 
-/** Where the Lease is read and written. */
+/** Reads and writes the Lease. */
 export interface LeaseApi {
   json(
     path: string,
@@ -16,14 +17,14 @@ export interface LeaseApi {
     body?: unknown,
     method?: 'PUT',
   ): Promise<{ readonly status: number; readonly body: unknown }>
-  /** After a failure: the next request must not use the connection of this one. */
+  /** Called after a failure: the next request must use a new connection. */
   disconnect(): Promise<void>
 }
 
 export interface ElectionOptions {
   readonly namespace: string
   readonly name: string
-  /** Our identity; must differ for each process. */
+  /** This agent's identity, unique for each process. */
   readonly identity: string
   /** Called for the first request. */
   open(): Promise<LeaseApi>
@@ -35,18 +36,18 @@ export interface ElectionOptions {
   readonly retryMs?: number
 }
 
-/** The last seen claim of another agent, and since when it is unchanged. */
+/** The last observed claim of another agent, and when it last changed. */
 interface Seen {
   readonly what: string
   readonly at: number
 }
 
-/** How long into a term a source that begins takes the place of one of the predecessor's. */
+/** A source that starts within this time after the start of a term continues a source of the predecessor. */
 const takeOverMs = 60_000
 
 interface Term {
   readonly over: AbortController
-  /** When the claim was last confirmed: the moment before the request that confirmed it. */
+  /** When the claim was last confirmed: the time before the confirming request. */
   confirmedAt: number
   /** The content written then; the next renewal overwrites it. */
   lease: Lease | undefined
@@ -71,7 +72,7 @@ export class Election implements Leadership {
   #failing = false
   #precededUntil: number | undefined
   #ledSince = Number.NEGATIVE_INFINITY
-  /** A claim of ours was confirmed since `#precededUntil` was set. */
+  /** Whether a claim of this agent was confirmed since `#precededUntil` was set. */
   #served = false
   readonly #waiting = new Set<() => void>()
 
@@ -89,12 +90,12 @@ export class Election implements Leadership {
   }
 
   get precededUntil(): number | undefined {
-    // A source that begins later in the term is not one that was taken over.
+    // A source that starts later in the term does not continue a predecessor's source.
     const isTakenOver = this.#options.clock.now() - this.#ledSince < takeOverMs
     return isTakenOver ? this.#precededUntil : undefined
   }
 
-  /** Takes part while the caller has something to run: without members, the API server gets no requests. */
+  /** Takes part while the caller has sources to run: without members, no requests are sent to the API server. */
   join(): Disposable {
     this.#members++
     if (this.#running === undefined) this.#start()
@@ -120,13 +121,13 @@ export class Election implements Leadership {
     return undefined
   }
 
-  /** The agent stops: it takes no claim any more, and gives up the one it has as soon as no member is left. */
+  /** The agent stops: it makes no further claims, and releases its claim when no member is left. */
   leave(): void {
     this.#leaving = true
     if (this.#members === 0) this.#wake.abort()
   }
 
-  /** Ends it. With members that have not stopped, the claim is left to end by itself. */
+  /** Ends the election. If members have not stopped, the claim is left to expire. */
   async close(): Promise<void> {
     this.leave()
     this.#closed = true
@@ -138,12 +139,12 @@ export class Election implements Leadership {
     this.#wake = new AbortController()
     this.#running = this.#run().finally(() => {
       this.#running = undefined
-      // Agents that have started meanwhile take part again.
+      // Sources that started meanwhile take part again.
       if (this.#members > 0 && !this.#closed) this.#start()
     })
   }
 
-  /** Goes on while there is something to run: a source that another takes the place of is missing for a moment only. */
+  /** Continues while there are members: a replaced source is missing only for a moment. */
   async #run(): Promise<void> {
     const { clock, retryMs } = this.#options
     while (this.#members > 0 && !this.#closed) {
@@ -151,9 +152,9 @@ export class Election implements Leadership {
       await pause(retryMs, this.#wake.signal, clock)
     }
     const { lease } = this.#term ?? {}
-    this.#end('Nothing is left to run.', 'info')
+    this.#end('No singleton source is left to run.', 'info')
     if (this.#members === 0 && this.#leader === this.#options.identity) await this.#release(lease)
-    const api = await this.#api?.catch(() => undefined) // its failure was logged
+    const api = await this.#api?.catch(() => undefined) // the failure was logged already
     await api?.disconnect()
   }
 
@@ -170,13 +171,16 @@ export class Election implements Leadership {
     } catch (error) {
       this.#options.metrics.counter('singleton_lease_failures_total').add(1)
       if (!this.#failing)
-        this.#log.warn({ error: errorText(error) }, 'The Lease could not be read or written; trying again.')
+        this.#log.warn({ error: errorText(error) }, 'Could not read or write the Lease; trying again.')
       this.#failing = true
-      await this.#api?.then((api) => api.disconnect()).catch(() => {}) // its failure is logged above
+      await this.#api?.then((api) => api.disconnect()).catch(() => {}) // the failure is logged above
     }
   }
 
-  /** Takes or renews the claim if it is free or ours. Returns its holder; undefined if there is none, or if it is unknown. */
+  /**
+   * Takes or renews the claim if it is free or belongs to this agent. Returns its holder; undefined if there is none, or it
+   * is unknown.
+   */
   async #attempt(): Promise<string | undefined> {
     const { clock, identity } = this.#options
     const before = clock.now()
@@ -191,7 +195,7 @@ export class Election implements Leadership {
     const holder = holderOf(lease)
     if (!this.#isFree(lease, before)) return holder
     if (this.#leaving && this.#term === undefined) return undefined
-    // A claim of ours that was never confirmed does not show when another agent led.
+    // An unconfirmed claim of this agent does not show when another agent led.
     if (holder !== identity || this.#served) {
       const renewed = Date.parse(lease?.spec?.renewTime ?? '')
       this.#precededUntil = Number.isNaN(renewed) ? undefined : renewed
@@ -205,8 +209,8 @@ export class Election implements Leadership {
   }
 
   /**
-   * Whether the Lease has no holder, or its holder was silent for its whole duration as far as this agent saw. A missing or recreated
-   * Lease was not given up: an agent may still hold the earlier one.
+   * Whether the Lease has no holder, or its holder did not renew it for its whole duration, as observed by this agent. A missing or
+   * recreated Lease was not released: an agent may still hold the earlier one.
    */
   #isFree(lease: Lease | undefined, before: number): boolean {
     const { clock, identity, leaseMs } = this.#options
@@ -227,11 +231,11 @@ export class Election implements Leadership {
     return claimed(lease, this.#options, identity, leaseMs)
   }
 
-  /** @param previous what had become of the claim before this one */
+  /** @param previous how the previous claim ended */
   #confirm(before: number, lease: Lease, previous: 'none' | 'given_up' | 'silent' | 'own'): string | undefined {
     const { clock, renewDeadlineMs, identity } = this.#options
     const leftMs = renewDeadlineMs - (clock.now() - before)
-    if (leftMs <= 0) return undefined // the answer came too late to be worth anything
+    if (leftMs <= 0) return undefined // the response came too late
     const isNew = this.#term === undefined
     const term = this.#term ?? { over: new AbortController(), confirmedAt: before, lease, cancelFence: () => {} }
     term.cancelFence()
@@ -246,7 +250,7 @@ export class Election implements Leadership {
     if (isNew) {
       this.#ledSince = before
       this.#leader = identity
-      this.#log.info({ previous }, 'This agent leads: it runs the sources that one alone may run.')
+      this.#log.info({ previous }, 'This agent is now the leader: it runs the singleton sources.')
       for (const resume of this.#waiting) resume()
     }
     return identity
@@ -257,7 +261,7 @@ export class Election implements Leadership {
     if (term === undefined) return
     this.#term = undefined
     term.cancelFence()
-    this.#log[level]({ reason }, 'This agent leads no more; it stops the sources that one alone may run.')
+    this.#log[level]({ reason }, 'This agent is no longer the leader; it stops the singleton sources.')
     term.over.abort(new PenstockError('PEN_KUBERNETES', reason))
   }
 
@@ -266,17 +270,17 @@ export class Election implements Leadership {
       for (let lease = held, attempt = 0; attempt < 3; lease = undefined, attempt++) {
         lease ??= await this.#get()
         if (lease === undefined || holderOf(lease) !== this.#options.identity) return
-        if ((await this.#put(released(lease))) === undefined) continue // it was written meanwhile
+        if ((await this.#put(released(lease))) === undefined) continue // another client has written it meanwhile
         this.#leader = undefined
-        this.#log.info('The Lease is given up.')
+        this.#log.info('The Lease is released.')
         return
       }
     } catch (error) {
-      this.#log.warn({ error: errorText(error) }, 'The Lease could not be given up; it ends by itself.')
+      this.#log.warn({ error: errorText(error) }, 'Could not release the Lease; it will expire.')
     }
   }
 
-  /** Undefined where there is none. */
+  /** Undefined if it does not exist. */
   async #get(): Promise<Lease | undefined> {
     const { status, body } = await this.#send()
     if (status === 404) return undefined
@@ -284,7 +288,7 @@ export class Election implements Leadership {
     return body as Lease
   }
 
-  /** Undefined where another has written it since it was read. */
+  /** Undefined if another client has written it since it was read. */
   async #put(lease: Lease): Promise<Lease | undefined> {
     const { status, body } = await this.#send(lease)
     if (status === 409 || status === 404) return undefined
@@ -294,19 +298,19 @@ export class Election implements Leadership {
 
   #refused(what: string, status: number): PenstockError {
     const { namespace, name } = this.#options
-    const help = status === 403 ? '. The role of the agent must allow get, create and update of it' : ''
+    const help = status === 403 ? '. The role of the agent must allow get, create and update on it' : ''
     return new PenstockError(
       'PEN_KUBERNETES',
-      `The Lease ${namespace}/${name} cannot be ${what}: the API server answered ${status}${help}.`,
+      `Cannot ${what} the Lease ${namespace}/${name}: the API server responded with status ${status}${help}.`,
     )
   }
 
-  /** One request, which leaves time for another within the deadline. */
+  /** Sends one request, limited so that another attempt fits within the deadline. */
   async #send(body?: Lease): Promise<{ readonly status: number; readonly body: unknown }> {
     const { clock, renewDeadlineMs, open } = this.#options
     const limit = new AbortController()
     const late = Promise.withResolvers<never>()
-    late.promise.catch(() => {}) // it counts only while it is waited for
+    late.promise.catch(() => {}) // only relevant while a request waits for it
     const cancel = clock.after(renewDeadlineMs / 2, () => {
       const error = new PenstockError('PEN_KUBERNETES', 'The API server did not answer in time.')
       limit.abort(error)

@@ -1,6 +1,6 @@
-// The mounted folders of an agent: bundle files and secret values. The kubelet shows a new state by exchanging the link `..data`,
-// each folder at its own time and perhaps parts of different ages; so a revision counts only when every file of it is there and is what
-// the manifest says. A secret value that is late holds up the pipelines that list it, and no others.
+// The mounted folders of an agent: bundle files and secret values. The kubelet shows a new state by replacing the link `..data`. It
+// updates the folders separately, so their contents may have different ages: a revision is valid only if all its files exist and match
+// the manifest. A late secret value delays only the pipelines that list it.
 
 import { type FSWatcher, readFileSync, readlinkSync, statSync, watch } from 'node:fs'
 import { join } from 'node:path'
@@ -17,21 +17,19 @@ import {
 } from './format.ts'
 
 const pollMs = 10_000
-/** Both folders are usually exchanged one soon after the other. */
+/** Both folders are usually updated at about the same time. */
 const quietMs = 50
 
 export interface Loaded {
   readonly rev: string
-  /** Whether it is being tried. */
+  /** Whether this is a candidate revision. */
   readonly candidate: boolean
   readonly secretsEpoch: string
-  /** Identifies the part of the revision; undefined: all of it. */
+  /** Identifies the received part of the revision; undefined: the whole revision. */
   readonly mark?: string | undefined
   readonly bundle: Bundle
   readonly secrets: Secrets
-  /**
-   * Pipelines that wait for a value that the manifest lists and the folder of values does not contain yet, each with the missing value.
-   */
+  /** Pipelines that wait for a value listed in the manifest but missing in the value folder, each with the missing value. */
   readonly late?: ReadonlyMap<string, string> | undefined
 }
 
@@ -43,16 +41,16 @@ export interface Secrets {
 
 export type FolderState =
   | { readonly state: 'ready'; readonly loaded: Loaded }
-  /** Something is missing or of another age. */
+  /** A file is missing or does not match the manifest. */
   | { readonly state: 'waiting'; readonly rev: string | undefined; readonly reason: string }
 
-/** How the operator delivers, by the manifest that is there; undefined: there is none that can be read. */
+/** How the operator delivers, by the current manifest; undefined if no manifest can be read. */
 export function deliveryIn(bundleDir: string): 'Mounted' | 'Stream' | undefined {
   const manifest = manifestIn(bundleDir)
   return manifest && (manifest.delivery === 'Stream' ? 'Stream' : 'Mounted')
 }
 
-/** The maximum time that an agent waits at its start before its first request to the API server. */
+/** The maximum time that an agent waits at start before its first request to the API server. */
 export function startSpreadIn(bundleDir: string): number {
   const ms = manifestIn(bundleDir)?.startSpreadMs
   return typeof ms === 'number' && ms > 0 ? ms : 0
@@ -66,14 +64,14 @@ function manifestIn(bundleDir: string): BundleManifest | undefined {
   }
 }
 
-/** Looks what is there. Nothing is kept; reading the same twice costs the same. */
+/** Examines the folders. It keeps no state, so reading the same content twice costs the same. */
 export function look(bundleDir: string, secretsDir: string, node: string, agentVersion: string): FolderState {
   const waiting = (reason: string, rev?: string): FolderState => ({ state: 'waiting', rev, reason })
   let manifest: BundleManifest
   try {
     manifest = JSON.parse(readFileSync(join(bundleDir, 'manifest.json'), 'utf8')) as BundleManifest
   } catch (error) {
-    return waiting(`The manifest cannot be read: ${errorText(error)}`)
+    return waiting(`Cannot read the manifest: ${errorText(error)}`)
   }
   if (manifest.schema !== bundleSchema) {
     return waiting(`The manifest has schema ${manifest.schema}; this agent reads ${bundleSchema}.`)
@@ -81,7 +79,7 @@ export function look(bundleDir: string, secretsDir: string, node: string, agentV
   const { candidate, stable } = manifest
   const isCandidate = candidate !== undefined && takesCandidate(candidate, node)
   const revision: Revision | undefined = isCandidate ? candidate : stable
-  if (revision === undefined) return waiting('The manifest names no revision for this node yet.')
+  if (revision === undefined) return waiting('The manifest does not contain a revision for this node yet.')
   const { rev } = revision
   if (olderThan(agentVersion, manifest.minAgentVersion)) {
     return waiting(`The bundle needs an agent of version ${manifest.minAgentVersion}; this is ${agentVersion}.`, rev)
@@ -107,13 +105,13 @@ export function look(bundleDir: string, secretsDir: string, node: string, agentV
       loaded: { rev, candidate: isCandidate, secretsEpoch: manifest.secretsEpoch, bundle, secrets, late },
     }
   } catch (error) {
-    return waiting(`Not everything of the revision is there: ${errorText(error)}`, rev)
+    return waiting(`The revision is incomplete: ${errorText(error)}`, rev)
   }
 }
 
 /**
- * The values that pipelines list and the folder has, each with the digest that the manifest says. Without a digest there is no such value:
- * nothing will bring it, so the pipeline does not wait for it.
+ * The available values that pipelines list, each with its digest from the manifest. A value without a digest does not exist and will not
+ * arrive, so the pipeline does not wait for it.
  */
 export function valuesIn(
   secretsDir: string,
@@ -128,14 +126,15 @@ export function valuesIn(
       if (digest === undefined || values.has(key)) continue
       const value = valueIn(secretsDir, key)
       if (value === undefined) late.set(id, `The secret ${key} of ${id} is not in the mounted folder yet.`)
-      else if (sha256(value) !== digest) late.set(id, `The secret ${key} of ${id} is of another age than the manifest.`)
+      else if (sha256(value) !== digest)
+        late.set(id, `The secret ${key} of ${id} does not match its digest in the manifest.`)
       else values.set(key, value)
     }
   }
   return { values, late }
 }
 
-/** Names in the folder are those that the operator writes: never a way to another folder. */
+/** File names in the folder follow the operator's format, so a key can never name a file in another folder. */
 function valueIn(secretsDir: string, key: string): Buffer | undefined {
   if (!/^[\w-]+$/.test(key)) return undefined
   try {
@@ -146,7 +145,7 @@ function valueIn(secretsDir: string, key: string): Buffer | undefined {
   }
 }
 
-/** Whether a version comes before another. Text that is no version comes first. */
+/** Whether a version precedes another. Text that is not a version comes first. */
 export function olderThan(version: string, than: string): boolean {
   const parts = (text: string) => (/^\d+(\.\d+)*/.exec(text)?.[0] ?? '').split('.').map(Number)
   const own = parts(version)
@@ -158,7 +157,7 @@ export function olderThan(version: string, than: string): boolean {
   return false
 }
 
-/** Calls back when one of the folders may have changed. Gives back what ends it. */
+/** Calls back when one of the folders may have changed. Returns a function that stops watching. */
 export function watchFolders(folders: readonly string[], changed: () => void): () => void {
   const watchers = new Map<string, FSWatcher>()
   let timer: NodeJS.Timeout | undefined
@@ -179,11 +178,11 @@ export function watchFolders(folders: readonly string[], changed: () => void): (
         const watcher = watch(folder, { persistent: false }, notice)
         watcher.on('error', () => {
           watcher.close()
-          watchers.delete(folder) // opened again by the poll, when there is something to open
+          watchers.delete(folder) // the poll opens it again when it exists
         })
         watchers.set(folder, watcher)
       } catch {
-        // A folder that is not there or cannot be watched: the poll below looks at it.
+        // The poll below checks folders that do not exist or cannot be watched.
       }
     }
   }
@@ -199,7 +198,7 @@ export function watchFolders(folders: readonly string[], changed: () => void): (
   }
 }
 
-/** Differs when a folder shows another state: by the link that is exchanged, or by its manifest where there is no link. */
+/** A text that changes with a folder's state: the target of its link, or its manifest if there is no link. */
 function stamp(folder: string): string {
   try {
     return readlinkSync(join(folder, '..data'))

@@ -1,6 +1,6 @@
 // The files that an operator writes for its agents: a manifest that names revisions, a bundle of pipelines for each revision, and
-// secret values. `schema` versions the bundles. An agent ignores unknown members, so an older agent can read a newer bundle. Options of
-// a configuration are no such members: an agent that ignored them would run something else.
+// secret values. `schema` is the version of the bundle format. An agent ignores unknown members, so an older agent can read a newer
+// bundle. This does not apply to unknown configuration options: an agent that ignored them would behave differently.
 
 import { createHash } from 'node:crypto'
 import { gunzipSync } from 'node:zlib'
@@ -16,14 +16,15 @@ export const bundleSchema = 1
 export interface HeartbeatAnswer {
   /** How often the operator expects a report from this agent. */
   readonly periodMs?: number
-  /** Keys of the reported leftovers that nothing needs any more. */
+  /** Keys of reported leftovers that are no longer needed. */
   readonly gone?: readonly string[]
-  /** Addresses of the API server now: restricted pipelines connect to none of them. */
+  /** Current addresses of the API server, to which restricted pipelines may not connect. */
   readonly denied?: readonly string[]
 }
 
 /**
- * Files on an agent's disk for components that it does not run: the buffer of a sink by its id, the positions of a pipeline by its uid.
+ * Files on an agent's disk for components that it does not run: the buffer of a sink by its id, or the positions of a pipeline by its
+ * uid.
  */
 export type Leftover =
   | { readonly kind: 'buffer'; readonly id: string }
@@ -31,7 +32,7 @@ export type Leftover =
 
 export const leftoverKey = ({ kind, id }: Leftover): string => `${kind} ${id}`
 
-/** Bounds within which an operator may choose the period of heartbeats. */
+/** Range of heartbeat periods that an operator may choose. */
 export const heartbeatPeriods = { minMs: 1000, defaultMs: 30_000, maxMs: 300_000 } as const
 
 /** A file of the bundle folder: gzip of `bytes` bytes of JSON. */
@@ -50,7 +51,7 @@ export interface Revision {
 }
 
 export interface Candidate extends Revision {
-  /** Share of the nodes, chosen by `takesCandidate`. */
+  /** Percentage of the nodes, chosen by `takesCandidate`. */
   readonly percent: number
   readonly salt: string
 }
@@ -59,49 +60,53 @@ export interface BundleManifest {
   readonly schema: number
   readonly stable?: Revision | undefined
   readonly candidate?: Candidate | undefined
-  /** Digests of secret values by their key; a new epoch is a new digest of some. */
+  /** Digests of secret values by their key; a new epoch means that some digest has changed. */
   readonly secrets?: Shard | undefined
   readonly secretsEpoch: string
   readonly minAgentVersion: string
-  /** Whether agents request their bundle from the operator; the mounted one serves while the operator is away. */
+  /**
+   * Whether agents request their bundle from the operator; they use the mounted one while the operator is unavailable.
+   */
   readonly delivery?: 'Stream' | undefined
-  /** An agent that starts waits for a random part of this before it asks the API server for pods; absent: it does not. */
+  /** Maximum random delay before an agent's first pod request to the API server; absent: no delay. */
   readonly startSpreadMs?: number | undefined
 }
 
 /** An agent's request for its bundle. */
 export interface StreamBody {
   readonly schema: number
-  /** How long the operator may hold the request when there is nothing new. */
+  /** How long the operator may hold the request if there is no news. */
   readonly waitMs: number
   /** The content that the agent received last. */
   readonly have?: { readonly rev: string; readonly candidate: boolean; readonly mark: string } | undefined
-  /** Pipelines that have lines to read or events to deliver: it keeps them even where no pod of them is on its node any more. */
+  /**
+   * Pipelines with lines to read or events to deliver: the agent keeps them even if its node no longer runs any of their pods.
+   */
   readonly busy: readonly string[]
 }
 
-/** How long the operator holds an agent's request for inquiries at most. */
+/** Maximum time for which the operator holds an agent's request for inquiries. */
 export const holdMs = 25_000
 
-/** Most pipelines that an agent may name as busy. */
+/** Maximum number of pipelines that an agent may report as busy. */
 export const maxBusy = 5000
 
 /**
- * The first line of an answer; the whole answer is compressed. The bundle is the second line. Without a second line, the agent's
- * content continues under another revision.
+ * The first line of a response, which is compressed as a whole. The second line is the bundle. Without a second line, the
+ * agent's content stays valid for a new revision.
  */
 export interface StreamHead {
   readonly schema: number
-  /** Revision of the whole bundle; the answer may hold only a part of it. */
+  /** Revision of the whole bundle; the response may contain only a part of it. */
   readonly rev: string
   readonly candidate: boolean
   readonly secretsEpoch: string
   readonly minAgentVersion: string
-  /** Equal as long as the bundle and the values of its secrets are. */
+  /** Equal as long as the bundle and its secret values are equal. */
   readonly mark: string
   /** Digest of the second line. */
   readonly sha256?: string | undefined
-  /** By key: a value in base64, and its digest. */
+  /** By key: a base64 value and its digest. */
   readonly secrets?: Readonly<Record<string, { readonly value: string; readonly sha256: string }>> | undefined
 }
 
@@ -109,11 +114,11 @@ export interface BundlePipeline {
   readonly uid: string
   readonly generation: number
   readonly hash: string
-  /** True for a namespaced resource: lines that its programs log stay out of the agent's log. */
+  /** True for a namespaced resource: lines logged by its programs do not appear in the agent's log. */
   readonly restricted?: boolean
-  /** Where its components may connect to. */
+  /** Addresses that its components may connect to. */
   readonly egress?: EgressOptions
-  /** Ids of components that belong to the platform, which may connect to anywhere and read files of the agent. */
+  /** Ids of platform components, which may connect to any address and read files of the agent. */
   readonly platform?: readonly string[]
   /** Budget of its programs for one event, if it differs from the default. */
   readonly programBudget?: Partial<ProgramBudget>
@@ -121,7 +126,10 @@ export interface BundlePipeline {
   readonly cpuShare?: number
   /** The only secret values that its places may name. */
   readonly secrets?: readonly { readonly key: string }[]
-  /** The sink for what the destinations of its other sinks reject, and how many a second each of them may send there. */
+  /**
+   * The sink for events rejected by the destinations of its other sinks, and how many events per second each of them may
+   * send there.
+   */
   readonly deadLetter?: { readonly sink: string; readonly perSecond?: number | undefined }
 }
 
@@ -147,7 +155,7 @@ export function sha256(data: string | Uint8Array): string {
   return createHash('sha256').update(data).digest('hex')
 }
 
-/** Whether a node is one of the first that a candidate is tried on. The same nodes stay chosen when the share grows. */
+/** Whether a node is among the first to run a candidate. When the percentage grows, nodes stay chosen. */
 export function takesCandidate(candidate: { readonly percent: number; readonly salt: string }, node: string): boolean {
   return bucketOf(candidate.salt, node) < candidate.percent
 }
@@ -157,20 +165,20 @@ export function bucketOf(salt: string, node: string): number {
   return createHash('sha256').update(`${salt}\u0000${node}`).digest().readUInt32BE(0) % 100
 }
 
-/** Id of the pipeline that a component belongs to: its first two parts. */
+/** Id of the pipeline that a component belongs to: the first two parts of the component's id. */
 export function pipelineOf(component: string): string {
   return component.slice(0, component.indexOf('/', component.indexOf('/') + 1))
 }
 
 export const maxBundleBytes = 512 * 1024 * 1024
 
-/** Puts the shards of a revision together and checks every byte. */
+/** Joins the shards of a revision and checks every byte. */
 export function readBundle(revision: Revision, files: readonly Buffer[]): Bundle {
   const parts: Buffer[] = []
   for (const [index, shard] of revision.shards.entries()) parts.push(openShard(shard, files[index] as Buffer))
   const text = Buffer.concat(parts)
   if (sha256(text) !== revision.rev) {
-    throw new PenstockError('PEN_CONFIG_INVALID', `The shards of revision ${revision.rev} do not add up to it.`)
+    throw new PenstockError('PEN_CONFIG_INVALID', `The shards of revision ${revision.rev} do not match its digest.`)
   }
   return checkedBundle(text)
 }
@@ -188,7 +196,7 @@ export function checkedBundle(text: Buffer): Bundle {
     if (!Object.hasOwn(bundle, option)) continue
     throw new PenstockError(
       'PEN_CONFIG_INVALID',
-      `The bundle has the option \`${option}\`, which this agent does not take from a bundle. ${instead}`,
+      `The bundle has the option \`${option}\`, which this agent does not accept from a bundle. ${instead}`,
     )
   }
   return bundle
@@ -196,7 +204,7 @@ export function checkedBundle(text: Buffer): Bundle {
 
 export function openShard(shard: Shard, file: Buffer): Buffer {
   if (sha256(file) !== shard.sha256) {
-    throw new PenstockError('PEN_CONFIG_INVALID', `The shard ${shard.key} has another digest than its manifest says.`)
+    throw new PenstockError('PEN_CONFIG_INVALID', `The shard ${shard.key} does not match the digest in its manifest.`)
   }
   return gunzipSync(file, { maxOutputLength: Math.min(maxBundleBytes, Math.max(1, shard.bytes)) })
 }

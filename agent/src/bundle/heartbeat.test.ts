@@ -1,4 +1,4 @@
-// When heartbeats are sent; what they say is seen in bundle.process.test.ts.
+// Tests when heartbeats are sent; bundle.process.test.ts tests their content.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import { ChangingHosts } from '../net/egress.ts'
@@ -45,7 +45,7 @@ test('what the operator did not hear is said again soon, then less often, and as
   const place = { url: 'https://operator', tokenFile: '/none', caFile: '/none', node: 'n', pod: 'p', namespace: 's' }
   const metrics = new Metrics()
   const heartbeat = new Heartbeat({ ...place, logger: silentLogger, metrics }, runner, topology)
-  /** Waits until this many more were sent; returns the seconds between each and the previous one. */
+  /** Waits for this many more heartbeats; returns the seconds before each. */
   const gaps = async (count: number) => {
     const from = sent.length
     while (sent.length < from + count) await vi.advanceTimersByTimeAsync(10)
@@ -61,7 +61,7 @@ test('what the operator did not hear is said again soon, then less often, and as
   expect(metrics.sum('heartbeat_failures_total', {})).toBe(9)
   away = false
   for (const gap of (await gaps(3)).slice(1)) expect(gap).toBeGreaterThanOrEqual(usual * 0.79)
-  runner.onAttempt() // a bundle is in force
+  runner.onAttempt() // a bundle is active
   const [atOnce = 0, early = 0, later = 0] = await gaps(3)
   expect(atOnce).toBeLessThanOrEqual(0.2)
   expect(early).toBeLessThanOrEqual(5 * 1.21)
@@ -99,7 +99,7 @@ test('restricted pipelines are kept from the addresses that the operator sent la
   const known = () => ['192.0.2.7', 'api.example', '192.0.2.8', '192.0.2.9'].filter((host) => denied.has(host))
   await until(1)
   expect(known()).toEqual(['192.0.2.7', 'api.example'])
-  await until(3) // of no use, so the last known ones stay
+  await until(3) // unusable, so the last known ones stay
   expect(known()).toEqual(['192.0.2.7', 'api.example'])
   await until(4)
   expect(known()).toEqual(['192.0.2.9'])
@@ -111,7 +111,8 @@ test('what a full buffer drops is counted once, and as missing', async () => {
   const metrics = new Metrics()
   const out = { component_id: 'ns/pipe/out', component_kind: 'sink', component_type: 'http' }
   const count = (name: string, labels: object, by: number) => metrics.counter(name, { ...labels }).add(by)
-  // The buffer has dropped five, which the component counts, too. The sink has discarded two on purpose, and one in error.
+  // The buffer has dropped five events, which the component counts too. The sink has discarded two intentionally, and one
+  // by an error.
   count('buffer_discarded_events_total', { ...out, buffer_id: 'out', intentional: 'true' }, 5)
   count('component_discarded_events_total', { ...out, intentional: 'true' }, 7)
   count('component_discarded_events_total', { ...out, intentional: 'false' }, 1)
@@ -174,7 +175,7 @@ test.each([
   expect(taken).toEqual(isLast ? [0, 42] : [0, 42, 0])
 })
 
-/** An agent with one pipeline and its sink `out`, whose records and counts are the test's; time is, too. */
+/** An agent with one pipeline and its sink `out`; the test controls its records, its counts and the time. */
 async function withSink() {
   vi.useFakeTimers()
   const beats: { readonly at: number; readonly error: LastError | undefined }[] = []
@@ -201,7 +202,7 @@ async function withSink() {
   }
   return {
     beats,
-    /** The destination answers a request with this, as `delivery` logs it; what comes too often is not logged. */
+    /** The destination answers a request with this, as `delivery` logs it; repeated messages are not logged. */
     refused(fields: object, isLogged = true) {
       metrics.counter('component_errors_total', { ...identity, error_type: 'request_failed', stage: 'sending' }).add(1)
       metrics.counter('component_discarded_events_total', { ...identity, intentional: 'false' }).add(3)
@@ -213,7 +214,7 @@ async function withSink() {
     },
     say,
     sent: () => metrics.counter('component_sent_events_total', identity).add(3),
-    /** Until so many more reports were sent; returns the last one. */
+    /** Waits for this many more reports; returns the last one. */
     async next(count = 1) {
       const wanted = beats.length + count
       while (beats.length < wanted) await vi.advanceTimersByTimeAsync(10)
@@ -235,7 +236,7 @@ test('the last error of a sink is the cause in every report, and never that even
     message: 'Request failed and is not retried; its events are discarded. Status 401.',
   }
   expect((await agent.next())?.error).toMatchObject(cause)
-  // The refusal comes too often to be logged each time.
+  // The refusal repeats too often to be logged each time.
   agent.refused({ status: 401 }, false)
   expect((await agent.next())?.error).toMatchObject(cause)
   agent.sent()
@@ -281,7 +282,7 @@ test('the first refusal of a destination is reported within seconds, further one
     agent.refused({ status: 401 })
     expect(((await agent.next())?.at ?? 0) - before).toBeGreaterThanOrEqual(usual * 0.79)
   }
-  // It is well again, and refuses again.
+  // It recovers, and refuses again.
   agent.sent()
   await agent.next(2)
   const again = Date.now()

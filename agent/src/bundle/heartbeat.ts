@@ -1,5 +1,5 @@
-// Reports to the operator, at the period that the operator sets and after every attempt to load: what this agent runs, failures, and the figures
-// of its pipelines since the last report. Without an operator the agent continues unchanged.
+// Reports to the operator, at the period that the operator sets and after every attempt to load: the running revision, failures, and the
+// figures of its pipelines since the last report. Without an operator the agent continues unchanged.
 
 import type { SinkBuffer } from '../buffers/buffer.ts'
 import { errorText, type FailureKind, kindOfCode, PenstockError } from '../errors.ts'
@@ -26,7 +26,7 @@ export interface ComponentReport {
   readonly kind: 'source' | 'transform' | 'sink'
   readonly errors: number
   readonly dropped: number
-  /** Sinks: events that the destination took. */
+  /** For sinks: events that the destination accepted. */
   readonly sent: number
   readonly lastError?: LastError
 }
@@ -44,19 +44,19 @@ export interface PipelineReport {
   /** Since the last report. */
   readonly eventsIn: number
   readonly eventsOut: number
-  /** Taken away on purpose, by a filter or a program; agents before it was there say nothing. */
+  /** Events removed intentionally, by a filter or a program; missing in reports of older agents. */
   readonly filtered?: number
-  /** Lost: because of an error, a limit, or a buffer that was full. */
+  /** Events lost because of an error, a limit, or a full buffer. */
   readonly dropped: number
-  /** Bytes of log files that were given up before they were read. */
+  /** Bytes of log files given up before they were read. */
   readonly lostBytes: number
   readonly errors: number
-  /** Now. */
+  /** Current number. */
   readonly bufferedEvents: number
   readonly bufferedBytes: number
-  /** Part of the fullest buffer that is taken, from 0 to 1. */
+  /** Fill level of the fullest buffer, from 0 to 1. */
   readonly bufferUse: number
-  /** How long ago the oldest log line was written that waits to be read; 0 where none does. */
+  /** Age of the oldest unread log line; 0 if there is none. */
   readonly lagSeconds: number
   /** Components with figures to report. */
   readonly components: Readonly<Record<string, ComponentReport>>
@@ -72,18 +72,21 @@ export interface HeartbeatBody {
   readonly revision: string | undefined
   readonly candidate: boolean
   readonly secretsEpoch: string | undefined
-  /** Agents before it was there say nothing. */
+  /** Missing in reports of older agents. */
   readonly delivery?: 'Mounted' | 'Stream'
   readonly state: string
   readonly reason: string | undefined
-  /** At most 20; `failed` names all. */
+  /** At most 20; `failed` lists all. */
   readonly failures: readonly LoadFailure[]
   readonly failed: readonly string[]
-  /** Those that did something since the last report. */
+  /** Pipelines with activity since the last report. */
   readonly pipelines: Readonly<Record<string, PipelineReport>>
-  /** Those that have found files to read, whether anything is written to them or not. Agents before it was there say nothing. */
+  /** Pipelines that have found files to read, even idle ones. Missing in reports of older agents. */
   readonly reading?: readonly string[]
-  /** Leftovers on disk of pipelines that the agent does not run; it asks the operator whether they are gone. */
+  /**
+   * Leftovers on disk of pipelines that the agent does not run; it asks the operator whether the pipelines were
+   * removed.
+   */
   readonly leftovers?: readonly Leftover[]
 }
 
@@ -113,10 +116,10 @@ type Counts = Readonly<Record<(typeof counted)[number] | 'filtered', number>>
 const isIntentional = ({ intentional }: Labels) => intentional === 'true'
 
 function countsIn(metrics: Metrics): Map<string, Counts> {
-  // Events that a source discards on purpose are over a limit: they are missing.
+  // Events that a source discards intentionally exceed a limit, so they count as lost.
   const isFiltered = ({ intentional, component_kind }: Labels) => intentional === 'true' && component_kind !== 'source'
   const filtered = metrics.byComponent(['component_discarded_events_total'], isFiltered)
-  // A full buffer that drops on purpose is counted by its component, too, and those events are missing as well.
+  // Events dropped intentionally by a full buffer are also counted by its component, and count as lost too.
   const full = metrics.byComponent(['buffer_discarded_events_total'], isIntentional)
   const onPurpose = (id: string) =>
     (filtered.get(id)?.component_discarded_events_total ?? 0) - (full.get(id)?.buffer_discarded_events_total ?? 0)
@@ -140,19 +143,19 @@ export class Heartbeat {
   readonly #topology: Topology
   readonly #startedAt = new Date().toISOString()
   readonly #ending = new AbortController()
-  /** Errors of components until they recover: a later error usually follows from the first one. */
+  /** Errors of components until they recover. The first error is kept, because later ones usually follow from it. */
   readonly #lastErrors = new Map<string, Complaint>()
   #reported = new Map<string, Counts>()
   readonly #client: OperatorClient
   #periodMs: number = heartbeatPeriods.defaultMs
   #timer: NodeJS.Timeout | undefined
-  /** When the timer ends, by the process's clock. */
+  /** When the timer is due, by the process's clock. */
   #dueAt = Number.POSITIVE_INFINITY
   #sending: Promise<void> | undefined
   #again = false
-  /** A load, or its failure, has two reports: its result, and its first figures. */
+  /** A load, or its failure, triggers two reports: its result, and its first figures. */
   #isNew = false
-  /** Attempts in a row that failed. */
+  /** Number of consecutive failed attempts. */
   #failed = 0
   readonly #unsubscribe: () => void
 
@@ -177,7 +180,7 @@ export class Heartbeat {
     await this.#sending
   }
 
-  /** After the topology has stopped: sends the last figures, with those of reports that were not taken. */
+  /** Called after the topology has stopped: sends the last figures, including those of failed reports. */
   async close(): Promise<void> {
     await this.#send(AbortSignal.timeout(lastMs))
     this.#unsubscribe()
@@ -191,7 +194,7 @@ export class Heartbeat {
     this.#timer = setTimeout(() => this.#beat(), inMs)
   }
 
-  /** A destination has begun to refuse events: report that at once instead of with the next heartbeat. */
+  /** A destination has started to refuse events: reports this at once instead of with the next heartbeat. */
   #hasten(): void {
     if (this.#failed > 0) return
     if (this.#timer === undefined) this.#isNew = true
@@ -207,7 +210,8 @@ export class Heartbeat {
     const signal = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(timeoutMs)])
     this.#sending = this.#send(signal).finally(() => {
       this.#sending = undefined
-      // Changes during the request are reported soon. Otherwise reports are spread, so that the agents of a cluster do not all send at once.
+      // Changes during the request are reported soon. Otherwise reports are spread, so that the agents of a cluster do not all send at the
+      // same time.
       if (this.#again) this.#schedule(soonMs)
       else if (this.#timer === undefined) this.#schedule(this.#nextMs() * (0.8 + Math.random() * 0.4))
       this.#again = false
@@ -232,15 +236,15 @@ export class Heartbeat {
       }
       this.#settle(counts)
       this.#reported = counts
-      // Findings that arrived while this report was sent belong to the next one.
+      // Errors found while this report was sent belong to the next one.
       for (const [id, complaint] of said)
         if (this.#lastErrors.get(id) === complaint) this.#lastErrors.set(id, { ...complaint, isReported: true })
       const { periodMs, gone, denied } = answerIn(answer.body)
-      // Of an operator before it sent them, or one that knows none, the last known ones stay.
+      // An old operator, or one that knows no addresses, sends none: the last known ones stay.
       if (denied.length > 0) this.#runner.denied.set(denied)
       this.#periodMs = periodMs
       leftovers?.answered(gone)
-      if (this.#failed > 0) logger.info('The operator takes heartbeats again.')
+      if (this.#failed > 0) logger.info('The operator accepts heartbeats again.')
       this.#failed = 0
     } catch (error) {
       if (this.#ending.signal.aborted) return
@@ -271,7 +275,7 @@ export class Heartbeat {
     }
   }
 
-  /** The figures of each pipeline since the agent started, without idle pipelines. */
+  /** The figures of each pipeline since the agent started, except idle pipelines. */
   figures(): Readonly<Record<string, PipelineReport>> {
     return this.#reports(countsIn(this.#options.metrics), new Map())
   }
@@ -346,7 +350,9 @@ export class Heartbeat {
     return reports
   }
 
-  /** Forgets the errors of components that have worked without a new one since the last report, and of those that are gone. */
+  /**
+   * Forgets the errors of removed components, and of components that have worked without a new error since the last report.
+   */
   #settle(counts: ReadonlyMap<string, Counts>): void {
     const { sources, transforms, sinks } = this.#topology
     for (const [id, { isReported }] of this.#lastErrors) {
@@ -361,16 +367,16 @@ export class Heartbeat {
     }
   }
 
-  /** Keeps what a component complained of last. Records of a tenant's components hold facts alone: see telemetry/facts.ts. */
+  /** Stores a component's last error. Records of a tenant's components contain only facts: see telemetry/facts.ts. */
   #hear(record: LogRecord): void {
     const { component_id: id, level, message, timestamp } = record
     if (typeof id !== 'string' || !id.includes('/') || (level !== 'error' && level !== 'warn')) return
-    // That a message comes too often to be written each time is no complaint; the message itself has been one.
+    // A notice about a suppressed message is not a new error; the message itself was one.
     if (record['suppressed_message'] !== undefined) return
     const known = this.#lastErrors.get(id)
     const at = String(timestamp)
     if (record['intentional'] !== undefined) {
-      // An earlier complaint explains dropped events. Without one, dropping is its own reason.
+      // An earlier error explains dropped events. Without one, the drop is reported itself.
       if (known?.isReported === false) return
       const reason = typeof record['reason'] === 'string' ? record['reason'] : message
       const cause = known?.error ?? { reason: 'Error', message: String(reason).slice(0, 512) }
@@ -382,7 +388,7 @@ export class Heartbeat {
     const status = numberIn(record['status']) ?? numberIn(typeof error === 'object' ? error.status : undefined)
     const itemStatus = record['item_status']
     const type = typeof record['error_type'] === 'string' ? ` (${record['error_type']})` : ''
-    // The answer for one event of a request that the destination accepted.
+    // The status for one event of a request that the destination accepted.
     const ofItem = typeof itemStatus === 'number' ? ` Status ${itemStatus} of an event${type}.` : type
     const otherwise = status !== undefined ? ` Status ${status}.` : ofItem
     const detail = typeof text === 'string' ? ` ${text}` : otherwise
@@ -407,21 +413,21 @@ export class Heartbeat {
 /** The last error of a component. */
 interface Complaint {
   readonly error: LastError
-  /** Whether the operator has it. */
+  /** Whether the operator has received it. */
   readonly isReported: boolean
 }
 
-/** For nodes whose log files are closed to the group that agents have. */
+/** For nodes whose log files are not readable for the agents' group. */
 const unreadableHelp = ' Set `node.runAsRoot: true` of the Agent, or open the files to the group 0.'
 
-/** The period that an answer asks for; the usual one if it asks for none. */
+/** The period that a response asks for; the default if it asks for none. */
 function answerIn(body: Buffer): Required<HeartbeatAnswer> {
   const { minMs, defaultMs, maxMs } = heartbeatPeriods
   let answer: HeartbeatAnswer | null
   try {
     answer = JSON.parse(body.toString('utf8')) as HeartbeatAnswer | null
   } catch {
-    answer = null // an operator of another version, or a proxy before it
+    answer = null // an operator of another version, or a proxy in front of it
   }
   const { periodMs: period, gone, denied } = answer ?? {}
   const periodMs =
@@ -431,7 +437,7 @@ function answerIn(body: Buffer): Required<HeartbeatAnswer> {
   return { periodMs, gone: texts(gone), denied: texts(denied).slice(0, maxDenied) }
 }
 
-/** Part of a buffer that is taken, from 0 to 1. */
+/** Fill level of a buffer, from 0 to 1. */
 export function useOf({ events, bytes, limit }: SinkBuffer): number {
   return Math.max(
     limit.events === undefined ? 0 : events / limit.events,
@@ -439,7 +445,7 @@ export function useOf({ events, bytes, limit }: SinkBuffer): number {
   )
 }
 
-/** An error as the logger writes it. */
+/** An error in a log record. */
 interface LoggedError {
   readonly message?: unknown
   readonly kind?: FailureKind
@@ -448,7 +454,7 @@ interface LoggedError {
 
 const numberIn = (value: unknown): number | undefined => (typeof value === 'number' ? value : undefined)
 
-/** Why a destination is not reachable, in the words of the condition. */
+/** Why a destination is not reachable, as worded in the condition. */
 function reasonOf(status: number | undefined, kind: FailureKind | undefined): string {
   if (status === 401 || status === 403) return 'Unauthorized'
   if (status !== undefined) return 'Rejecting'

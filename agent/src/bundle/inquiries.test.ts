@@ -1,4 +1,5 @@
-// The agent's work while an observer watches, and its end with the observer: against an operator that is a loopback server.
+// What the agent does while an observer watches, and how this ends with the observer, tested against an operator on
+// loopback.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -26,7 +27,7 @@ const config = {
   },
 }
 
-/** An operator that asks what it is given to ask, and takes answers while it wants them. */
+/** An operator with configurable inquiries, which accepts answers until told to stop. */
 async function lookedAt() {
   const stack = new AsyncDisposableStack()
   const answers: { readonly path: string; readonly text: string; readonly authorization: string | undefined }[] = []
@@ -118,7 +119,7 @@ test('a tap sends events of one pipeline, in samples of a fixed size, until its 
     expect(event.message).toBe('of one')
   }
   looked.said.wanted = false
-  // It hears of that by its next answer, and says so when it asks again.
+  // The agent learns this from the response to its next answer, and confirms it with its next request.
   await vi.waitFor(() => {
     looked.ask()
     expect(looked.said.serving).toEqual([])

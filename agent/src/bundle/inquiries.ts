@@ -1,6 +1,6 @@
-// Requests of observers of a Pipeline, through the operator: a sample of its events, or its figures. Agents only dial out, so the
-// operator holds a request of the agent until an observer wants something. The agent then sends each answer in short turns until the
-// operator reports that the observer has gone. It does no work without an observer.
+// Requests from observers of a Pipeline, through the operator: a sample of its events, or its figures. Agents never accept
+// connections, so the operator holds an agent's request until an observer needs data. The agent then sends answers at short
+// intervals until the operator reports that the observer has disconnected. Without an observer it does no work.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Tap } from '../api/tap.ts'
@@ -20,7 +20,7 @@ interface AnyInquiry {
   readonly id: string
   /** Time between two answers. */
   readonly intervalMs: number
-  /** The longest that it continues. */
+  /** Maximum duration. */
   readonly forMs: number
 }
 
@@ -30,7 +30,7 @@ export interface TapInquiry extends AnyInquiry {
   readonly pipeline: string
   /** Outputs of a source or transform, or the inputs of a sink; all outputs if absent. */
   readonly component?: { readonly name: string; readonly kind: 'source' | 'transform' | 'sink' }
-  /** Most events of one answer. */
+  /** Maximum number of events in an answer. */
   readonly limit: number
 }
 
@@ -39,7 +39,7 @@ export interface FiguresInquiry extends AnyInquiry {
   readonly kind: 'figures'
   /** All if absent. */
   readonly pipelines?: readonly string[]
-  /** Uid of a pod: also report the positions of pipelines in its logs. */
+  /** Uid of a pod: the answer then includes the pipelines' positions in its logs. */
   readonly pod?: string
 }
 
@@ -47,7 +47,7 @@ export type Inquiry = TapInquiry | FiguresInquiry
 
 /** An agent's request for inquiries. */
 export interface InquiriesBody {
-  /** Ids of those that it works on. */
+  /** Ids of the inquiries that it is answering. */
   readonly serving: readonly string[]
 }
 
@@ -59,9 +59,9 @@ export type Figures = Pick<
   PipelineReport,
   'eventsIn' | 'eventsOut' | 'dropped' | 'errors' | 'bufferedEvents' | 'bufferedBytes'
 > & {
-  /** Age of the oldest log line that waits to be read, or of the newest event when it was read; absent where nothing is read. */
+  /** Age of the oldest unread log line, or of the newest event when it was read; absent for pipelines without log files. */
   readonly lagSeconds?: number
-  /** Its read position in the logs of the requested pod. */
+  /** Its read positions in the logs of the requested pod. */
   readonly positions?: readonly LogPosition[]
 }
 
@@ -72,16 +72,16 @@ export interface FiguresAnswer {
 export interface InquiryOptions extends OperatorAddress {
   readonly logger: Logger
   readonly topology: Topology
-  /** The figures of each pipeline since the start. */
+  /** Returns the figures of each pipeline since the start. */
   readonly figures: () => Readonly<Record<string, Omit<Figures, 'positions'> & { readonly lagSeconds: number }>>
 }
 
 const requestMs = 10_000
-/** After a failure; the operator may be on its way to another node. */
+/** Wait after a failure, during which the operator may move to another node. */
 const retryMs = { least: 5_000, most: 30_000 }
 /** The operator holds as many requests as it can, so the agent polls. */
 const crowdedMs = 60_000
-/** An operator that knows no inquiries. */
+/** Wait for an operator that does not support inquiries. */
 const unknownMs = 600_000
 const maxServed = 8
 const maxMs = 3_600_000
@@ -123,16 +123,16 @@ export class InquiryAnswers {
           failures = 0
           const { inquiries } = JSON.parse(answer.body.toString('utf8')) as InquiriesAnswer
           for (const inquiry of inquiries) this.#begin(inquiry)
-          // An operator that answers at once, again and again, is not asked in a circle.
+          // Prevents a busy loop if an operator answers immediately each time.
           waitMs = Math.max(0, 250 - (performance.now() - started))
         } else if (answer.status === 404) waitMs = unknownMs
         else if (answer.status === 429) waitMs = crowdedMs * (0.5 + Math.random() / 2)
         else waitMs = pauseMs(failures++)
       } catch {
-        // The heartbeat logs that the operator is away.
+        // The heartbeat logs that the operator is unavailable.
         waitMs = pauseMs(failures++)
       }
-      await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {}) // the signal ends the loop
+      await sleep(waitMs, undefined, { signal, ref: false }).catch(() => {}) // the loop condition checks the signal
     }
   }
 
@@ -141,7 +141,7 @@ export class InquiryAnswers {
     if (this.#serving.has(id) || this.#serving.size >= maxServed) return
     const work = (kind === 'tap' ? this.#tap(inquiry) : this.#report(inquiry))
       .catch((error: unknown) => {
-        if (!this.#ending.signal.aborted) this.#options.logger.debug({ error }, 'An inquiry could not be answered.')
+        if (!this.#ending.signal.aborted) this.#options.logger.debug({ error }, 'Could not answer an inquiry.')
       })
       .finally(() => this.#serving.delete(id))
     this.#serving.set(id, work)
@@ -149,14 +149,14 @@ export class InquiryAnswers {
 
   async #tap(inquiry: TapInquiry): Promise<void> {
     const { pipeline, component, limit } = inquiry
-    // Names of Kubernetes hold no characters of patterns: none reaches beyond the pipeline.
+    // Kubernetes names contain no pattern characters, so no pattern matches outside the pipeline.
     const outputs = component === undefined ? ['*'] : [component.name, `${component.name}.*`]
     const patterns = outputs.map((name) => `${pipeline}/${name}`)
     const ofSink = component?.kind === 'sink'
     using tap = new Tap(
       this.#options.topology,
       { outputsOf: ofSink ? [] : patterns, inputsOf: ofSink ? patterns : [], limit },
-      () => {}, // whether a component is there is known to the operator
+      () => {}, // the operator knows whether a component exists
     )
     await this.#turns(inquiry, () => {
       const lines: string[] = []
@@ -201,7 +201,7 @@ export class InquiryAnswers {
     })
   }
 
-  /** Where pipelines are in the logs of a pod. */
+  /** The positions of pipelines in the logs of a pod. */
   #positions(podUid: string, wanted: ReadonlySet<string> | undefined): Map<string, LogPosition[]> {
     const found = new Map<string, LogPosition[]>()
     for (const [id, { source }] of this.#options.topology.sources) {
@@ -221,7 +221,7 @@ export class InquiryAnswers {
       const limit = AbortSignal.any([this.#ending.signal, AbortSignal.timeout(requestMs)])
       const { status } = await this.#client.post(path, answer(), limit)
       if (status !== 200) return
-      await sleep(Math.max(100, intervalMs), undefined, { signal: over, ref: false }).catch(() => {}) // looked at above
+      await sleep(Math.max(100, intervalMs), undefined, { signal: over, ref: false }).catch(() => {}) // checked above
     }
   }
 }
@@ -232,11 +232,11 @@ function pauseMs(failures: number): number {
   return jittered(doubledMs(failures, retryMs.least, retryMs.most), 'half')
 }
 
-/** Ages of events when they leave the sources of pipelines; measured only during an inquiry. */
+/** Age of events when they leave the sources of pipelines; only measured during an inquiry. */
 class Lag implements Disposable {
   readonly #topology: Topology
   readonly #wanted: ReadonlySet<string> | undefined
-  /** Milliseconds, by pipeline, of the last batch. */
+  /** Age of the last batch in milliseconds, by pipeline. */
   readonly #ages = new Map<string, number>()
   readonly #unlisten: () => void
   #watched: (readonly [Outlet, Observer])[] = []
@@ -248,7 +248,7 @@ class Lag implements Disposable {
     this.#attach()
   }
 
-  /** Age of the last batch since the last look, in seconds. */
+  /** Age of the last batch since the last call, in seconds. */
   take(pipeline: string): number | undefined {
     const age = this.#ages.get(pipeline)
     this.#ages.delete(pipeline)

@@ -1,4 +1,4 @@
-// Files that a removed pipeline has left on the disk: a real buffer, and positions as a reader keeps them.
+// Files that a removed pipeline has left on the disk: a real buffer, and positions as stored by a reader.
 
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -23,7 +23,7 @@ afterEach(() => rmSync(dataDir, { recursive: true, force: true }))
 
 const sinkId = 'shop/a/out'
 
-/** Runs a sink that delivers nothing until its buffer holds events; they stay there. */
+/** Runs a sink that delivers nothing until its buffer contains events, which stay there. */
 async function leaveEvents(): Promise<void> {
   const server = createServer((_, response) => response.writeHead(503).end())
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
@@ -62,7 +62,7 @@ function agent() {
   return {
     ...{ state, leftovers },
     lost: () => metrics.sum('buffer_discarded_events_total', { component_id: sinkId, intentional: 'false' }),
-    /** One heartbeat, to which the operator answers with these. */
+    /** One heartbeat, with this response of the operator. */
     beat: (gone: readonly string[], at: number) => {
       const found = leftovers.found()
       leftovers.answered(gone, at)
@@ -97,7 +97,7 @@ test('the while starts again when something needs the buffer in between, or it r
   expect(beat(gone, 2 * leftoverGraceMs)).toEqual([])
   expect(existsSync(folder)).toBe(true)
   state.sinks.clear()
-  // Without a whole bundle nothing is asked, and nothing removed.
+  // Without a complete bundle, the agent asks about nothing and removes nothing.
   state.state = 'Waiting'
   expect(beat(gone, 4 * leftoverGraceMs)).toEqual([])
   expect(existsSync(folder)).toBe(true)
@@ -112,7 +112,7 @@ test('positions go by the uid of their pipeline, which is known after a restart,
   before.state.running.set('shop/a', 'uid-a')
   expect(before.leftovers.found()).toEqual([])
   const { beat, state } = agent()
-  // It was made again under its name.
+  // A new Pipeline with the same name.
   state.running.set('shop/a', 'uid-new')
   const key = ['cursors uid-a']
   expect(beat(key, 0)).toEqual([{ kind: 'cursors', id: 'uid-a', pipeline: 'shop/a' }])
@@ -124,7 +124,7 @@ test('positions go by the uid of their pipeline, which is known after a restart,
 
 test('of many that are there, those that something needs keep none of the others from their turn', () => {
   const { beat, state } = agent()
-  // Suspended, and 250 of them.
+  // Suspended: 250 of them.
   const needed = Array.from({ length: 5 * maxAsked }, (_, index) => `shop/a-${String(index).padStart(3, '0')}/out`)
   const ids = [...needed, sinkId]
   for (const id of ids) mkdirSync(bufferFolder(dataDir, id), { recursive: true })
@@ -135,13 +135,13 @@ test('of many that are there, those that something needs keep none of the others
     for (const { id } of found) asked.add(id)
   }
   expect([...asked].sort()).toEqual(ids.toSorted())
-  // The operator calls it gone in each of its turns, and says nothing about it in the turns of others.
+  // The operator reports it as gone each time it is asked, and does not mention it in other responses.
   for (let turn = 0; turn < 6; turn++) beat(gone, leftoverGraceMs - 1)
   expect(existsSync(bufferFolder(dataDir, sinkId))).toBe(true)
   for (let turn = 0; turn < 6; turn++) beat(gone, leftoverGraceMs)
   expect(existsSync(bufferFolder(dataDir, sinkId))).toBe(false)
   for (const id of needed) expect(existsSync(bufferFolder(dataDir, id))).toBe(true)
-  // A pipeline that runs again is never asked about.
+  // The agent never asks about a running pipeline.
   for (const id of needed) state.sinks.set(id, undefined as never)
   expect(beat([], leftoverGraceMs)).toEqual([])
 })

@@ -1,7 +1,7 @@
-// Remains on the disk of components that no longer run here: buffers of sinks and positions of removed pipelines. Their absence from
-// the bundle proves little: a pipeline may be suspended, left out in a trial, or return. So the agent asks the operator, which knows
-// all pipelines. If the operator repeatedly calls one gone for a while, the agent removes its files and counts undelivered events as
-// lost.
+// Data on the disk of components that no longer run here: buffers of sinks and positions of removed pipelines. That a pipeline is
+// missing in the bundle proves little: it may be suspended, excluded in a trial, or return. So the agent asks the operator, which
+// knows all pipelines. If the operator reports a pipeline as gone for some time, the agent removes its files and counts undelivered
+// events as lost.
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,24 +20,24 @@ export interface LeftoverOptions {
   readonly runner: Pick<BundleRunner, 'state' | 'pipelines'>
   readonly logger: Logger
   readonly metrics: Metrics
-  /** An operator must call a leftover gone for this long. */
+  /** How long the operator must report a leftover as gone. */
   readonly graceMs?: number | undefined
 }
 
-/** By itself: what is applied again soon finds what it has left. */
+/** A Pipeline that is applied again within this time still finds its data. */
 export const leftoverGraceMs = 600_000
-/** Limit for one heartbeat; the others follow in the next ones. */
+/** Maximum number per heartbeat; later heartbeats contain the others. */
 export const maxAsked = 50
 
 export class Leftovers {
   readonly #options: LeftoverOptions
   readonly #graceMs: number
-  /** Since when the operator has called them gone. */
+  /** When the operator first reported each as gone. */
   readonly #goneSince = new Map<string, number>()
   #asked: readonly Leftover[] = []
-  /** The last one asked about: the next turn begins behind it. */
+  /** The last key asked about; the next heartbeat continues after it. */
   #last = ''
-  /** Pipelines by the uids under which positions are kept. */
+  /** Pipelines by the uids in the names of their position files. */
   #known: Map<string, string> | undefined
 
   constructor(options: LeftoverOptions) {
@@ -45,7 +45,7 @@ export class Leftovers {
     this.#graceMs = options.graceMs ?? leftoverGraceMs
   }
 
-  /** Keys to ask the operator about next. None, unless a whole bundle is in force. */
+  /** Keys to ask the operator about next. None, unless a complete bundle is active. */
   found(): readonly Leftover[] {
     const present = [...this.#present()].sort(([left], [right]) => (left < right ? -1 : 1))
     const behind = present.findIndex(([key]) => key > this.#last)
@@ -56,14 +56,14 @@ export class Leftovers {
     return this.#asked
   }
 
-  /** Takes what the operator calls gone of what was found last. */
+  /** Handles the operator's list of gone keys among those last asked about. */
   answered(gone: readonly string[], now = performance.now()): void {
     const asked = new Map(this.#asked.map((leftover) => [leftoverKey(leftover), leftover]))
     const isGone = new Set(gone)
-    // A pipeline may have returned while the request was under way.
+    // A pipeline may have returned during the request.
     const present = this.#present()
     for (const key of [...this.#goneSince.keys()]) {
-      // Those whose turn it was not keep their last state.
+      // Keys not in this request keep their state.
       if (!present.has(key) || (asked.has(key) && !isGone.has(key))) this.#goneSince.delete(key)
     }
     for (const [key, leftover] of asked) {
@@ -74,7 +74,7 @@ export class Leftovers {
     }
   }
 
-  /** All that is there, by key. */
+  /** All existing leftovers, by key. */
   #present(): ReadonlyMap<string, Leftover> {
     const { dataDir, topology, runner } = this.#options
     if (runner.state.state !== 'Loaded') return new Map()
@@ -104,22 +104,19 @@ export class Leftovers {
       rmSync(path, { recursive: true, force: true })
       this.#goneSince.delete(leftoverKey(leftover))
       if (kind === 'cursors') {
-        logger.info({ pipeline: leftover.pipeline, uid: id }, 'The positions of a pipeline that is gone were removed.')
+        logger.info({ pipeline: leftover.pipeline, uid: id }, 'Removed the positions of a removed pipeline.')
         return
       }
       const labels = { component_id: id, component_kind: 'sink', buffer_id: id, stage: '0', intentional: 'false' }
       metrics.counter('buffer_discarded_events_total', labels).add(events)
       const level = events > 0 ? 'warn' : 'info'
-      logger[level](
-        { component_id: id, events },
-        'The buffer of a sink that is gone was removed; its events are discarded.',
-      )
+      logger[level]({ component_id: id, events }, 'Removed the buffer of a removed sink; its events are discarded.')
     } catch (error) {
-      logger.warn({ path, error }, 'The data of a removed pipeline could not be deleted; the agent will retry.')
+      logger.warn({ path, error }, 'Could not delete the data of a removed pipeline; trying again later.')
     }
   }
 
-  /** Remembers which pipeline each uid is: its positions do not say it. */
+  /** Records the pipeline of each uid, because position files do not contain it. */
   #learn(running: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
     const { dataDir, logger } = this.#options
     const path = join(dataDir, 'bundle', 'pipelines.json')
@@ -135,7 +132,7 @@ export class Leftovers {
       writeFileSync(`${path}.new`, JSON.stringify(Object.fromEntries(known)), { mode: 0o600 })
       renameSync(`${path}.new`, path)
     } catch (error) {
-      logger.warn({ error, path }, 'The names of the pipelines could not be kept; positions of removed ones may stay.')
+      logger.warn({ error, path }, 'Could not store the names of the pipelines; positions of removed ones may stay.')
     }
     return known
   }
@@ -147,7 +144,7 @@ function readKnown(path: string): Map<string, string> {
   try {
     return new Map(Object.entries(JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>))
   } catch {
-    return new Map() // nothing was kept yet
+    return new Map() // nothing was stored yet
   }
 }
 
@@ -155,17 +152,17 @@ function decoded(name: string): string | undefined {
   try {
     return decodeURIComponent(name)
   } catch {
-    return undefined // not a folder of ours
+    return undefined // not a folder of the agent
   }
 }
 
-/** Events without a final status. The ledger of a closed buffer has their number; any other buffer is scanned. */
+/** Number of events without a final status. The ledger of a closed buffer contains it; any other buffer is scanned. */
 function eventsIn(path: string): number {
   try {
     const { state, damaged } = Ledger.read(join(path, ledgerName))
     if (state !== undefined && !damaged) return state.nextId - state.readId
   } catch {
-    // No ledger: the segments show it.
+    // Without a ledger, the segments are scanned.
   }
   return inspectBuffer(path).lag_events
 }

@@ -1,4 +1,5 @@
-// The agent as a pod of an operator: flags and environment in, a runner and a heartbeat out, and what belongs to both.
+// The agent as a pod of an operator: builds a runner, a heartbeat and the objects that they share from flags and
+// environment.
 
 import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
@@ -54,7 +55,7 @@ export interface BundleFlags {
 const accountFolder = '/var/run/secrets/penstock.dev'
 
 export class BundleMode {
-  /** Settings of the agent; its components come with the bundle. */
+  /** Settings of the agent; its components are in the bundle. */
   readonly config: Config
   readonly runner: BundleRunner
   readonly topologyOptions: Pick<TopologyOptions, 'bundle' | 'sourceFailed' | 'drainMs'>
@@ -67,7 +68,7 @@ export class BundleMode {
   readonly #limit = new RepetitionLimit(10_000)
   #hub: PodLogHub | undefined
   #reader: ApiServerClient | undefined
-  /** Asked about readers where the API server may not be. */
+  /** Asked about readers if the agent may not query the API server. */
   #readerOperator: OperatorClient | undefined
   #heartbeat: Heartbeat | undefined
   #inquiries: InquiryAnswers | undefined
@@ -86,7 +87,7 @@ export class BundleMode {
     )
     if (!loaded.ok) {
       const said = loaded.problems.map(({ path, message }) => `${path}: ${message}`).join('; ')
-      throw new PenstockError('PEN_USAGE', `The flags of --bundle do not fit: ${said}`)
+      throw new PenstockError('PEN_USAGE', `The flags of --bundle are invalid: ${said}`)
     }
     const mode = new BundleMode(flags, loaded.config, logger, metrics)
     if (flags.namespaces !== undefined) {
@@ -154,7 +155,7 @@ export class BundleMode {
   }
 
   async start(topology: Topology): Promise<void> {
-    // The figures for a scaler of aggregators.
+    // The metric by which aggregators are scaled.
     this.#metrics.computed('buffer_utilization', {}, () =>
       Math.max(0, ...[...topology.sinks.values()].map(({ buffer }) => useOf(buffer))),
     )
@@ -190,7 +191,7 @@ export class BundleMode {
     await this.runner.start(topology)
   }
 
-  /** With --drain: resolves when the buffers are empty, with what could not be delivered. */
+  /** With --drain: resolves when the buffers are empty, with an error for undelivered events. */
   async drained(topology: Topology): Promise<PenstockError | undefined> {
     const { drained } = await import('./drain.ts')
     return drained(topology, this.runner, this.config.globals.dataDir, this.#logger)
@@ -204,7 +205,7 @@ export class BundleMode {
     await this.#heartbeat?.stop()
   }
 
-  /** After the topology has stopped. */
+  /** Called after the topology has stopped. */
   async close(): Promise<void> {
     await this.#heartbeat?.close()
     await this.#election?.close()
@@ -226,7 +227,7 @@ export class BundleMode {
     return new Election({
       namespace,
       name: lease,
-      // A container that was started again is another agent: the one before may have left something behind.
+      // A restarted container is another agent, because the previous one may have left a claim behind.
       identity: `${pod}_${randomBytes(4).toString('hex')}`,
       open: async () => new ApiServerClient(await this.#target(), `Penstock/${version}`),
       logger: this.#logger,
@@ -263,12 +264,15 @@ export class BundleMode {
     return this.#hub
   }
 
-  /** Agents of many nodes may start together. A running agent applies a later bundle at once. */
+  /** Agents of many nodes may start at the same time. A running agent applies a later bundle at once. */
   #startDelayMs(): number {
     if (this.runner.state.revision !== undefined) return 0
     const delayMs = Math.round(Math.random() * startSpreadIn(this.#flags.bundle))
     if (delayMs > 0) {
-      this.#logger.info({ delay_ms: delayMs }, 'There are many agents; asking the Kubernetes API after a pause.')
+      this.#logger.info(
+        { delay_ms: delayMs },
+        'There are many agents; sending the first request to the Kubernetes API after a delay.',
+      )
     }
     return delayMs
   }
@@ -285,7 +289,7 @@ function operatorOf(flags: BundleFlags): OperatorAddress | undefined {
   }
 }
 
-/** The kubelet of the node, by the same account and authority as the API server. */
+/** The kubelet of the node, with the same account and certificate authority as the API server. */
 function kubeletTarget(address: string | undefined, target: KubeTarget): KubeTarget | undefined {
   if (address === undefined || address === '') return undefined
   const host = isIP(address) === 6 ? `[${address}]` : address

@@ -1,5 +1,5 @@
-// The way to the operator: its address, the authority that its certificate must be of, and the pod's token, read for each request
-// because both are exchanged while the agent runs.
+// The connection to the operator: its address, the certificate authority it must have, and the pod's token. All are read again
+// for each request, because certificate and token are replaced while the agent runs.
 
 import { readFileSync } from 'node:fs'
 import { PenstockError } from '../errors.ts'
@@ -11,7 +11,7 @@ import { parseOptions } from '../schema/validate.ts'
 export interface OperatorAddress {
   readonly url: string
   readonly tokenFile: string
-  /** PEM of the operator's authority; the system's are used where the file is not there. */
+  /** PEM file with the operator's certificate authority; if it does not exist, the system's authorities are used. */
   readonly caFile: string
 }
 
@@ -25,7 +25,7 @@ export class OperatorClient {
     this.#address = address
   }
 
-  /** @param keep bytes of the answer that are kept; the client's default if not given */
+  /** @param keep maximum size of the response; the client's default if not given */
   async post(path: string, body: Buffer | object, signal: AbortSignal, keep?: number): Promise<HttpResponse> {
     const { url, tokenFile } = this.#address
     this.#client ??= new HttpClient({ tls: this.#tls(), proxy: () => undefined })
@@ -44,7 +44,7 @@ export class OperatorClient {
         keep,
       )
     } catch (error) {
-      // Its certificate and authority may have been exchanged.
+      // Its certificate and authority may have been replaced.
       await this.close()
       throw error
     }
@@ -61,10 +61,10 @@ export class OperatorClient {
     try {
       ca = readFileSync(this.#address.caFile, 'utf8')
     } catch {
-      // The system's authorities are used.
+      // Without the file, the system's authorities are used.
     }
     const parsed = parseOptions(tlsOptions, { tls: ca === undefined ? {} : { ca_file: ca } })
-    if (!parsed.ok) throw new PenstockError('PEN_TLS_INVALID', `${this.#address.caFile} holds no certificate.`)
+    if (!parsed.ok) throw new PenstockError('PEN_TLS_INVALID', `${this.#address.caFile} contains no certificate.`)
     return compileTls(parsed.value.tls)
   }
 }

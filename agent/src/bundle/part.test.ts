@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { defaultBudget, type ProgramBudget } from '../remap/rules.ts'
 import { loadPart, type PipelinePart } from './part.ts'
 
-/** The part of a bundle with one program between a source and a sink. */
+/** A bundle part with one program between a source and a sink. */
 function loaded(
   restricted: boolean,
   transform: Readonly<Record<string, unknown>>,

@@ -1,5 +1,5 @@
-// The part of a bundle that is one pipeline, as checked configuration. Pipelines are apart: a problem is reported for
-// its own pipeline.
+// The part of a bundle for one pipeline, as checked configuration. Pipelines are independent: a problem is reported
+// only for its own pipeline.
 
 import { createHash } from 'node:crypto'
 import type { Registry } from '../component.ts'
@@ -19,7 +19,7 @@ import { secretKeys, withSecrets } from './secret-places.ts'
 
 type Table = Record<string, unknown>
 
-/** A bundle's data about one pipeline. */
+/** A bundle's data for one pipeline. */
 export interface PipelinePart {
   readonly id: string
   readonly pipeline: BundlePipeline
@@ -47,12 +47,12 @@ export function partsOf(bundle: Bundle): Map<string, PipelinePart> {
   return parts
 }
 
-/** The keys that the places of a pipeline name, whether it lists them or not. */
+/** The keys that a pipeline's secret places name, whether or not it lists them. */
 export function keysOf({ subscriptions, sources, transforms, sinks }: PipelinePart): Set<string> {
   return secretKeys([subscriptions, sources, transforms, sinks])
 }
 
-/** The secrets that a pipeline may read: those that the operator lists for it. Every other key is unknown to it. */
+/** The secrets that a pipeline may read: those that the operator lists for it. All other keys are unknown to it. */
 export function secretsOf({ pipeline }: Pick<PipelinePart, 'pipeline'>, all: Secrets): Secrets {
   const listed = new Set((pipeline.secrets ?? []).map(({ key }) => key))
   return {
@@ -61,7 +61,7 @@ export function secretsOf({ pipeline }: Pick<PipelinePart, 'pipeline'>, all: Sec
   }
 }
 
-/** Equal while nothing about a pipeline has changed, the values of its secrets included. */
+/** Equal as long as nothing about a pipeline has changed, including the values of its secrets. */
 export function digestOf(part: PipelinePart, secrets: Secrets): string {
   const hash = createHash('sha256').update(JSON.stringify([part.pipeline, part.subscriptions]))
   hash.update(JSON.stringify([part.sources, part.transforms, part.sinks]))
@@ -76,8 +76,8 @@ export type LoadedPart =
   | { readonly ok: false; readonly problems: readonly Problem[] }
 
 /**
- * @param secrets the secrets of the pipeline, by `secretsOf`
- * @param denied addresses that no component of a restricted pipeline may connect to, besides those that the bundle names
+ * @param secrets the secrets of the pipeline, by `secretsOf` @param denied further addresses that no component of a
+ * restricted pipeline may connect to, besides those of the bundle
  */
 export function loadPart(
   part: PipelinePart,
@@ -87,9 +87,9 @@ export function loadPart(
     readonly denied: readonly string[]
     readonly changing?: ChangingHosts | undefined
     readonly env: NodeJS.ProcessEnv
-    /** Where files are read alone, in a sidecar. */
+    /** In a sidecar, the only folder from which files may be read. */
     readonly confinedTo?: string | undefined
-    /** The components that it may use: all that the agent has if not given. */
+    /** The available components; all components of the agent if not given. */
     readonly components?: Registry | undefined
   },
 ): LoadedPart {
@@ -151,10 +151,10 @@ function mapped<V>(map: ReadonlyMap<string, V>, change: (value: V) => V): Map<st
   return new Map([...map].map(([key, value]) => [key, change(value)]))
 }
 
-/** A problem of an option that is a secret, or that holds one, without the text that was found there. */
+/** Removes the quoted value from a problem of an option that is or contains a secret. */
 function unquoted(problem: Problem, part: PipelinePart, sources: Table): Problem {
   const at = stepsOf(problem.path)
-  if (at.length < 3) return problem // of the component as a whole
+  if (at.length < 3) return problem // concerns the component as a whole
   let isSecret = false
   withSecrets({ sources, transforms: part.transforms, sinks: part.sinks }, (_, path) => {
     const place = stepsOf(pathOf(path))
@@ -163,12 +163,12 @@ function unquoted(problem: Problem, part: PipelinePart, sources: Table): Problem
   })
   if (!isSecret) return problem
   const { severity, path } = problem
-  return { severity, path, message: 'is not what this option takes; the value comes from a secret and is not shown' }
+  return { severity, path, message: 'has an invalid value; it comes from a secret and is not shown' }
 }
 
 const stepsOf = (path: string): string[] => path.split(/[.[\]"]+/).filter((step) => step !== '')
 
-/** Puts secret values in their places. It never scans the text around them. */
+/** Replaces secret places with their values, without scanning the surrounding text. */
 function resolve(value: unknown, secrets: Secrets): unknown {
   return withSecrets(value, (key) => secrets.value(key)?.toString('utf8'))
 }

@@ -21,7 +21,7 @@ const ways: Readonly<Record<string, (value: string) => string>> = {
   'cut off in the middle': (value) => `${value.slice(0, 8)}…`,
 }
 
-/** Whether a text holds six characters of a form of a value. */
+/** Whether a text contains six consecutive characters of a value's encoding. */
 const shows = (text: string, shown: string) =>
   Array.from({ length: Math.max(1, shown.length - 5) }, (_, at) => shown.slice(at, at + 6)).some((piece) =>
     text.includes(piece),
@@ -32,7 +32,7 @@ test.each(Object.entries(ways))('a value does not show: %s', (_, way) => {
     const shown = way(value)
     const text = redact(`\`query\` must be a table, found ${shown} instead.`)
     expect(text).toContain('`query` must be a table')
-    // The text around the value in a header is no secret.
+    // The text around the value in a header is not secret.
     const own = shown.replace(/^Basic /, '').replace(/^(?:bWU6|dXNlcj)/, '')
     expect(shows(text, own.replace('…', ''))).toBe(false)
   }

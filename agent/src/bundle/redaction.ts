@@ -1,14 +1,17 @@
-// Takes secret values out of text about an error. An error may show a value whole, escaped, encoded, in other case, or cut anywhere:
-// so every piece of the text that is also a piece of a form of a value is taken out, before the text itself is cut.
+// Removes secret values from error texts. An error may contain a value in full, escaped, encoded, in different case, or truncated
+// anywhere: so every substring that is also a substring of some encoding of a value is removed, before the text itself is truncated.
 
 const mark = '***'
-/** Shorter pieces say nothing about a value, and would be found in any text. A value that is shorter itself is found whole. */
+/** Shorter substrings reveal nothing about a value, and occur in any text. A shorter value is matched as a whole. */
 const pieceLength = 6
 const minValueLength = 3
-/** Longer values, such as certificates, are looked for in fewer forms: each costs a piece for each of its characters. */
+/**
+ * Longer values, such as certificates, are matched in fewer encodings, because each encoding needs an entry per
+ * character.
+ */
 const manyFormsBytes = 8192
 
-/** Returns a function that takes these values out of a text. */
+/** Returns a function that removes these values from a text. */
 export function redactorOf(values: Iterable<Buffer>): (text: string) => string {
   const pieces = new Set<string>()
   const whole = new Set<string>()
@@ -42,11 +45,11 @@ export function redactorOf(values: Iterable<Buffer>): (text: string) => string {
   }
 }
 
-/** A value as errors may show it. */
+/** The encodings in which errors may contain a value. */
 function formsOf(value: Buffer): string[] {
   const text = value.toString('utf8')
   const forms = [text, text.trim(), JSON.stringify(text).slice(1, -1)]
-  // In base64 the form of a value depends on how many bytes are before it.
+  // The base64 encoding of a value depends on the number of preceding bytes.
   for (const before of [0, 1, 2]) {
     const encoded = Buffer.concat([Buffer.alloc(before), value])
       .toString('base64')
@@ -59,7 +62,7 @@ function formsOf(value: Buffer): string[] {
   return [...forms, percent, percent.replaceAll('%20', '+'), value.toString('hex')]
 }
 
-/** Keeps the length, so that a position in the result is one in the text. */
+/** Keeps the length, so that offsets in the result match the text. */
 function lowered(text: string): string {
   return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }

@@ -1,4 +1,4 @@
-// Values of secrets in the pipeline of a tenant. The operator does not see them, so the agent judges them by the same declarations.
+// Secret values in a tenant's pipeline. The operator cannot see them, so the agent applies the same declarations.
 
 import { expect, test } from 'vitest'
 import { registry } from '../registry.ts'

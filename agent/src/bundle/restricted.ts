@@ -1,5 +1,5 @@
-// Values that a secret must not have in the pipeline of a tenant. The operator has judged the options as written, but not the values of
-// secrets, which are inserted only here: a secret could name a file of the agent, or be a program.
+// Restricts the secret values in a tenant's pipeline. The operator has checked the options as written, but not the values of secrets,
+// which are only inserted here: a value could name a file of the agent, or be a program.
 
 import type { Registry } from '../component.ts'
 import { optionsOf } from '../config/component-options.ts'
@@ -10,7 +10,7 @@ import type { Secrets } from './folder.ts'
 import type { PipelinePart } from './part.ts'
 import { isSecretPlace } from './secret-places.ts'
 
-/** Problems that name places, never values. */
+/** Returns problems that contain places but never values. */
 export function forbiddenSecrets(part: PipelinePart, secrets: Secrets, registry: Registry): Problem[] {
   const problems: Problem[] = []
   const sources = Object.fromEntries(
@@ -24,7 +24,7 @@ export function forbiddenSecrets(part: PipelinePart, secrets: Secrets, registry:
     for (const [id, options] of Object.entries(components)) {
       if (!isTable(options) || part.pipeline.platform?.includes(id) === true) continue
       const declaration = registry.find(kind, String(options['type']))
-      if (declaration === undefined) continue // the check of options reports it
+      if (declaration === undefined) continue // the option check reports it
       const report = (path: WalkedValue['path'], message: string, help: string) =>
         problems.push({ severity: 'error', path: [list, id, ...path].join('.'), message, help })
       const visit = ({ path, value, schemas }: WalkedValue): undefined => {

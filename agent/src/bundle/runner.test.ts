@@ -1,5 +1,5 @@
-// The runner in this process, over pod logs in a folder and a loopback API server. Some components exist in these tests only: a
-// transform whose work the test's clock counts, and a sink that keeps its events and may hang.
+// The runner in this process, with pod logs in a folder and an API server on loopback. Some components are test doubles: a
+// transform whose work advances the test's clock, and a sink that stores its events and may block.
 
 import { mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -19,7 +19,7 @@ import { KubeApi } from '../testing/kube-api.ts'
 /** What the tailers read, while the reader of logs waits for it. */
 const files = new CountedFiles()
 
-/** The events that sinks got, by id of the pipeline, and those that are held back. */
+/** The events that sinks received, by pipeline id, and those held back. */
 const got = new Map<string, string[]>()
 const hanging = new Set<string>()
 const held: Batch[] = []
@@ -88,7 +88,7 @@ const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, i
 const fileOf = (pipeline: string) => join(logs, `${pipeline}_web_web-${pipeline}`, 'app', '0.log')
 const criLine = (text: string, tag = 'F') => `2026-01-01T00:00:00.000000000Z stdout ${tag} ${text}\n`
 
-/** A pod of its own namespace, that has written these lines. */
+/** A pod in a namespace of its own with these lines. */
 function podOf(api: KubeApi, namespace: string, lines: string): void {
   api.set('namespaces', { metadata: { name: namespace } })
   api.set('pods', {
@@ -100,13 +100,13 @@ function podOf(api: KubeApi, namespace: string, lines: string): void {
   writeFileSync(fileOf(namespace), lines)
 }
 
-/** A line of a pod, of which no API need know. */
+/** A line of a pod that need not exist at the API. */
 function podLog(namespace: string, text: string): void {
   mkdirSync(join(fileOf(namespace), '..'), { recursive: true })
   writeFileSync(fileOf(namespace), criLine(text), { flag: 'a' })
 }
 
-/** Reads a namespace; its pipeline has the same name. */
+/** A pipeline that reads a namespace and has the same name. */
 function reader(
   namespace: string,
   more: { transform?: object; sink?: object; entry?: object; options?: Record<string, unknown> } = {},
@@ -145,14 +145,14 @@ const Rig = {
 }
 
 test('a pipeline whose program costs much has no more of the thread than its neighbours, and they continue', async () => {
-  // The clock moves by counted work alone, so that no machine is too slow.
+  // Only counted work advances the clock, so the test does not depend on the machine's speed.
   vi.spyOn(performance, 'now').mockImplementation(() => clockMs)
   await using api = await KubeApi.start()
   const lines = 12_000
   const light = ['a', 'b', 'c', 'd']
   const text = Array.from({ length: lines }, (_, index) => criLine(`line ${index} ${'x'.repeat(60)}`)).join('')
   for (const namespace of [...light, 'heavy', 'wide']) podOf(api, namespace, text)
-  /** The lines written and read for each when the first of the light ones was done. */
+  /** The lines written and read for each, when the first of the light ones had finished. */
   let after: Record<string, { usedMs: number; lines: number }> | undefined
   const bundle = merged(
     ...light.map((name) => reader(name, { transform: { type: 'work', cost_ms: 0.05 }, entry: { cpuShare: 50 } })),
@@ -178,11 +178,11 @@ test('a pipeline whose program costs much has no more of the thread than its nei
   for (const name of light) expect(got.get(`${name}/p`)).toHaveLength(lines)
 
   const { a, heavy, wide } = after as unknown as Record<string, { usedMs: number; lines: number }>
-  const piece = 700 * 0.5 // what the lines of one chunk cost at most
+  const piece = 700 * 0.5 // the maximum cost of one chunk's lines
   expect(a?.usedMs).toBeGreaterThan(lines * 0.05 - 50)
   expect(Math.abs((heavy?.usedMs ?? 0) - (a?.usedMs ?? 0))).toBeLessThanOrEqual(2 * piece)
   expect(Math.abs((wide?.usedMs ?? 0) - 3 * (a?.usedMs ?? 0))).toBeLessThanOrEqual(2 * piece)
-  expect(heavy?.lines).toBeLessThan(lines / 2) // it lags behind its own cursor
+  expect(heavy?.lines).toBeLessThan(lines / 2) // it lags behind only at its own position
 })
 
 const nothing = reader('other')
@@ -247,7 +247,7 @@ test('a removed pipeline whose destination answers in time loses nothing', async
 test.each([
   ['.orchestrator.pod_namespace = "forged"', 1],
   ['. = {"message": "m", "orchestrator": {"pod_namespace": "forged"}}', 1],
-  ['. = [{"message": "m"}, {"message": "n"}]', 2], // events that a program has made are of the same origin
+  ['. = [{"message": "m"}, {"message": "n"}]', 2], // events created by a program keep their origin
   ['. = merge(., {"vector": {"orchestrator": {"pod_namespace": "forged"}}})', 1],
   ['x = object!(%vector.orchestrator); x.pod_namespace = "forged"; .x = x; .message = "m"', 1],
   ['x = %; x.vector.orchestrator.pod_namespace = "forged"; .message = string!(x.vector.orchestrator.pod_namespace)', 1],
@@ -320,7 +320,7 @@ test('what programs of a namespace write with `log` is kept for its authors, and
   ])
   expect(rig.runner.lines('open/p')).toEqual([])
   const said = rig.said.join('')
-  expect(said).toContain('seen: one') // the platform's own goes to the agent's log
+  expect(said).toContain('seen: one') // a platform pipeline logs to the agent's log
   expect(said.match(/seen:/g)).toHaveLength(1)
   for (const spied of [stdout, stderr]) expect(JSON.stringify(spied.mock.calls)).not.toContain('seen:')
 })
@@ -414,7 +414,7 @@ test.each([
     const files = () => new Set(got.get('shop/p')?.map((line) => Number(line.split('.')[0])))
     const lost = () => sum('log_bytes_lost_total', { namespace: 'shop' })
     const series = rig.metrics.snapshot().find(({ name }) => name === 'log_bytes_lost_total')?.samples ?? []
-    // Each is there from the start, so that its first loss is an increase for a scraper.
+    // Each exists from the start, so that a scraper sees the first loss as an increase.
     expect(new Set(series.map(({ labels }) => labels['reason']))).toEqual(
       new Set(['rotated_files', 'disk_pressure', 'rotate_wait']),
     )
@@ -429,7 +429,7 @@ test.each([
     for (const resume of resumes) resume()
     await eventually(() => {
       expect(got.get('shop/p')?.at(-1)).toMatch(/^3\.999 /)
-      // Every written line has been read, or is known to be lost.
+      // Every written line has been read, or counted as lost.
       expect(sum('component_received_bytes_total', { component_kind: 'source' }) + lost()).toBe(size)
     })
     for (const file of left) expect(got.get('shop/p')?.filter((line) => line.startsWith(`${file}.`))).toHaveLength(1000)
@@ -500,7 +500,7 @@ test('with rights in some namespaces alone, pods and labels are followed in each
   await using rig = await Rig.start(api, bundle, undefined, { namespaces: ['shop', 'blog'] })
   await eventually(() => expect(got.get('shop/p')).toEqual(['["shop","shop","blue","one"]']))
   await eventually(() => expect(got.get('blog/p')).toEqual(['["blog","blog","blue","one"]']))
-  // A list of one namespace that is read again says nothing about the pods of the others.
+  // A new list of one namespace must not affect the pods of other namespaces.
   api.compact()
   api.cutWatches()
   api.set('namespaces', { metadata: { name: 'shop', labels: { team: 'green' } } })
@@ -576,7 +576,7 @@ test('a deleted pod is known to each source for as long as the source says, by t
   })
   write('long', 'late')
   await eventually(() => expect(got.get('long/p')).toEqual(['first Job/j', 'late Job/j']))
-  // Lines written before the deletion belong to the pod, however late they are read.
+  // Lines written before the deletion belong to the pod, even if they are read much later.
   podLog('behind', 'old')
   await eventually(() => expect(got.get('behind/p')).toEqual(['first Job/j', 'old Job/j']))
 })
@@ -598,7 +598,7 @@ test('the kubelet provides pods, new ones as soon as their logs exist, without r
   await eventually(() => expect(got.get('late/p')).toEqual(['late two']))
   pods[0] = podObject('shop', { app: 'renamed' })
   podLog('late', 'three')
-  mkdirSync(join(logs, 'shop_new_uid-new', 'app'), { recursive: true }) // of an unknown pod: the agent asks for it
+  mkdirSync(join(logs, 'shop_new_uid-new', 'app'), { recursive: true }) // an unknown pod: the agent looks it up
   await eventually(() => {
     podLog('shop', 'again')
     expect(got.get('shop/p')?.at(-1)).toBe('renamed again')

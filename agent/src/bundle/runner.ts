@@ -1,5 +1,6 @@
-// Runs the bundle, the streamed or else the mounted one, pipeline by pipeline: unchanged pipelines continue, a pipeline that cannot be built keeps
-// its old version and is reported, and the others do not notice. One load at a time; changes in the meantime are loaded together.
+// Runs the streamed bundle, or else the mounted one, pipeline by pipeline: unchanged pipelines continue. A pipeline that cannot be built
+// keeps its old version and is reported; the others are not affected. Only one load runs at a time; changes that arrive meanwhile are
+// loaded together.
 
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -30,21 +31,21 @@ export interface RunnerOptions {
   readonly secretsDir: string
   readonly dataDir: string
   readonly node: string
-  /** The components that pipelines may use: all that the agent has if not given. */
+  /** The components that pipelines may use; all components of the agent if not given. */
   readonly components?: Registry | undefined
   /** Addresses that namespaced pipelines may never connect to; the bundle cannot allow them. */
   readonly denied: readonly string[]
-  /** Makes what log sources share, when the first of them is built. */
+  /** Creates the hub that log sources share, when the first of them is built. */
   openHub(): Promise<object>
-  /** Where to request the bundle, if the mounted one says so. */
+  /** Requests the bundle, if the mounted one says so. */
   readonly stream?: BundleStream | undefined
-  /** In a sidecar: the pipelines to run, and where their files are. */
+  /** In a sidecar: the pipelines to run, and the location of their files. */
   readonly sidecar?: Sidecar | undefined
-  /** Sources do not run. */
+  /** Whether sources stay idle. */
   readonly draining?: boolean
-  /** How long a pipeline waits for a value of a secret that the folder does not show yet. */
+  /** How long a pipeline waits for a secret value missing in the folder. */
   readonly lateMs?: number
-  /** Which of the agents that share the bundle runs what one alone may run. */
+  /** Decides which of the agents that share the bundle runs singleton sources. */
   readonly leadership?: Leadership | undefined
   readonly logger: Logger
   readonly metrics: Metrics
@@ -59,12 +60,12 @@ export interface LoadFailure {
 }
 
 export interface RunnerState {
-  /** The revision in force; undefined before the first. */
+  /** The active revision; undefined before the first. */
   readonly revision: string | undefined
   readonly candidate: boolean
   readonly secretsEpoch: string | undefined
   readonly delivery: 'Mounted' | 'Stream'
-  /** `Loaded`: all of the bundle runs, but for `failures`. */
+  /** `Loaded`: the whole bundle is running, except for `failures`. */
   readonly state: 'Loaded' | 'Waiting' | 'Loading' | 'Stuck'
   readonly reason: string | undefined
   readonly failures: readonly LoadFailure[]
@@ -79,10 +80,13 @@ interface Running {
 const stuckMs = 30_000
 const unhealthyMs = 120_000
 const retryMs = 60_000
-/** A folder of values that is mounted shows a change within a minute or so; after this, its pipelines fail. */
+/**
+ * The kubelet updates a mounted value folder within about a minute; after this time, pipelines with missing values
+ * fail.
+ */
 const defaultLateMs = 100_000
 const keptLines = 100
-/** Weight of a pipeline without one in its policy. */
+/** Weight of a pipeline whose policy sets none. */
 const defaultShare = 100
 
 export interface ProgramLine {
@@ -96,26 +100,26 @@ export class BundleRunner {
   readonly #options: RunnerOptions
   readonly #running = new Map<string, Running>()
   readonly #failures = new Map<string, LoadFailure>()
-  /** Sources that failed while they ran, by pipeline; gone with the next version. */
+  /** Sources that failed at run time, by pipeline; cleared by the next version. */
   readonly #broken = new Map<string, LoadFailure>()
   readonly #restricted = new Set<string>()
   readonly #lines = new Map<string, ProgramLine[]>()
   readonly #shares = new FairShare()
-  /** Further addresses that restricted pipelines may not connect to, as the operator last sent them. */
+  /** Further addresses that restricted pipelines may not connect to, as last sent by the operator. */
   readonly denied = new ChangingHosts()
-  /** For the topology's components. */
+  /** State for the topology's components. */
   readonly parts: BundleParts
   #topology: Topology | undefined
   #revision: string | undefined
   #candidate = false
   #secretsEpoch: string | undefined
-  /** Which part of the revision is in force; undefined: all of it. */
+  /** The active part of the revision; undefined: all of it. */
   #mark: string | undefined
   #delivery: RunnerState['delivery'] = 'Mounted'
   #state: RunnerState['state'] = 'Waiting'
   #reason: string | undefined
   #loadingSince: number | undefined
-  /** Since when values of a bundle have been late. */
+  /** When values of a bundle first became late. */
   #late:
     | {
         readonly bundle: string
@@ -128,7 +132,7 @@ export class BundleRunner {
   #waits = false
   #stopped = false
   #unwatch = () => {}
-  /** Programs and options must not read the values of secrets by their paths. */
+  /** Prevents programs and options from reading secret values by their paths. */
   #protected: Disposable | undefined
   #retry: NodeJS.Timeout | undefined
   /** Called after every attempt to load, and when one takes too long. */
@@ -168,24 +172,24 @@ export class BundleRunner {
     }
   }
 
-  /** The causes that make the agent unhealthy. */
+  /** Why the agent is unhealthy. */
   get trouble(): string | undefined {
     if (this.#loadingSince === undefined || performance.now() - this.#loadingSince < unhealthyMs) return undefined
     return 'Loading a bundle has taken more than two minutes.'
   }
 
-  /** The pipelines that run, with the version of each. */
+  /** The running pipelines, with the version of each. */
   *pipelines(): Iterable<{ readonly id: string; readonly part: PipelinePart }> {
     for (const [id, { part }] of this.#running) yield { id, part }
   }
 
-  /** The pipelines whose log files are not all read and gone, or whose sinks have events to deliver. */
+  /** Pipelines with existing or unread log files, or with undelivered events in their sinks. */
   busy(): string[] {
     const sinks = this.#topology?.sinks
     return this.#pipelinesWith((id, openFiles) => openFiles > 0 || (sinks?.get(id)?.buffer.events ?? 0) > 0)
   }
 
-  /** The pipelines whose sources have found files. */
+  /** Pipelines whose sources have found files. */
   reading(): string[] {
     const sources = this.#topology?.sources
     return this.#pipelinesWith((id, openFiles) => openFiles > 0 && sources?.has(id) === true)
@@ -198,12 +202,12 @@ export class BundleRunner {
     return [...this.#running].flatMap(([id, { components }]) => (components.some(isFound) ? [id] : []))
   }
 
-  /** The last log text of programs of a restricted pipeline. */
+  /** The last log lines of a restricted pipeline's programs. */
   lines(pipeline: string): readonly ProgramLine[] {
     return this.#lines.get(pipeline) ?? []
   }
 
-  /** Loads the current bundle, or the last one loaded before a restart, and then follows the folders. */
+  /** Loads the current bundle, or the last one loaded before a restart, and then watches the folders. */
   async start(topology: Topology): Promise<void> {
     this.#topology = topology
     const { bundleDir, secretsDir } = this.#options
@@ -227,7 +231,7 @@ export class BundleRunner {
     await this.#work
   }
 
-  /** A source has failed while it ran. */
+  /** A source failed at run time. */
   sourceFailed(id: string, error: unknown): void {
     const pipeline = pipelineOf(id)
     const message = this.#restricted.has(pipeline) ? factText(error) : errorText(error)
@@ -235,7 +239,7 @@ export class BundleRunner {
     this.onAttempt()
   }
 
-  /** Looks for something new, soon. */
+  /** Schedules a check for a new bundle. */
   request(): void {
     if (this.#waits || this.#stopped) return
     this.#waits = true
@@ -246,7 +250,7 @@ export class BundleRunner {
         await this.#load()
       } catch (error) {
         this.#count('failed')
-        this.#options.logger.error({ error }, 'The bundle could not be loaded.')
+        this.#options.logger.error({ error }, 'Could not load the bundle.')
       }
     })
   }
@@ -257,7 +261,7 @@ export class BundleRunner {
     if (this.#stopped) return
     if (seen.state === 'waiting') {
       if (this.#reason !== seen.reason) {
-        logger.info({ revision: seen.rev, reason: seen.reason }, 'Waiting for a whole bundle.')
+        logger.info({ revision: seen.rev, reason: seen.reason }, 'Waiting for a complete bundle.')
       }
       this.#state = 'Waiting'
       this.#reason = seen.reason
@@ -278,7 +282,7 @@ export class BundleRunner {
     if (late.size === 0 && this.#revision === loaded.rev) this.#keep(loaded)
   }
 
-  /** The pipelines that wait for a value. They wait for a while only: then the value counts as missing. */
+  /** Pipelines that wait for a value. Their wait is limited: afterwards the value counts as missing. */
   #lateOf({ rev, secretsEpoch, late }: Loaded): ReadonlyMap<string, string> {
     const bundle = `${rev} ${secretsEpoch}`
     if (late === undefined || late.size === 0 || this.#late?.bundle !== bundle) {
@@ -291,12 +295,12 @@ export class BundleRunner {
       bundle,
       pipelines: late.keys().toArray(),
       since: performance.now(),
-      timer: setTimeout(() => this.request(), lateMs + 5), // a timer may end a little before its time
+      timer: setTimeout(() => this.request(), lateMs + 5), // a timer may fire slightly early
     }
     return performance.now() - this.#late.since < lateMs ? late : new Map()
   }
 
-  /** The bundle from the operator, or the mounted one if the operator gives none or is away. */
+  /** The bundle from the operator, or the mounted one if the operator sends none or is unavailable. */
   async #look(): Promise<FolderState> {
     const { bundleDir, secretsDir, node, stream } = this.#options
     if (stream !== undefined) {
@@ -310,7 +314,7 @@ export class BundleRunner {
     return look(bundleDir, secretsDir, node, version)
   }
 
-  /** @param late pipelines that stay unchanged for now, with the reason: the revision is not in force until they are loaded, too */
+  /** @param late pipelines that stay unchanged for now, with the reason: the revision is not active until they are loaded too */
   async #apply(loaded: Loaded, late: ReadonlyMap<string, string> = new Map()): Promise<void> {
     const { logger, metrics } = this.#options
     const before = this.#reason
@@ -340,7 +344,7 @@ export class BundleRunner {
     const [reason] = late.values()
     if (reason !== undefined) {
       if (before !== reason) {
-        logger.info({ revision: loaded.rev, reason, pipelines: late.size }, 'Waiting for values of secrets.')
+        logger.info({ revision: loaded.rev, reason, pipelines: late.size }, 'Waiting for secret values.')
       }
       this.#state = 'Waiting'
       this.#reason = reason
@@ -359,7 +363,7 @@ export class BundleRunner {
         pipelines: this.#running.size,
         failed: this.#failures.size,
       },
-      'The bundle is in force.',
+      'The bundle is active.',
     )
     this.onAttempt()
   }
@@ -403,7 +407,7 @@ export class BundleRunner {
     this.#failures.set(id, failure)
     if (known?.message !== failure.message) {
       const { message: error, ...where } = failure
-      this.#options.logger.error({ ...where, error }, 'A pipeline cannot be put in force; its old version stays.')
+      this.#options.logger.error({ ...where, error }, 'Could not activate a pipeline; its old version stays.')
     }
   }
 
@@ -422,7 +426,8 @@ export class BundleRunner {
       reason,
       message: withoutSecrets(message, part, secrets),
     })
-    // Beside secrets, an error of a tenant's component shows its class only: its message may quote input in any form.
+    // If a tenant's component uses secrets, its error is reduced to its class, because the message may quote input in
+    // any encoding.
     const hides = part.pipeline.restricted === true && keysOf(part).size > 0
     const said = (error: unknown) => (hides ? factText(error) : errorText(error))
     const listed = new Set((part.pipeline.secrets ?? []).map(({ key }) => key))
@@ -431,7 +436,7 @@ export class BundleRunner {
         const message = `The operator does not list the secret ${key} for this pipeline.`
         return failed(undefined, 'SecretNotListed', message)
       }
-      if (secrets.value(key) === undefined) return failed(undefined, 'SecretMissing', `The secret ${key} is not there.`)
+      if (secrets.value(key) === undefined) return failed(undefined, 'SecretMissing', `The secret ${key} is missing.`)
     }
     const wasRestricted = this.#restricted.has(id)
     try {
@@ -487,7 +492,7 @@ export class BundleRunner {
     this.#shares.close(id)
   }
 
-  /** The target for events that the destination of a sink rejects. Events rejected by the dead letter sink itself have none. */
+  /** The target for events that a sink's destination rejects. Events rejected by the dead letter sink itself have none. */
   #deadLetter(id: string): DeadLetterTarget | undefined {
     const letter = this.#running.get(pipelineOf(id))?.part.pipeline.deadLetter
     const topology = this.#topology
@@ -510,13 +515,13 @@ export class BundleRunner {
     }
   }
 
-  // --- what is kept for a restart ---
+  // --- Data kept for a restart ---
 
   get #keptPath(): string {
     return join(this.#options.dataDir, 'bundle', 'last.json')
   }
 
-  /** Keeps the bundle, which holds no secret values. */
+  /** Stores the bundle, which contains no secret values. */
   #keep(loaded: Loaded): void {
     const path = this.#keptPath
     const digests: Record<string, string> = {}
@@ -529,7 +534,7 @@ export class BundleRunner {
       writeFileSync(`${path}.new`, JSON.stringify(kept), { mode: 0o600 })
       renameSync(`${path}.new`, path)
     } catch (error) {
-      this.#options.logger.warn({ error, path }, 'The bundle could not be kept for a restart.')
+      this.#options.logger.warn({ error, path }, 'Could not store the bundle for a restart.')
     }
   }
 
@@ -539,24 +544,27 @@ export class BundleRunner {
     try {
       kept = JSON.parse(readFileSync(this.#keptPath, 'utf8')) as typeof kept
     } catch {
-      return // nothing was kept: the first start
+      return // nothing was stored: the first start
     }
     const reason = this.#reason
     const digests = new Map(Object.entries(kept.digests))
-    // A value of another age makes its pipelines fail, and no others.
+    // A value that does not match its digest makes only its own pipelines fail.
     const { values } = valuesIn(secretsDir, kept.bundle, digests)
     const secrets: Secrets = { value: (key) => values.get(key), digest: (key) => digests.get(key) }
     if (this.#late !== undefined) {
       await this.#keepRunning(kept.bundle, secrets)
       return
     }
-    logger.warn({ revision: kept.rev, reason }, 'The mounted bundle cannot be used; the last good one is.')
+    logger.warn({ revision: kept.rev, reason }, 'Cannot use the mounted bundle; using the last valid one.')
     await this.#apply({ ...kept, candidate: false, secrets })
     this.#state = 'Waiting'
     this.#reason = reason
   }
 
-  /** After a restart: pipelines that wait for values of their new version run their old one, where its values are there. */
+  /**
+   * After a restart: pipelines that wait for values of their new version run their old version, if its values are
+   * available.
+   */
   async #keepRunning(bundle: Bundle, secrets: Secrets): Promise<void> {
     const parts = partsOf(bundle)
     for (const id of this.#late?.pipelines ?? []) {
@@ -573,12 +581,12 @@ function idsOf(config: Config): string[] {
   return [...config.sources.keys(), ...config.transforms.keys(), ...config.sinks.keys()]
 }
 
-/** The user's name of a component: the last part of its id. */
+/** The component's name as written by the user: the last part of its id. */
 export function nameOf(component: string): string {
   return component.slice(component.lastIndexOf('/') + 1)
 }
 
-/** Text for a heartbeat: without secrets, and only then not too long. */
+/** Prepares a text for a heartbeat: removes secrets first, and then limits the length. */
 function withoutSecrets(text: string, part: PipelinePart, secrets: Secrets): string {
   const redact = redactorOf([...keysOf(part)].flatMap((key) => secrets.value(key) ?? []))
   return redact(text).slice(0, 1024)

@@ -1,10 +1,10 @@
-// Where the values of secrets belong in a tree of options. The operator writes these places and the agent fills them, both by the code
-// of this file: an object is a place for one of them exactly when it is one for the other.
+// Secret places in a tree of options. The operator writes these places and the agent fills them, both with the code of this file, so
+// both recognise exactly the same objects as places.
 
-/** The name that only the operator may write into a tree of options; users' trees must not hold it as a key. */
+/** A key that only the operator may write into a tree of options; users' trees must not contain it. */
 export const secretMarker = '$secret'
 
-/** Stands in options where the value of a secret belongs. */
+/** A placeholder for a secret value in options. */
 export interface SecretPlace {
   /** Key of a value that the pipeline lists in `secrets`. */
   readonly $secret: string
@@ -12,7 +12,7 @@ export interface SecretPlace {
 
 type Path = readonly (string | number)[]
 
-/** A place has exactly one member, which is text. Anything else with the marker is plain data. */
+/** A place has exactly one member with a text value. Any other object with the marker is plain data. */
 export function isSecretPlace(value: unknown): value is SecretPlace {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   const names = Object.keys(value)
@@ -29,7 +29,7 @@ export function secretKeys(value: unknown): Set<string> {
   return found
 }
 
-/** A copy of the tree with something in each secret's place; `undefined` leaves the option out. */
+/** A copy of the tree with each secret place replaced; `undefined` omits the option. */
 export function withSecrets(
   value: unknown,
   fill: (key: string, path: Path) => string | undefined,

@@ -1,4 +1,5 @@
-// Secret values in the runner: each pipeline reads those that the operator lists for it, and waits or fails for them alone.
+// Secret values in the runner: each pipeline reads the values that the operator lists for it, and only these can delay it
+// or make it fail.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -153,11 +154,11 @@ test('a value that is late holds up the pipelines that list it; the others conti
   await using rig = await Rig.start(60_000)
   expect(rig.running).toEqual(['free/p 1', 'shop/p 1'])
 
-  // The manifest is there before the value.
+  // The manifest arrives before the value.
   const second = put('2', { theirs: 'two' })
   await eventually(() => expect(rig.running).toEqual(['free/p 2', 'shop/p 1']))
   expect(rig.runner.state).toMatchObject({ revision: first, state: 'Waiting', failures: [] })
-  expect(rig.runner.state.reason).toBe('The secret theirs of shop/p is of another age than the manifest.')
+  expect(rig.runner.state.reason).toBe('The secret theirs of shop/p does not match its digest in the manifest.')
   project(join(folder, 'secrets'), { theirs: 'two' })
   await eventually(() => expect(rig.running).toEqual(['free/p 2', 'shop/p 2']))
   await eventually(() => expect(rig.runner.state).toMatchObject({ revision: second, state: 'Loaded', failures: [] }))
@@ -209,7 +210,7 @@ test('after a restart a pipeline whose value is late runs the version that was k
   expect(second.runner.state).toMatchObject({ state: 'Waiting', failures: [] })
 })
 
-/** Places for a value in every option of a schema, with a chance to be filled. */
+/** Places for a value in every option of a schema, each filled at random. */
 function placesIn(schema: Schema, path: readonly string[] = []): (readonly string[])[] {
   const variants = variantsOf(schema)
   if (variants !== undefined) return [path, ...variants.flatMap((variant) => placesIn(variant, path).slice(1))]
@@ -346,7 +347,7 @@ test('the log of a tenant’s components shows facts, never events or answers th
     }
     expect(of('shop/program', 40).some((record) => record['component_id'] === 'shop/program/change')).toBe(true)
   })
-  // The facts that help are still there.
+  // The useful facts remain.
   expect(of('shop/rejected', 40)).toContainEqual(
     expect.objectContaining({ status: 400, error_type: 'request_failed', error_code: 'http_response_400' }),
   )

@@ -1,5 +1,5 @@
-// Pipelines that read the same pods, from the files of the pods to what destinations receive: who stands at the same position shares
-// the read, nobody waits for anybody, and each has every line once.
+// Pipelines that read the same pods, from pod files to destinations: pipelines at the same position share the read, no pipeline
+// waits for another, and each gets every line once.
 
 import { appendFileSync, mkdirSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -52,7 +52,7 @@ interface PipelineOptions {
   /** Undefined: all. */
   readonly namespaces?: readonly string[]
   readonly limit?: RateLimitOptions
-  /** `objects`: the program needs events as objects. */
+  /** `objects`: the program needs event objects. */
   readonly lane?: 'bytes' | 'objects'
   readonly options?: Record<string, unknown>
 }
@@ -72,7 +72,7 @@ const programs = {
 class Pipelines implements AsyncDisposable {
   readonly #destination: Destination
   readonly #got: ReadonlyMap<string, Record<string, number[]>>
-  /** Their destinations take nothing. */
+  /** Pipelines whose destinations accept nothing. */
   readonly stalled: Set<string>
 
   private constructor(
@@ -94,7 +94,7 @@ class Pipelines implements AsyncDisposable {
       const known = got.get(name) ?? {}
       got.set(name, known)
       for (const line of request.lines() as Line[]) {
-        // The data in the line, and the data that the agent knows of the pod whose line it is.
+        // The pod named in the line, and the pod that the agent attributes the line to.
         const from = line.of === line.orchestrator.pod_namespace ? line.of : 'mixed up'
         known[from] ??= []
         known[from].push(line.n)
@@ -141,7 +141,7 @@ class Pipelines implements AsyncDisposable {
     }
   }
 
-  /** The numbers of lines that a pipeline has delivered, by the namespace of the pod, in their order. */
+  /** Numbers of the lines that a pipeline has delivered, by pod namespace, in order. */
   got(name: string): Record<string, number[]> {
     return this.#got.get(name) ?? {}
   }
@@ -156,7 +156,7 @@ class Pipelines implements AsyncDisposable {
 }
 
 const sourceOf = (name: string) => `${name}/p/app`
-/** A figure of the source of each pipeline. */
+/** A metric of each pipeline's source. */
 const figures = (rig: BundleRig, metric: string, names: readonly string[]) =>
   names.map((name) => rig.metrics.byComponent([metric]).get(sourceOf(name))?.[metric] ?? 0)
 
@@ -177,7 +177,7 @@ test.each(['bytes', 'objects'] as const)(
     const received = figures(rig, 'component_received_bytes_total', names)
     expect(received).toEqual(names.map(() => text.length))
     expect(figures(rig, 'component_sent_events_total', names)).toEqual(names.map(() => 6000))
-    // Most of what two of them have had was read by the third.
+    // The third pipeline has read most of the lines of the other two.
     const [one = 0, two = 0, three = 0] = figures(rig, 'shared_reads_total', names)
     expect(one + two + three).toBeGreaterThan(text.length / 64 / 1024)
     expect(files.bytes).toBeGreaterThan(text.length)
@@ -188,7 +188,7 @@ test.each(['bytes', 'objects'] as const)(
 
 test('a pipeline whose destination takes nothing holds up nobody, and has every line later', async () => {
   await using api = await KubeApi.start()
-  // More than may wait for it.
+  // More lines than may wait for it.
   podOf(api, 'shop', linesOf('shop', 8000, 0, 1200))
   await using pipelines = await Pipelines.start()
   pipelines.stalled.add('stuck')
@@ -196,7 +196,7 @@ test('a pipeline whose destination takes nothing holds up nobody, and has every 
   for (const name of ['a', 'c']) {
     await eventually(() => expect(pipelines.count(name)).toBe(8000))
   }
-  // The lines that wait for it are bounded.
+  // The lines waiting for it are bounded.
   expect(rig.events.gauges.get('shared_read_bytes') ?? 0).toBeLessThanOrEqual(4 << 20)
   await eventually(() => expect(rig.events.gauges.get('shared_read_bytes')).toBe(0))
   pipelines.stalled.clear()
@@ -278,7 +278,7 @@ test('files that are rotated and cut are read to their end by each pipeline', as
     write(700)
     await all()
   }
-  // As `copytruncate` does. Other lines follow, at positions that were read before; the file is shorter than it was.
+  // Like `copytruncate`: other lines follow at positions read before, and the file is shorter than it was.
   for (const count of [500, 300, 100]) {
     truncateSync(path)
     write(count)

@@ -1,4 +1,4 @@
-// The real process beside an application: a folder is the pod's volume, another the mounted bundle.
+// The real process beside an application: one folder is the pod's volume, another the mounted bundle.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ const read = (name: string) => {
   return existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter(Boolean) : []
 }
 
-/** A pipeline that writes what it reads to a file; `include` may be left out, as in a resource. */
+/** A pipeline that writes its events to a file; `include` may be omitted, as in a resource. */
 const reader = (name: string, include?: readonly string[]): TestBundle => ({
   pipelines: { [`shop/${name}`]: { uid: name, generation: 1, hash: `sha256:${name}` } },
   sources: { [`shop/${name}/app`]: { type: 'file', ...(include === undefined ? {} : { include }) } },

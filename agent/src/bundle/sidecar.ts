@@ -1,5 +1,5 @@
 // The agent beside the containers of a pod: it reads files of one volume, and delivers everything written there before it ends.
-// Pipelines know nothing of pods; admission sets the paths of the files by flags.
+// Pipelines do not know the pod; the admission webhook sets the file paths by flags.
 
 import { normalize } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -8,9 +8,9 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { PipelinePart } from './part.ts'
 
 export interface SidecarFlags {
-  /** Where the pod's volume with the log files is. */
+  /** Path of the pod's volume with the log files. */
   readonly volume: string
-  /** Globs for sources that name none. */
+  /** Globs for sources without their own. */
   readonly paths: readonly string[]
   /** Names of the pipelines to run; undefined: all. */
   readonly pipelines: readonly string[] | undefined
@@ -29,17 +29,17 @@ export class Sidecar {
     this.#root = `${flags.volume.replace(/\/+$/, '')}/`
   }
 
-  /** The volume whose files are read. */
+  /** The volume with the log files. */
   get volume(): string {
     return this.#root
   }
 
-  /** Whether the pod asks for a pipeline. */
+  /** Whether the pod requests a pipeline. */
   wants(id: string): boolean {
     return this.#flags.pipelines?.includes(id.slice(id.indexOf('/') + 1)) ?? true
   }
 
-  /** A pipeline as it runs here. Throws when one of its sources reads outside of the volume. */
+  /** Adapts a pipeline to the sidecar. Throws if one of its sources reads outside the volume. */
   adapt(part: PipelinePart): PipelinePart {
     const sources = Object.fromEntries(
       Object.entries(part.sources).map(([id, options]) => {
@@ -66,7 +66,7 @@ export class Sidecar {
     return { ...part, sources }
   }
 
-  /** Waits, within the limit, until nothing more comes: the pod's containers have ended, and their last lines are there. */
+  /** Waits, within the limit, until no more lines arrive, because the pod's containers have ended. */
   async drain(metrics: Metrics, isLoaded: () => boolean): Promise<void> {
     const end = performance.now() + this.#flags.drainSeconds * 1000
     const received = () => metrics.sum('component_received_events_total', { component_kind: 'source' })

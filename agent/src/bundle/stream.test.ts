@@ -1,4 +1,4 @@
-// The runner in this process, over mounted folders and an operator on loopback that answers as the test says.
+// The runner in this process, with mounted folders and an operator on loopback that the test controls.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -18,7 +18,7 @@ import { BundleStream } from './stream.ts'
 
 const eventually = (check: () => void) => vi.waitFor(check, { timeout: 30_000, interval: 20 })
 
-/** A pipeline of its own source; with a secret, its sink has the value of it. */
+/** A pipeline with its own source; optionally its sink uses a secret value. */
 function pipeline(id: string, { line = 'x', secret = '' } = {}): TestBundle {
   const auth = { strategy: 'basic', user: 'me', password: { $secret: secret } }
   return {
@@ -49,7 +49,7 @@ const head = (extra: Partial<StreamHead>): StreamHead => ({
   ...extra,
 })
 
-/** An answer with a bundle. */
+/** A response with a bundle. */
 function answer(
   bundle: TestBundle,
   extra: Partial<StreamHead> = {},
@@ -140,7 +140,7 @@ class Rig implements AsyncDisposable {
     project(join(this.folder, 'bundle'), { ...files, 'manifest.json': text })
   }
 
-  /** The operator's next answer; a status is given again and again until there is another. */
+  /** Sets the operator's next response; a status is repeated until it changes. */
   say(what: Buffer | number): void {
     this.#answer = what
     this.#wake()
@@ -153,7 +153,7 @@ class Rig implements AsyncDisposable {
     return said
   }
 
-  /** Everything that it logged. */
+  /** All logged text. */
   get said(): string {
     return this.lines.join('')
   }
@@ -187,7 +187,7 @@ test('a streamed bundle runs in place of the mounted one, and the agent reports 
   expect(rig.asked[1]?.have).toEqual({ rev: 'r1', candidate: false, mark: 'm1' })
   expect(rig.asked[1]?.waitMs).toBeGreaterThanOrEqual(30_000)
 
-  // The same bundle under another revision: nothing is built again.
+  // The same bundle under another revision: no pipeline is built again.
   const before = rig.metrics.sum('component_received_events_total', { component_id: 'shop/two/out' })
   rig.say(gzipSync(JSON.stringify(head({ rev: 'r2', candidate: true, secretsEpoch: 'e2' }))))
   await eventually(() =>
@@ -199,7 +199,7 @@ test('a streamed bundle runs in place of the mounted one, and the agent reports 
       before,
     ),
   )
-  // An event that it cannot deliver makes a pipeline busy.
+  // An undeliverable event makes a pipeline busy.
   await eventually(() => expect(rig.runner.busy()).toContain('shop/one'))
   await eventually(() => expect(rig.asked.at(-1)?.have).toEqual({ rev: 'r2', candidate: true, mark: 'm1' }))
 
@@ -241,7 +241,7 @@ test.each([
   expect(rig.said).not.toContain(btoa('a-secret'))
   expect(rig.running).toEqual(['shop/one'])
   expect(rig.runner.state).toMatchObject({ revision: 'r1', state: 'Loaded' })
-  // And the next good one is taken.
+  // The next valid one is accepted.
   rig.say(answer(pipeline('shop/after'), { rev: 'r3', mark: 'm3' }))
   await eventually(() => expect(rig.running).toEqual(['shop/after']))
 })

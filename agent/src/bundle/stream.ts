@@ -1,6 +1,6 @@
-// The bundle as the operator serves it: the operator holds a request until something is newer than this agent's content. The answer is
-// a whole revision, or the part of it for this node. The agent accepts it only if every byte matches its digests. The last bundle stays
-// in use while the operator is away; after a long absence, the agent follows the mounted folders instead.
+// The bundle from the operator, which holds a request until it has something newer than this agent's content. The response is a whole
+// revision, or the part of it for this node. The agent accepts it only if every byte matches its digests. The last bundle stays active
+// while the operator is unavailable; after a long absence, the agent switches to the mounted folders.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
@@ -27,26 +27,29 @@ const gunzip = promisify(gunzipWithCallback)
 export interface StreamOptions extends OperatorAddress {
   readonly logger: Logger
   readonly metrics: Metrics
-  /** Pipelines that have something to read or to deliver. */
+  /** Pipelines with lines to read or events to deliver. */
   readonly busy: () => readonly string[]
-  /** How long the mounted bundle waits for the operator's at the start. */
+  /** How long the start waits for the operator's bundle before it uses the mounted one. */
   readonly startMs?: number
-  /** How long an operator may be away before the mounted folders are followed; a kubelet shows its last state by then. */
+  /**
+   * How long the operator may be unavailable before the agent uses the mounted folders, which the kubelet has updated by
+   * then.
+   */
   readonly awayMs?: number
 }
 
-/** How long the operator may hold a request: spread, so that agents do not all come back at once. */
+/** How long the operator may hold a request, randomised so that agents do not all return at the same time. */
 const holdMs = { least: 30_000, most: 50_000 }
 const defaultStartMs = 5_000
-/** For what comes on top of holding: the way there and back, and the operator's work. */
+/** Additional time for the transfer and the operator's work. */
 const answerMs = 20_000
 const retryMs = { least: 500, most: 10_000 }
-/** After an answer that came long before it had to and brought nothing: the operator holds as many requests as it can. */
+/** Wait after an early response without news: the operator holds as many requests as it can. */
 const crowdedMs = 10_000
-/** An operator that answers at once, again and again, is not asked in a circle. */
+/** Prevents a busy loop if an operator answers immediately each time. */
 const minMs = 250
 const defaultAwayMs = 180_000
-/** Compressed. */
+/** Compressed size. */
 const maxAnswerBytes = 64 * 1024 * 1024
 
 export class BundleStream {
@@ -57,7 +60,7 @@ export class BundleStream {
   #settled = Promise.withResolvers<void>()
   #isSettled = false
   #failing = false
-  /** Called when `current` has become another. */
+  /** Called when `current` changes. */
   onChange = () => {}
 
   constructor(options: StreamOptions) {
@@ -65,7 +68,7 @@ export class BundleStream {
     this.#client = new OperatorClient(options)
   }
 
-  /** The desired bundle; undefined: nothing was received, or the operator has been away for too long. */
+  /** The desired bundle; undefined if none was received, or if the operator has been unavailable for too long. */
   get current(): Loaded | undefined {
     return this.#current
   }
@@ -75,7 +78,7 @@ export class BundleStream {
     return this.#following !== undefined
   }
 
-  /** Follows the operator from now on. */
+  /** Starts requesting the bundle. */
   start(): void {
     if (this.#following !== undefined) return
     this.#options.metrics.counter('config_stream_failures_total').add(0)
@@ -85,12 +88,12 @@ export class BundleStream {
     this.#following = { ending, ended: this.#follow(ending.signal) }
   }
 
-  /** Resolves when the operator has answered, or could have done so. */
+  /** Resolves when the operator has answered, or the wait for it is over. */
   settled(): Promise<void> {
     return this.#settled.promise
   }
 
-  /** Follows no more and forgets what was received. */
+  /** Stops requesting the bundle and forgets the received one. */
   async stop(): Promise<void> {
     const following = this.#following
     this.#following = undefined
@@ -119,7 +122,7 @@ export class BundleStream {
         const isNew = await this.#ask(waitMs, signal)
         failures = 0
         heardAt = performance.now()
-        if (this.#failing) logger.info('The operator gives bundles again.')
+        if (this.#failing) logger.info('The operator sends bundles again.')
         this.#failing = false
         this.#settle()
         const tookMs = heardAt - started
@@ -128,13 +131,13 @@ export class BundleStream {
         if (signal.aborted) break
         this.#fail(error)
         if (this.#current !== undefined && performance.now() - heardAt > awayMs) {
-          logger.warn('The operator has been away for long; the mounted bundle is followed until it is back.')
+          logger.warn('The operator has been unavailable for a long time; using the mounted bundle until it returns.')
           this.#current = undefined
           this.onChange()
         }
         pauseMs = jittered(doubledMs(failures++, retryMs.least, retryMs.most), 'half')
       }
-      await sleep(Math.max(0, pauseMs), undefined, { signal, ref: false }).catch(() => {}) // the signal ends the loop
+      await sleep(Math.max(0, pauseMs), undefined, { signal, ref: false }).catch(() => {}) // the loop condition checks the signal
     }
     clearTimeout(begun)
   }
@@ -143,12 +146,15 @@ export class BundleStream {
     const { logger, metrics } = this.#options
     metrics.counter('config_stream_failures_total').add(1)
     if (!this.#failing) {
-      logger.warn({ error: errorText(error) }, 'The operator could not be asked for the bundle; what runs goes on.')
+      logger.warn(
+        { error: errorText(error) },
+        'Could not request the bundle from the operator; running pipelines continue.',
+      )
     }
     this.#failing = true
   }
 
-  /** One request; whether it has brought something new. */
+  /** Sends one request; true if it returned a new bundle. */
   async #ask(waitMs: number, signal: AbortSignal): Promise<boolean> {
     const known = this.#current
     const body: StreamBody = {
@@ -172,10 +178,10 @@ export class BundleStream {
   }
 }
 
-/** Checks an answer completely. Its errors are fixed texts, because the answer contains secrets. */
+/** Checks a response completely. Its errors are constant texts, because the response contains secrets. */
 async function received(file: Buffer, known: (Loaded & { readonly mark: string }) | undefined) {
   const text = await gunzip(file, { maxOutputLength: maxBundleBytes }).catch(() => undefined)
-  if (text === undefined) throw wrong('cannot be decompressed; it may have been cut off')
+  if (text === undefined) throw wrong('cannot be decompressed; it may be truncated')
   const end = text.indexOf(10)
   const head = parsed<StreamHead>(end === -1 ? text : text.subarray(0, end))
   if (head?.schema !== bundleSchema) throw wrong(`has schema ${head?.schema}; this agent reads ${bundleSchema}`)
@@ -185,17 +191,17 @@ async function received(file: Buffer, known: (Loaded & { readonly mark: string }
   }
   const about = { rev, candidate, secretsEpoch, mark }
   if (end === -1) {
-    if (known?.mark !== mark) throw wrong('has no bundle, and this agent has another one than it is about')
+    if (known?.mark !== mark) throw wrong('has no bundle, and does not refer to the bundle of this agent')
     return { ...known, ...about }
   }
   const content = text.subarray(end + 1)
-  if (sha256(content) !== head.sha256) throw wrong(`has another digest than ${head.sha256}`)
+  if (sha256(content) !== head.sha256) throw wrong(`does not match the digest ${head.sha256}`)
   const bundle = checkedBundle(content)
   const values = new Map<string, Buffer>()
   const digests = new Map<string, string>()
   for (const [key, secret] of Object.entries(head.secrets ?? {})) {
     const value = Buffer.from(secret.value, 'base64')
-    if (sha256(value) !== secret.sha256) throw wrong(`has another value of the secret ${key} than its digest says`)
+    if (sha256(value) !== secret.sha256) throw wrong(`has a value of the secret ${key} that does not match its digest`)
     values.set(key, value)
     digests.set(key, secret.sha256)
   }
@@ -207,7 +213,7 @@ function wrong(what: string): PenstockError {
   return new PenstockError('PEN_CONFIG_INVALID', `The operator's bundle ${what}.`)
 }
 
-/** The error of the parser would show a piece of the text. */
+/** The parser's error would contain a part of the text. */
 function parsed<T>(text: Buffer): T | undefined {
   try {
     return JSON.parse(text.toString('utf8')) as T
