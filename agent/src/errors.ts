@@ -21,7 +21,7 @@ export const errorCodes = {
   PEN_API_BIND: 'The observation server could not bind its address.',
   PEN_UNAVAILABLE: 'A running agent could not be reached.',
   PEN_USAGE: 'The command line was not understood.',
-  PEN_INTERNAL: 'A fault of Penstock itself.',
+  PEN_INTERNAL: 'An internal error of Penstock.',
 } as const
 
 export type ErrorCode = keyof typeof errorCodes

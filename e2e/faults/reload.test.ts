@@ -29,7 +29,7 @@ test('five reloads of a tailing source in front of a failing sink double nothing
     await write()
     await using agent = await startAgent(config(0))
     await arrivals.reached(perRound, 60_000)
-    const reloads = () => agent.output().split('The new configuration is in force.').length - 1
+    const reloads = () => agent.output().split('The new configuration is active.').length - 1
     for (let round = 1; round <= rounds; round++) {
       arrivals.failing = true
       await write()

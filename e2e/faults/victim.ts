@@ -67,7 +67,7 @@ export class Victim implements AsyncDisposable {
 
   /** Puts another configuration in force, and waits until it is. */
   async reload(config: Record<string, unknown>): Promise<void> {
-    const reloads = () => this.log.split('The new configuration is in force.').length
+    const reloads = () => this.log.split('The new configuration is active.').length
     const before = reloads()
     this.#write(config)
     this.#child?.kill('SIGHUP')

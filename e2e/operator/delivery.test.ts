@@ -503,7 +503,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     await cluster.apply(pipeline('shop', 'suspended', { suspend: true }))
     await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'deleted'])
     await eventually(() => expect(there(), fleet.members[0]?.output.slice(-1500)).toEqual([false, true]), 180_000)
-    expect(fleet.members[0]?.output).toContain('The positions of a pipeline that is gone were removed.')
+    expect(fleet.members[0]?.output).toContain('Removed the positions of a removed pipeline.')
     await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'suspended'])
   })
 

@@ -1,4 +1,4 @@
-// How commands reach the observation server of a running agent.
+// How commands connect to the observation server of a running agent.
 
 import { type IncomingMessage, request } from 'node:http'
 import { createInterface } from 'node:readline'
@@ -9,10 +9,10 @@ const defaultUrl = 'http://127.0.0.1:8686'
 
 export const clientFlags = {
   url: { type: 'string', short: 'u', value: 'URL', help: `Address of the agent (${defaultUrl}).` },
-  'no-reconnect': { type: 'boolean', short: 'n', help: 'End when the connection is lost; else it is tried again.' },
+  'no-reconnect': { type: 'boolean', short: 'n', help: 'End when the connection is lost, instead of reconnecting.' },
 } as const satisfies Flags
 
-/** An address of the agent's server as a URL; `host:port` will do. */
+/** An address of the agent's server as a URL; also accepts `host:port`. */
 export function agentUrl(text: string | undefined): URL {
   const given = text ?? defaultUrl
   const url = URL.parse(given.includes('://') ? given : `http://${given}`)
@@ -32,7 +32,7 @@ async function get(url: URL, signal: AbortSignal): Promise<IncomingMessage> {
   } catch (error) {
     throw new PenstockError(
       'PEN_UNAVAILABLE',
-      `No agent answers at ${url.origin}: ${errorText(error)}. It answers if its configuration has \`api.enabled: true\`.`,
+      `No agent answers at ${url.origin}: ${errorText(error)}. The agent's configuration must have \`api.enabled: true\`.`,
       { cause: error },
     )
   }
@@ -49,7 +49,7 @@ export async function getJson(base: URL, path: string, signal: AbortSignal): Pro
   return parsed(base, text)
 }
 
-/** The lines that the agent's server sends, until it or the signal ends. */
+/** The lines that the agent's server sends, until the server or the signal ends them. */
 export async function* getLines(base: URL, path: string, signal: AbortSignal): AsyncGenerator<string> {
   const url = new URL(path, base)
   const response = await get(url, signal)
@@ -59,19 +59,19 @@ export async function* getLines(base: URL, path: string, signal: AbortSignal): A
     for await (const part of response) text += part
     throw refused(url, response, text)
   }
-  // A connection that breaks ends the lines; the caller decides whether to try again.
+  // A lost connection ends the lines; the caller decides whether to reconnect.
   response.on('error', () => {})
   const lines = createInterface({ input: response, crlfDelay: Number.POSITIVE_INFINITY })
   lines.on('error', () => {})
   yield* lines
 }
 
-/** An agent's answer: JSON. */
+/** Parses an agent's response as JSON. */
 export function parsed(base: URL, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    const message = `${base.origin} is no Penstock agent: it answered something that is not JSON.`
+    const message = `${base.origin} is not a Penstock agent: its response is not JSON.`
     throw new PenstockError('PEN_UNAVAILABLE', message, { cause: error })
   }
 }
@@ -81,12 +81,12 @@ function refused(url: URL, response: IncomingMessage, text: string): PenstockErr
   const reason = errorOf(text)
   const message =
     reason === undefined
-      ? `${url.origin} is no Penstock agent: it answered ${url.pathname} with ${status}.`
-      : `${url.origin} answered ${status}: ${reason}`
+      ? `${url.origin} is not a Penstock agent: it responded to ${url.pathname} with status ${status}.`
+      : `${url.origin} responded with status ${status}: ${reason}`
   return new PenstockError('PEN_UNAVAILABLE', message)
 }
 
-/** The reason in a refusal of an agent; undefined if an agent did not write it. */
+/** The reason in an agent's error response; undefined if the response is not from an agent. */
 function errorOf(text: string): string | undefined {
   try {
     const { error } = JSON.parse(text) as { readonly error?: unknown }

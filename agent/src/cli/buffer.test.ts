@@ -57,7 +57,7 @@ test('a buffer is shown with its segments and its lag, and nothing is changed', 
   const text = await called('inspect', bufferFolder(data, 'shop/out'))
   expect(text.output).toContain('Lag: 6 events')
 
-  const again = open() // still whole, and not locked
+  const again = open() // still intact, and not locked
   expect(again.buffer.events).toBe(6)
   await again.end()
 })

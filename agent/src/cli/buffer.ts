@@ -1,4 +1,4 @@
-// `buffer inspect PATH`: what is in a disk buffer, without changing it.
+// `buffer inspect PATH`: shows the content of a disk buffer without changing it.
 
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -20,7 +20,7 @@ export const flags = {
 
 const usage = `Usage: penstock-agent buffer inspect PATH… [FLAGS]
 
-Reads segments, records, ids and checksums of a disk buffer, and changes nothing; an agent may run meanwhile. PATH is the folder of the buffer, DATA_DIR/buffer/v2/SINK, or a folder above it. Exit code 74 if something is damaged or missing.
+Reads the segments, records, ids and checksums of a disk buffer without changing it; an agent may be using the buffer. PATH is the folder of the buffer, DATA_DIR/buffer/v2/SINK, or a folder above it. Exit code 74 if something is damaged or missing.
 `
 
 export async function run(argv: readonly string[]): Promise<number> {
@@ -54,7 +54,7 @@ function inspected(folder: string): InspectedBuffer {
   }
 }
 
-/** The folder itself, or the buffers in the folders below it, as in a data directory. */
+/** The folder itself, or the buffers in its sub-folders, as in a data directory. */
 function buffersBelow(path: string): string[] {
   let names: string[]
   try {
@@ -68,7 +68,7 @@ function buffersBelow(path: string): string[] {
     const found = (below === path ? names : readdirSync(below)).map((name) => join(below, name)).filter(isBuffer)
     if (found.length > 0) return found.sort()
   }
-  const message = `There is no disk buffer in ${path}; expected is a folder such as DATA_DIR/buffer/v2/SINK, which holds buffer.db.`
+  const message = `There is no disk buffer in ${path}; expected a folder such as DATA_DIR/buffer/v2/SINK, which contains buffer.db.`
   throw new PenstockError('PEN_IO', message)
 }
 

@@ -1,4 +1,4 @@
-// The commands that look at configurations and declarations: what they print and how they end.
+// The commands that examine configurations and declarations: their output and exit codes.
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: placeholders of configurations
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -40,7 +40,7 @@ afterEach(() => {
 
 type Command = (argv: readonly string[]) => Promise<number>
 
-/** Runs a command; what it throws is an exit code and a message, as in the process. */
+/** Runs a command; turns a thrown error into an exit code and a message, like the process. */
 async function called(command: Command, ...argv: string[]) {
   let output = ''
   const write = (text: unknown) => {
@@ -267,7 +267,7 @@ test('explain prints the page of a component, an alias, a metric and an error co
     code: 64,
     output: 'There is nothing named "consol". Did you mean "console"?',
   })
-  // Half of the letters of `now` and `get` would have to change: they are not meant.
+  // Half of the letters would have to change to give `now` or `get`, so they are not suggested.
   for (const name of ['nope', 'agent'])
     expect(await called(explain, name)).toEqual({
       code: 64,
@@ -276,7 +276,7 @@ test('explain prints the page of a component, an alias, a metric and an error co
 })
 
 test('explain says of components of other agents what takes their place', async () => {
-  // Nearest in letters are the functions `redact`, `round` and `to_string`.
+  // By spelling alone, the nearest functions would be `redact`, `round` and `to_string`.
   expect(await called(explain, 'reduce')).toEqual({
     code: 0,
     output: `Penstock has no component named reduce. Other agents have, and this takes its place:

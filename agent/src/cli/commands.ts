@@ -1,5 +1,5 @@
-// The sub-commands but `completion`, which describes them. Each is loaded when it is called: a running agent holds nothing but
-// what it needs.
+// The sub-commands except `completion`, which describes them. Each is loaded on demand, so that a running agent only holds the
+// code it needs.
 
 import type { Flags } from '../command-line/flags.ts'
 
@@ -11,7 +11,7 @@ export interface Command {
 
 interface CommandModule {
   run(argv: readonly string[]): Promise<number>
-  /** Its flags, under one name or the other; an alias has no flags. */
+  /** The flags, under either name; an alias has none. */
   readonly flags?: Flags
   readonly flagTable?: Flags
 }
@@ -26,12 +26,12 @@ export const commands: Readonly<Record<string, Command>> = {
     load: () => import('./explain.ts'),
     help: 'Describe a component, function, metric or error code.',
   },
-  remap: { load: () => import('./remap.ts'), help: 'Run a remap program on events, or try it line by line.' },
+  remap: { load: () => import('./remap.ts'), help: 'Run a remap program on events, or interactively.' },
   vrl: { load: () => import('./remap.ts'), help: 'Same as remap.', alias: true },
   tap: { load: () => import('./tap.ts'), help: 'Show live events of a running agent.' },
   top: { load: () => import('./top.ts'), help: 'Show live figures of a running agent.' },
   buffer: { load: () => import('./buffer.ts'), help: 'Inspect a disk buffer: buffer inspect PATH.' },
-  generate: { load: () => import('./generate.ts'), help: 'Print a configuration to start from, or the JSON Schema.' },
+  generate: { load: () => import('./generate.ts'), help: 'Print a starter configuration, or the JSON Schema.' },
   'generate-schema': { load: () => import('./generate-schema.ts'), help: 'Same as generate --schema.', alias: true },
   'convert-config': { load: () => import('./convert-config.ts'), help: 'Same as generate --from.', alias: true },
 }

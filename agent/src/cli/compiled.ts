@@ -1,4 +1,4 @@
-// Node's compiled code, kept from start to start.
+// Caches Node's compiled code between starts.
 
 import { mkdirSync } from 'node:fs'
 import { enableCompileCache } from 'node:module'
@@ -8,9 +8,9 @@ import { join } from 'node:path'
 let kept: string | undefined
 
 /**
- * Compiling some hundred files at every start costs a sixth of a second, and half a second and 20 MB where they are sources that
- * lose their types; a cache keeps what comes out of it. Its folder is made here and level by level: Node tries for ever where a
- * level can never exist. An image has a folder that was filled when it was built, and names it in NODE_COMPILE_CACHE.
+ * Without a cache, compiling several hundred files takes a sixth of a second at every start; for sources with types, half a
+ * second and 20 MB. The folder is created here level by level, because Node retries forever if a parent can never exist. An
+ * image contains a folder filled at build time, and names it in NODE_COMPILE_CACHE.
  */
 export function keepCompiled(): void {
   if (process.env['NODE_COMPILE_CACHE'] !== undefined) return
@@ -20,14 +20,14 @@ export function keepCompiled(): void {
     try {
       mkdirSync(folder)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return // nothing is kept, then
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') return // the code is then not cached
     }
   }
   enableCompileCache(folder)
   kept = folder
 }
 
-/** The environment of a thread: of itself, it keeps nothing. */
+/** The environment for a worker thread, which has no cache of its own. */
 export function threadEnvironment(): NodeJS.ProcessEnv {
   return kept === undefined ? process.env : { NODE_COMPILE_CACHE: kept, ...process.env }
 }

@@ -1,4 +1,4 @@
-// `completion SHELL`: prints a completion script. Flags come from the commands themselves, names from the registry.
+// `completion SHELL`: prints a completion script. Flags come from the commands, names from the registry.
 
 import {
   type CompletionCommand,
@@ -20,7 +20,7 @@ export const flags = {
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
-/** The command that this file is. */
+/** The command in this file. */
 const self: Command = { load: async () => ({ run, flags }), help: 'Print a completion script for a shell.' }
 
 export async function run(argv: readonly string[]): Promise<number> {

@@ -1,16 +1,16 @@
-// The memory that a core dump of this process may contain.
+// Keeps the memory of this process out of core dumps.
 
 import { writeFileSync } from 'node:fs'
 
 /**
- * Secrets are in the memory of agents and operators, and a user who may read the core dumps of a node should not get them. Kubernetes
- * has no field for it, and Node cannot set limits of its process; but Linux asks each process which kinds of its memory belong
- * into a dump: none. Processes that it starts inherit that. Without `/proc` there is nobody to ask.
+ * The memory of agents and operators contains secrets, which users with access to a node's core dumps must not get. Kubernetes has no
+ * field for this, and Node cannot set process limits. But Linux lets each process select the kinds of memory that its dump includes;
+ * this selects none. Child processes inherit the setting. Without `/proc` it cannot be set.
  */
 export function leaveMemoryOutOfDumps(): void {
   try {
     writeFileSync('/proc/self/coredump_filter', '0')
   } catch {
-    // Another system, or a sandbox that hides it: there it is up to the platform.
+    // On another system, or in a sandbox that hides the file, the platform must handle this.
   }
 }

@@ -1,5 +1,5 @@
-// Components that other agents have and Penstock has not under that name: what takes their place, or why nothing does.
-// `explain` looks here for a name that it does not know; the conversion of configurations and the guide use the same texts.
+// Components of other agents that Penstock does not have under that name, with their replacement or the reason why there is
+// none. `explain` looks up unknown names here; the conversion of configurations and the guide use the same texts.
 
 /** A component without a counterpart. */
 export interface Absent {
@@ -8,11 +8,11 @@ export interface Absent {
   readonly nearest: string
 }
 
-const listens = 'no source of an agent listens for connections'
+const listens = 'no source listens for connections'
 const queue = 'Let the senders write to a queue or a file that a source reads (`amqp`, `cloud_queue`, `file`).'
 const byHttp = (what: string) => `Use the sink \`http\` with ${what}.`
 
-/** With one reason for several names. */
+/** Gives several names the same reason. */
 const each = (names: readonly string[], reason: string, nearest: string): Absent[] =>
   names.map((name) => ({ name, reason, nearest }))
 
@@ -31,22 +31,22 @@ export const absentSources: readonly Absent[] = [
   ...each(
     ['kafka', 'nats', 'mqtt', 'redis', 'pulsar', 'gcp_pubsub', 'azure_event_hubs'],
     'there is no source for this queue',
-    'Use a queue that has one: `amqp`, or `cloud_queue`.',
+    'Use a queue with a source: `amqp`, or `cloud_queue`.',
   ),
-  ...each(['aws_s3'], 'objects of a store are not read', 'Send the logs to `cloud_queue` directly.'),
+  ...each(['aws_s3'], 'no source reads objects from a store', 'Send the logs to `cloud_queue` directly.'),
   ...each(
     ['host_metrics', 'nginx_metrics', 'mongodb_metrics', 'postgresql_metrics', 'prometheus_scrape', 'static_metrics'],
-    'metrics of this origin are not collected',
-    'Let the scraper of your metrics collect them.',
+    'Penstock does not collect metrics of this origin',
+    'Let your metrics scraper collect them.',
   ),
   ...each(
     ['aws_ecs_metrics'],
-    'metrics of this origin are not collected',
-    'Let the scraper of your metrics collect them.',
+    'Penstock does not collect metrics of this origin',
+    'Let your metrics scraper collect them.',
   ),
   ...each(
     ['docker_logs', 'journald', 'windows_event_log', 'exec', 'file_descriptor', 'http_client', 'okta'],
-    'logs of this origin are not collected',
+    'Penstock does not collect logs of this origin',
     'Use `orchestrator_logs` for containers, or `file` for files.',
   ),
 ]
@@ -54,65 +54,79 @@ export const absentSources: readonly Absent[] = [
 export const absentTransforms: readonly Absent[] = [
   ...each(
     ['throttle'],
-    'a transform does not count events over time',
+    'no transform counts events over time',
     'Use `limits.perContainer` of the Pipeline, which limits each container before its lines are parsed.',
   ),
   ...each(
     ['reduce', 'detect_exceptions', 'window'],
-    'a transform sees one event at a time',
-    'Join lines by `multiline` of the source.',
+    'a transform processes one event at a time',
+    'Join lines with `multiline` of the source.',
   ),
-  ...each(['dedupe'], 'a transform sees one event at a time', 'Let the destination recognise repeats, by `id_key`.'),
+  ...each(
+    ['dedupe'],
+    'a transform processes one event at a time',
+    'Let the destination detect duplicates, with `id_key`.',
+  ),
   ...each(
     ['aggregate', 'log_to_metric', 'incremental_to_absolute'],
-    'metrics are not made or aggregated by transforms',
-    'Let the destination do it.',
+    'no transform creates or aggregates metrics',
+    'Let the destination do this.',
   ),
-  ...each(['lua'], 'programs in Lua are not run', 'Write the program in remap; the comment contains its text.'),
+  ...each(
+    ['lua'],
+    'Penstock does not run Lua programs',
+    'Rewrite the program in remap; the comment contains its text.',
+  ),
   ...each(
     ['aws_ec2_metadata'],
-    'metadata of instances are not added',
-    'Set labels of nodes, which `.orchestrator.node_labels` has.',
+    'Penstock does not add instance metadata',
+    'Set labels on the nodes; `.orchestrator.node_labels` contains them.',
   ),
-  ...each(['geoip'], 'there are no tables of addresses', 'Let the destination add it.'),
-  ...each(['trace_to_log'], 'events are logs and metrics, and no traces', 'Send traces by the collector.'),
+  ...each(['geoip'], 'there are no IP address tables', 'Let the destination add this data.'),
+  ...each(
+    ['trace_to_log'],
+    'Penstock processes logs and metrics, but not traces',
+    'Send traces through the collector.',
+  ),
 ]
 
 export const absentSinks: readonly Absent[] = [
   ...each(
     ['kafka', 'nats', 'mqtt', 'redis', 'amqp', 'gcp_pubsub', 'aws_sqs', 'aws_sns', 'azure_event_hubs'],
     'there is no sink for this queue',
-    'Use the sink `message_broker` (Pulsar), or a gateway by `http`.',
+    'Use the sink `message_broker` (Pulsar), or a gateway with the sink `http`.',
   ),
   ...each(
     ['aws_kinesis_streams', 'aws_kinesis_firehose'],
     'there is no sink for this queue',
-    'Use a gateway by `http`.',
+    'Use a gateway with the sink `http`.',
   ),
   ...each(
     ['aws_s3', 'gcp_cloud_storage', 'azure_blob', 'webhdfs', 's3'],
     'there is no sink for object stores',
-    'Write to a store of logs, and let it archive.',
+    'Write to a log store that archives to object storage.',
   ),
   ...each(
     ['prometheus_exporter'],
     'no sink listens for connections',
-    'Use `remote_write_metrics`. Agents serve their own metrics at /metrics.',
+    'Use `remote_write_metrics`. Agents expose their own metrics at /metrics.',
   ),
   ...each(
     ['splunk_hec_logs', 'splunk_hec', 'splunk_hec_metrics'],
     'there is no sink for this product',
-    byHttp('the address of its event collector and an `Authorization` header; `logsvc_b_logs` has the same envelopes'),
+    byHttp(
+      'the address of its event collector and an `Authorization` header; `logsvc_b_logs` sends the same envelopes',
+    ),
   ),
   ...each(
     ['clickhouse', 'axiom', 'honeycomb', 'databend', 'doris', 'greptimedb_logs', 'logdna', 'mezmo', 'sematext_logs'],
     'there is no sink for this product',
-    byHttp('the address of its API, `framing` and `encoding` as it takes them'),
+    byHttp('the address of its API, and matching `framing` and `encoding`'),
   ),
   ...each(
     ['opentelemetry', 'influxdb_logs', 'keep', 'appsignal', 'papertrail', 'gcp_stackdriver_logs', 'postgres'],
     'there is no sink for this product',
-    byHttp('the address of its API, `framing` and `encoding` as it takes them'),
+    byHttp('the address of its API, and matching `framing` and `encoding`'),
   ),
   ...each(
     ['aws_cloudwatch_logs', 'aws_cloudwatch_metrics', 'gcp_stackdriver_metrics', 'greptimedb_metrics', 'humio_metrics'],
@@ -126,16 +140,16 @@ export const absentSinks: readonly Absent[] = [
   ),
   ...each(
     ['socket', 'vector', 'websocket', 'websocket_server'],
-    'there is no sink for connections of this kind',
-    byHttp('an address of the receiver'),
+    'there is no sink for this type of connection',
+    byHttp('the address of the receiver'),
   ),
 ]
 
-/** Transforms whose work others do here: by name, what takes their place. */
+/** Transforms with a different equivalent in Penstock: the replacement by name. */
 export const replacedTransforms = {
   route: 'a `filter` for each route, and one for `_unmatched`',
   exclusive_route: 'a `filter` for each route, which excludes those before it, and one for `_unmatched`',
-  sample: 'a `filter` by chance, or by the hash of `key_field`',
+  sample: 'a `filter` with a random condition, or with the hash of `key_field`',
   add_fields: 'a `remap` that sets the fields',
   remove_fields: 'a `remap` that deletes the fields',
   rename_fields: 'a `remap` that moves the fields',
@@ -144,10 +158,10 @@ export const replacedTransforms = {
   remove_tags: 'a `remap` that deletes tags of metrics',
 } as const satisfies Readonly<Record<string, string>>
 
-/** Kinds of the components that a name is looked for in, with what is absent of them. */
+/** Component kinds to search, with the absent components of each. */
 const absentOf = { source: absentSources, transform: absentTransforms, sink: absentSinks } as const
 
-/** Words of names that say nothing of a product. */
+/** Words in names that do not identify a product. */
 const plainWords: ReadonlySet<string> = new Set(
   'agent blob client cloud descriptor event events exceptions file fields hubs log logs metric metrics parser read remote server source storage streams to traces window write'.split(
     ' ',
@@ -155,8 +169,8 @@ const plainWords: ReadonlySet<string> = new Set(
 )
 
 /**
- * The replacements of the components with a name, or the reason why there are none, for `explain`; undefined if no other agent is known to
- * have them. A word of the name will do: `s3` is one of `aws_s3`.
+ * The replacements for the components that a name refers to, or the reason why there are none, for `explain`; undefined if no other agent
+ * has such a component. A word of the name suffices: `s3` finds `aws_s3`.
  */
 export function elsewhereText(name: string): string | undefined {
   const wanted = name.toLowerCase().replaceAll('-', '_')
@@ -170,7 +184,7 @@ export function elsewhereText(name: string): string | undefined {
       .map((each) => `${each.name}  (${kind})\n  ${sentence(each.reason)} ${each.nearest}\n`),
   )
   if (replaced.length + absent.length === 0) return undefined
-  return `Penstock has no component named ${name}. Other agents have, and this takes its place:\n\n${[...replaced, ...absent].join('\n')}`
+  return `Penstock has no component named ${name}. Other agents do; Penstock replaces it as follows:\n\n${[...replaced, ...absent].join('\n')}`
 }
 
 const sentence = (text: string): string => `${text[0]?.toUpperCase()}${text.slice(1)}.`

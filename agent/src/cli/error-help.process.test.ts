@@ -1,4 +1,4 @@
-// Every example of an error gets the error that it is on the page of.
+// Every error example produces the error on whose page it appears.
 
 import { spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ const examples = Object.entries(errorHelp).flatMap(([code, { example }]) =>
   example === undefined ? [] : [{ code: code as ErrorCode, ...example }],
 )
 
-/** The output of a command on both streams, and its exit code. */
+/** Runs a command; returns the output of both streams, and the exit code. */
 async function typed(command: string, cwd: string) {
   const { FORCE_COLOR: _, ...rest } = process.env
   const env = { ...rest, PATH: `${folder}:${process.env['PATH']}` }
@@ -50,9 +50,9 @@ test.each(examples)('$command gets $code', async ({ code, files = {}, config, co
   if (config !== undefined) writeFileSync(join(place, 'agent.yaml'), config)
   const { status, printed } = await typed(command, place)
   expect(printed).toContain(says)
-  // A reader of the log finds the page; problems of a configuration have their places instead.
+  // The log names the page; problems of a configuration show their places instead.
   const isListed = /^error: /m.test(printed)
-  // A request that failed is there the reason for a failed check.
+  // Here the failed request is the cause of a failed check.
   const shown = code === 'PEN_REQUEST_FAILED' ? 'PEN_HEALTHCHECK' : code
   if (!isListed && code !== 'PEN_USAGE')
     expect(printed).toMatch(new RegExp(`\\(${shown}\\)$|error_code=${shown}$`, 'm'))

@@ -21,7 +21,7 @@ export async function run(argv: readonly string[], lister = 'penstock-agent list
   if (given.help) {
     process.stdout.write(
       helpText(
-        `Usage: penstock-agent explain NAME\n\nPrints the page of a component (http), a function of programs (parse_json), a topic of the language (closures), a metric or an error code (E103, PEN_DATA_DIR). Names of products (Loki) and of the components of other agents work, too.\n\n${flagHelp(flags)}\n`,
+        `Usage: penstock-agent explain NAME\n\nPrints the page of a component (http), a function (parse_json), a language topic (closures), a metric or an error code (E103, PEN_DATA_DIR). Also accepts names of products (Loki) and of other agents' components.\n\n${flagHelp(flags)}\n`,
       ),
     )
     return exitCodes.ok
@@ -34,7 +34,7 @@ export async function run(argv: readonly string[], lister = 'penstock-agent list
     )
   }
   const pages = referencePages()
-  // A name may stand for two things: `filter` is a transform and a function.
+  // A name may have two meanings: `filter` is a transform and a function.
   const found = pages.filter((page) => page.names.includes(name))
   const forProduct = found.length > 0 ? [] : pages.filter((page) => isFor(page, name))
   if (forProduct.length > 1) {
@@ -54,13 +54,13 @@ export async function run(argv: readonly string[], lister = 'penstock-agent list
       pages.flatMap((page) => page.names),
     )
     const hint = near === undefined ? `\`${lister}\` prints the components.` : `Did you mean "${near}"?`
-    throw new PenstockError('PEN_USAGE', `There is nothing named "${name}". ${hint}`)
+    throw new PenstockError('PEN_USAGE', `Nothing is named "${name}". ${hint}`)
   }
   process.stdout.write(pageText(found.map((page) => page.text).join('\n---\n\n'), sheetOf(process.stdout)))
   return exitCodes.ok
 }
 
-/** Whether a component works with a product, of which one word will do. */
+/** Whether a component works with a product; one word of the product's name suffices. */
 function isFor({ products = [] }: Page, name: string): boolean {
   const wanted = name.toLowerCase()
   return products.some((product) => {

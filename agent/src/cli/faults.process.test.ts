@@ -1,4 +1,4 @@
-// Errors around a command are reported in a sentence; `--debug` adds a stack.
+// Errors outside a command's own work are reported in a sentence; `--debug` adds a stack.
 
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
@@ -31,7 +31,7 @@ test.each(['top', 'tap'])('%s says that another server is no agent', async (comm
 
   expect([code, err]).toEqual([
     69,
-    `${url} is no Penstock agent: it answered something that is not JSON. (PEN_UNAVAILABLE)\n`,
+    `${url} is not a Penstock agent: it responded to something that is not JSON. (PEN_UNAVAILABLE)\n`,
   ])
 })
 
@@ -45,7 +45,7 @@ test('the page of another server for an unknown path is not shown', async () => 
 
   expect([code, err]).toEqual([
     69,
-    `${url} is no Penstock agent: it answered /v1/components with 404. (PEN_UNAVAILABLE)\n`,
+    `${url} is not a Penstock agent: it responded to /v1/components with 404. (PEN_UNAVAILABLE)\n`,
   ])
 })
 

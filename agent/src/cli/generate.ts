@@ -1,5 +1,4 @@
-// `generate`: writes what one would rather not type: a skeleton of a configuration, its JSON Schema, or an existing
-// configuration in another syntax.
+// `generate`: prints a starter configuration, its JSON Schema, or an existing configuration in another syntax.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { stringify as stringifyToml } from 'smol-toml'
@@ -20,10 +19,10 @@ import { closest } from '../schema/problems.ts'
 import { describedComponents } from './pages.ts'
 
 export const flags = {
-  fragment: { type: 'boolean', help: 'Leave out the settings at the top level.' },
+  fragment: { type: 'boolean', help: 'Omit the top-level settings.' },
   file: { type: 'string', value: 'PATH', help: 'New file to write to, instead of standard output.' },
   schema: { type: 'boolean', help: 'Print the JSON Schema of a configuration, for editors.' },
-  from: { type: 'string', value: 'PATH', help: 'Configuration to print in another syntax. Comments are lost.' },
+  from: { type: 'string', value: 'PATH', help: 'Configuration to print in another syntax. Comments are not kept.' },
   format: {
     type: 'string',
     oneOf: ['yaml', 'json', 'toml'],
@@ -36,7 +35,7 @@ const usage = `Usage: penstock-agent generate SOURCES/TRANSFORMS/SINKS [FLAGS]
        penstock-agent generate --schema
        penstock-agent generate --from PATH [--format FORMAT]
 
-Prints a configuration to start from, the JSON Schema of configurations, or a configuration in another syntax. Types are separated by commas and may have ids: demo_logs/parse:remap,filter/console
+Prints a starter configuration, the JSON Schema of configurations, or a configuration in another syntax. Separate types by commas; put an id and a colon before a type to name the component: demo_logs/parse:remap,filter/console
 
 `
 
@@ -80,7 +79,7 @@ function written(config: object, format: Format): string {
   return stringifyYaml(config, { lineWidth: 0 })
 }
 
-/** A configuration as it is written: placeholders stay, because they are put in when it is loaded. */
+/** Reads a configuration with its placeholders, which are only replaced on loading. */
 function readConfig(file: string): object {
   let text: string
   try {
@@ -125,7 +124,7 @@ function skeletonConfig(expression: string, fragment: boolean): object {
   add('source', sources, () => [])
   add('transform', transforms, (index) => (index === 0 ? ids(sources) : [chain[index - 1] as string]))
   add('sink', sinks, () => (chain.length === 0 ? ids(sources) : [chain.at(-1) as string]))
-  // Where nothing keeps positions, a directory that has to be made first would only stand in the way.
+  // Without stored positions, a data directory that must be created first would only be an obstacle.
   const all = [...(sources ?? []), ...(transforms ?? []), ...(sinks ?? [])]
   const keepsData = all.some(({ declaration }) => Object.hasOwn(declaration.options, 'data_dir'))
   return fragment || !keepsData ? config : { data_dir: defaultDataDir, ...config }
@@ -150,9 +149,9 @@ function named(kind: ComponentKind, part: string): Named[] {
       const other = components.find((component) => component.type === type)
       const hint =
         other !== undefined
-          ? `It is a ${other.kind}; an empty part stands for no transforms: SOURCES//SINKS.`
+          ? `It is a ${other.kind}; for no transforms, leave the part empty: SOURCES//SINKS.`
           : near === undefined
-            ? 'penstock-agent list prints them.'
+            ? 'penstock-agent list prints all types.'
             : `Did you mean "${near}"?`
       throw new PenstockError('PEN_USAGE', `There is no ${kind} of type "${type}". ${hint}`)
     }

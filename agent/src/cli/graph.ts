@@ -1,4 +1,4 @@
-// `graph`: the topology of a configuration as a picture, in the language of Graphviz or Mermaid.
+// `graph`: prints the topology of a configuration as a diagram for Graphviz or Mermaid.
 
 import { exitCodes } from '../command-line/exit-codes.ts'
 import { type Flags, flagHelp, parseFlags } from '../command-line/flags.ts'
@@ -11,7 +11,7 @@ import { configFlags } from './run-flags.ts'
 
 export const flags = {
   ...configFlags,
-  format: { type: 'string', oneOf: ['dot', 'mermaid'], help: 'Language of the picture (dot).' },
+  format: { type: 'string', oneOf: ['dot', 'mermaid'], help: 'Language of the diagram (dot).' },
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
@@ -20,7 +20,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   if (given.help) {
     process.stdout.write(
       helpText(
-        `Usage: penstock-agent graph [PATH…] [FLAGS]\n\nPrints the topology of a configuration as a picture for Graphviz or Mermaid.\n\n${flagHelp(flags)}\n`,
+        `Usage: penstock-agent graph [PATH…] [FLAGS]\n\nPrints the topology of a configuration as a diagram for Graphviz or Mermaid.\n\n${flagHelp(flags)}\n`,
       ),
     )
     return exitCodes.ok
@@ -37,7 +37,7 @@ interface Node {
   readonly kind: 'source' | 'transform' | 'sink'
   readonly type: string
   readonly inputs: readonly string[]
-  /** The way in which events pass, and why, where they are objects. */
+  /** The form in which events pass, with the reason if they are objects. */
   readonly lane: string
 }
 
@@ -58,7 +58,7 @@ function laneText(lane: Lane | undefined): string {
   return lane.reason === undefined ? lane.name : `${lane.name}: ${lane.reason}`
 }
 
-/** The name of the output that an edge begins at; undefined for the main one. */
+/** The output name at the start of an edge; undefined for the main output. */
 function portOf(input: string): string | undefined {
   const owner = ownerOf(input)
   return owner === input ? undefined : input.slice(owner.length + 1)
@@ -82,7 +82,7 @@ function dot(config: Config): string {
 
 function mermaid(config: Config): string {
   const nodes = nodesOf(config)
-  // Ids may hold what Mermaid reads as syntax; numbers do not.
+  // Uses numbers, because ids may contain Mermaid syntax.
   const names = new Map(nodes.map((node, index) => [node.id, `n${index}`]))
   const text = (label: string) => label.replaceAll('"', '#quot;')
   const lines = ['flowchart TD']

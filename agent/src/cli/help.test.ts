@@ -1,4 +1,4 @@
-// The help of every command, as it looks in a terminal of 80 columns.
+// The help of every command in a terminal with 80 columns.
 
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Flag } from '../command-line/flags.ts'

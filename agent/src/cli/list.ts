@@ -37,13 +37,13 @@ export async function run(argv: readonly string[]): Promise<number> {
   if (given.help) {
     process.stdout.write(
       helpText(
-        `Usage: penstock-agent list [FLAGS]\n\nPrints the sources, transforms and sinks, with the products that they work with. \`penstock-agent explain TYPE\` describes one.\n\n${flagHelp(flags)}\n`,
+        `Usage: penstock-agent list [FLAGS]\n\nPrints the sources, transforms and sinks, and the products that they work with. \`penstock-agent explain TYPE\` describes one.\n\n${flagHelp(flags)}\n`,
       ),
     )
     return exitCodes.ok
   }
   if (words.length > 0)
-    throw new PenstockError('PEN_USAGE', `"${words[0]}" is not a flag of list, which takes nothing else.`)
+    throw new PenstockError('PEN_USAGE', `"${words[0]}" is not a flag of list, which has no other arguments.`)
   const listed = kinds.map((kind) => {
     const own = components.filter((component) => component.kind === kind)
     return [`${kind}s`, own.toSorted((left, right) => (left.type < right.type ? -1 : 1))] as const

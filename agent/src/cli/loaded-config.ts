@@ -1,4 +1,4 @@
-// The configuration that a command line names, for commands that look at it. Problems go to standard error.
+// Loads the configuration from the command line, for commands that examine it. Problems go to standard error.
 
 import type { Config } from '../config/config.ts'
 import type { LoadOptions } from '../config/load.ts'
@@ -7,7 +7,7 @@ import { renderProblems } from '../config/render.ts'
 import type { Problem } from '../schema/problems.ts'
 import { sheetOf } from '../terminal.ts'
 
-/** Values of the flags that say where the configuration is. */
+/** Values of the flags that locate the configuration. */
 export interface ConfigFlagValues {
   readonly config: readonly string[]
   readonly 'config-dir': readonly string[]
@@ -16,7 +16,7 @@ export interface ConfigFlagValues {
   readonly 'config-json': readonly string[]
 }
 
-/** @param words paths beside the flags; with them, paths of the environment do not count */
+/** @param words paths in addition to the flags; if there are any, paths from the environment are ignored */
 export function loadOptions(flags: ConfigFlagValues, words: readonly string[]): LoadOptions {
   const fromEnvironment = words.length > 0 && flags.config.join() === (process.env['PENSTOCK_CONFIG'] ?? '')
   return {
@@ -26,7 +26,7 @@ export function loadOptions(flags: ConfigFlagValues, words: readonly string[]): 
   }
 }
 
-/** Loads the configuration; undefined if it has errors, which have then been printed. */
+/** Loads the configuration; undefined if it has errors, which have been printed. */
 export async function loadedConfig(
   flags: ConfigFlagValues,
   words: readonly string[],

@@ -1,4 +1,4 @@
-// Memory that the start took and a running agent does not need goes back to the system.
+// Returns memory to the system that only the start needed.
 
 import { readFileSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
@@ -29,7 +29,7 @@ export function giveBackAfterStart(logger: Logger): () => void {
   }
 }
 
-/** An agent with little to do would keep the garbage of its start for hours, because nothing makes it collect. */
+/** An agent with little work would keep the garbage of its start for hours, because nothing triggers a collection. */
 function collectAll(): void {
   setFlagsFromString('--expose-gc')
   const collect: unknown = runInNewContext('gc')
@@ -41,10 +41,10 @@ function collectAll(): void {
 const dontNeed = 4
 
 /**
- * Releases memory that Node itself cannot: pages of the program, and free memory between blocks of `malloc`. With each page of a
- * program that is touched, Linux maps up to 15 neighbours from its cache, so most of them are resident in vain. They stay in the page
- * cache, and a page that is used again is mapped again without reading the disk. Needs `node:ffi`, which is experimental: an agent that
- * starts without the flag for it keeps these pages.
+ * Releases memory that Node itself cannot: pages of the program, and free memory between blocks of `malloc`. For each accessed page of
+ * a program, Linux maps up to 15 neighbouring pages from its cache, so most resident pages are unused. Released pages stay in the page
+ * cache, so a later access maps them again without reading the disk. This needs `node:ffi`, which is experimental: an agent started
+ * without its flag keeps these pages.
  */
 function giveBackPages(logger: Logger): void {
   if (process.platform !== 'linux' || !process.execArgv.includes('--experimental-ffi')) return
@@ -57,13 +57,13 @@ function giveBackPages(logger: Logger): void {
     using glibc = dlopen(null, { malloc_trim: { arguments: ['uint64'], return: 'int32' } })
     glibc.functions.malloc_trim(0n)
   } catch (error) {
-    logger.debug({ error }, 'Pages that only the start needed stay in memory.')
+    logger.debug({ error }, 'Pages needed only at start stay in memory.')
   }
 }
 
 /**
- * The ranges of a `/proc/PID/smaps` that are mapped from a file, can only be read or executed, and hold no page that differs from the
- * file: unmapping loses nothing. Relocated data is read-only too, but differs.
+ * The ranges in `/proc/PID/smaps` that are mapped from a file, are not writable, and contain no page that differs from the file, so
+ * that unmapping loses no data. Relocated data is read-only too, but differs.
  */
 export function unchangedRanges(smaps: string): { start: bigint; length: bigint }[] {
   const ranges = []

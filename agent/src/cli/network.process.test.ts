@@ -1,5 +1,5 @@
-// Programs that wait for the network, in a real agent: a name server and an address that do not answer hold up the events of
-// these programs alone.
+// Programs that wait for the network, in a real agent: an unresponsive name server or address delays only the events of
+// these programs.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
@@ -15,7 +15,7 @@ import { expect, test, vi } from 'vitest'
 const main = fileURLToPath(new URL('../main.ts', import.meta.url))
 const waiting = { timeout: 55_000, interval: 20 }
 
-/** An agent with its folder, and the two servers that its programs ask. */
+/** An agent with its folder, and the two servers that its programs query. */
 class Scene {
   readonly folder: string
   readonly requests: ServerResponse[] = []
@@ -132,7 +132,7 @@ test('a question to a name server that does not answer ends by its time limit, i
   await scene.append('quick.log', '1')
   await vi.waitFor(async () => expect(await scene.events('plain.out')).toHaveLength(1), waiting)
   await vi.waitFor(async () => expect(await scene.events('asked.out')).toHaveLength(2), waiting)
-  // The second event had the kept failure of the first.
+  // The second event used the cached failure of the first.
   expect(scene.questions).toBe(2)
   expect(await scene.stop()).toBe(0)
 })

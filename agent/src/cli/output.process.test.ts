@@ -1,4 +1,4 @@
-// All output arrives, however much it is and however slowly a pipe takes it.
+// All output arrives, however long it is and however slowly a pipe reads it.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -46,7 +46,7 @@ test.each([
     spawnSync('sh', ['-c', `${quoted} 2>/dev/null ${reader}`], { encoding: 'utf8', maxBuffer: 64 << 20 }).stdout
   const whole = shell(`> ${join(folder, 'whole')}; cat ${join(folder, 'whole')}`)
   expect(whole.length).toBeGreaterThan(128 << 10)
-  // One byte at a time: the command has long written all when the pipe has taken it.
+  // One byte at a time: the command has finished writing long before the pipe has read everything.
   expect(shell('| dd bs=1 status=none').length).toBe(whole.length)
 })
 

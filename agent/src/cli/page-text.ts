@@ -1,10 +1,10 @@
-// Pages of the reference as a terminal shows them: a link leads nowhere there, so it becomes its text and what `explain` takes, or its URL.
-// With colours, headings are bold, and names of code are coloured instead of quoted. Lines are broken between words.
+// Reference pages for a terminal, which cannot follow links: a link becomes its text and the argument for `explain`, or its URL. With
+// colours, headings are bold, and code names are coloured instead of quoted. Lines are wrapped between words.
 
 import { type Style, styled } from '../formats/pretty.ts'
 import { type Sheet, wrapped } from '../terminal.ts'
 
-/** Markdown of a page, fitted to a sheet. Without colours or columns, everything but links stays as it is. */
+/** The Markdown of a page, formatted for a terminal. Without colours or columns, only links change. */
 export function pageText(markdown: string, { color, columns }: Sheet): string {
   let isCode = false
   const lines: string[] = []
@@ -18,7 +18,7 @@ export function pageText(markdown: string, { color, columns }: Sheet): string {
   return lines.join('\n')
 }
 
-/** Further lines of an item of a list stand below its text. */
+/** Continuation lines of a list item are indented below its text. */
 const hangOf = (line: string): number => /^ *(?:[-*] |\d+\. )?/.exec(line)?.[0].length ?? 0
 
 function proseText(line: string, color: boolean): string {
@@ -27,7 +27,7 @@ function proseText(line: string, color: boolean): string {
   return inlineText(line, color)
 }
 
-/** Links and names of code in a line; text within the quotes of code is taken as it is. */
+/** Links and code names in a line; the text in code quotes is kept unchanged. */
 function inlineText(line: string, color: boolean, style?: Style): string {
   const parts = line.split(/(`` .*? ``|`[^`]*`|\[[^\]]*\]\([^)\s]*\))/)
   return parts

@@ -1,4 +1,4 @@
-// All pages of the reference: components, settings, functions, metrics and error codes, gathered from where each is declared.
+// All pages of the reference: components, settings, functions, metrics and error codes, collected from their declarations.
 
 import { optionsOf } from '../config/component-options.ts'
 import { exampleOptions } from '../config/example.ts'
@@ -29,17 +29,17 @@ import { errorHelp } from './error-help.ts'
 
 const componentKinds = ['source', 'transform', 'sink'] as const
 
-/** Every page, in the order of the index. */
+/** Every page, in index order. */
 export function referencePages(): Page[] {
   return [
     settingsPage(
       'configuration',
       'Configuration',
-      'Settings at the top level of a configuration.',
+      'Top-level settings of a configuration.',
       globalOptions,
       underOperator,
     ),
-    settingsPage('tests', 'Unit tests', 'Entries of `tests` at the top level of a configuration.', testOptions),
+    settingsPage('tests', 'Unit tests', 'Entries of the top-level setting `tests`.', testOptions),
     ...componentKinds
       .flatMap((kind) =>
         byName(
@@ -84,7 +84,7 @@ function factsOf(declaration: FunctionDeclaration): FunctionFacts {
     pure,
     parameters: declaration.parameters.map(parameterFacts),
     closure: declaration.closure !== undefined,
-    returns: typeof returns === 'function' ? 'what its arguments decide' : kindWords(returns),
+    returns: typeof returns === 'function' ? 'depends on its arguments' : kindWords(returns),
     fallible: typeof fallible === 'function' ? 'sometimes' : fallible,
   }
 }
@@ -105,7 +105,7 @@ function parameterFacts(parameter: Parameter): FunctionFacts['parameters'][numbe
     name: parameter.name,
     description: parameter.description,
     kind: parameter.query === true ? 'path' : kindWords(parameter.kind),
-    // Without a default a parameter that may be left out says so.
+    // Optional parameters without a default are marked as such.
     required: parameter.required !== false && fallback === undefined,
     default: fallback === undefined ? undefined : writeJson(fallback),
     enum: parameter.enum,

@@ -1,4 +1,4 @@
-// Events that come as JSON, as `tap` and `penstock run` get them, as short lines for people.
+// Formats JSON events, as received by `tap` and `penstock run`, as short readable lines.
 
 import { metricFromJson } from '../codecs/decoding/metric-json.ts'
 import { metricPretty } from '../codecs/encoding/metric.ts'
@@ -8,7 +8,7 @@ import { isFailedJson, parseJson } from '../formats/json.ts'
 import { prettyLog, type Screen } from '../formats/pretty.ts'
 import { printable } from '../printable.ts'
 
-/** The line of an event as codec `json` writes it; a log event that has all members of a metric is shown as one. */
+/** Formats an event in the form of codec `json`; a log event with all members of a metric is shown as a metric. */
 export function prettyJson(json: string, screen: Screen): string {
   const event = parseJson(json)
   if (isFailedJson(event) || !isObject(event)) return printable(json)

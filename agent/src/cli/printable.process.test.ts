@@ -1,4 +1,4 @@
-// Each command with arguments and files that contain control characters of terminals: none of them reaches the output.
+// Runs each command with arguments and files that contain terminal control characters: none of them reaches the output.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// `penstock-agent remap`: evaluates a program on lines of JSON, or line by line at a prompt.
-// The outcome of a program changes the exit code with `--strict` alone; a program that does not compile ends with 78.
+// `penstock-agent remap`: runs a program on lines of JSON, or interactively. The outcome of a program affects the exit
+// code only with `--strict`; a program that does not compile exits with 78.
 
 import { createReadStream, readFileSync } from 'node:fs'
 import { stdin, stdout } from 'node:process'
@@ -31,15 +31,18 @@ export const flags = {
     help: 'File with events, one JSON object per line (standard input).',
   },
   'print-object': { type: 'boolean', short: 'o', help: 'Print the changed event instead of the result.' },
-  typed: { type: 'boolean', help: 'Read and print values with their kinds, and how each run ended.' },
+  typed: { type: 'boolean', help: 'Read and print values with their kinds, and print the outcome of each run.' },
   timezone: { type: 'string', short: 'tz', value: 'ZONE', help: 'Time zone of dates without one (UTC).' },
-  network: { type: 'boolean', help: 'Allow functions that use the network, as `remap.network: true` does.' },
-  explain: { type: 'boolean', help: 'Print the inferred kinds and what may fail, and do not run the program.' },
-  strict: { type: 'boolean', help: 'End with exit code 1 if the program failed on a line.' },
+  network: { type: 'boolean', help: 'Allow functions that use the network, like `remap.network: true`.' },
+  explain: {
+    type: 'boolean',
+    help: 'Print the inferred kinds and the fallible expressions, without running the program.',
+  },
+  strict: { type: 'boolean', help: 'Exit with code 1 if the program failed on a line.' },
   'no-history': {
     type: 'boolean',
     env: 'PENSTOCK_REMAP_NO_HISTORY',
-    help: 'Keep no history of the prompt.',
+    help: "Do not save the prompt's history.",
   },
   runtime: { type: 'string', value: 'ast', oneOf: ['ast'], help: 'Accepted for compatibility.' },
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
@@ -61,7 +64,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   if (words.length > (given.program === undefined ? 1 : 0)) {
     throw new PenstockError(
       'PEN_USAGE',
-      `"${words.at(-1)}" is one too many: one program is expected, in quotes if it has blanks, or a file by --program.`,
+      `Unexpected argument "${words.at(-1)}": expected one program, in quotes if it contains spaces, or a file with --program.`,
     )
   }
   if (given.program !== undefined) {
@@ -80,8 +83,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
   const options: CompileOptions = { timezone, network: given.network, log: logLine }
   if (source === undefined) {
-    if (given.explain)
-      throw new PenstockError('PEN_USAGE', '--explain needs a program, or a file with one by --program.')
+    if (given.explain) throw new PenstockError('PEN_USAGE', '--explain needs a program, or a file with --program.')
     const events = given.input === undefined ? [] : eventsOf(given.input)
     await prompt({ ...options, events, history: !given['no-history'] })
     return exitCodes.ok
@@ -152,7 +154,7 @@ function eventsOf(file: string): ValueObject[] {
   }
 }
 
-/** False: the program failed, which standard error says, with line and column in the program. */
+/** False if the program failed; standard error then shows the line and column in the program. */
 function runLine(source: string, program: Program, line: string, print: 'event' | 'result'): boolean {
   const result = program.run(eventOf(line), noMetadata, true)
   if (isFailure(result)) {
@@ -166,7 +168,7 @@ function runLine(source: string, program: Program, line: string, print: 'event' 
   return true
 }
 
-/** The outcome as conformance cases record it. */
+/** The outcome in the format of conformance cases. */
 function typedOutcome(
   program: Program,
   line: string,

@@ -1,4 +1,4 @@
-// The prompt of `penstock-agent remap`, by piped input and, for keys, on a terminal that `script` makes.
+// The prompt of `penstock-agent remap`, with piped input and, for keys, on a terminal created by `script`.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** The output of the prompt for lines on standard input, without the prompts. */
+/** The prompt's output for lines on standard input, without the prompt itself. */
 async function piped(input: string, ...args: string[]): Promise<string> {
   const child = spawn(process.execPath, ['--conditions=source', main, 'remap', ...args])
   let out = ''
@@ -32,7 +32,7 @@ test('events keep their changes, and variables live on with the kinds of their v
   expect(await piped('foo = {"b": [1, 2]}\nfoo.b[1]\nfoo.b[0] + 1\n.x = foo\nfoo.b = 7\n.\nfoo\n')).toBe(
     '{ "b": [1, 2] }\n2\n2\n{ "b": [1, 2] }\n7\n{ "x": { "b": [1, 2] } }\n{ "b": 7 }\n',
   )
-  // An input that fails, or ends before, leaves them unchanged.
+  // An input that fails or returns early leaves variables unchanged.
   expect(await piped('x = "a"\nx = 1; parse_json!("{")\nx\nreturn x; x = 2\nupcase(x)\n')).toMatch(
     /^"a"\n[\s\S]*error: [\s\S]*"a"\n[\s\S]*"A"\n$/,
   )

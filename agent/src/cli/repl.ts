@@ -1,5 +1,6 @@
-// The prompt of `penstock-agent remap`: each input is a program that runs on one event, which keeps its changes, and with the
-// variables of those before. The prompt asks for the rest of incomplete input, and completes words from the declarations of functions and from the current event.
+// The prompt of `penstock-agent remap`: each input is a program that runs on one event, which keeps its changes; variables of earlier
+// inputs stay available. The prompt asks for the rest of incomplete input, and completes words from the declarations of functions and from
+// the current event.
 
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -23,27 +24,26 @@ import { pageText } from './page-text.ts'
 import { referencePages } from './pages.ts'
 
 export interface PromptOptions extends CompileOptions {
-  /** Events to work on; the first is the current one. Without any it is an empty object. */
+  /** Events to work on; the first is the current one. Without any, the event is an empty object. */
   readonly events: readonly ValueObject[]
-  /** False: nothing is read from or written to the file of the history. */
+  /** Whether to read and write the history file. */
   readonly history: boolean
 }
 
 const maxHistory = 1000
 const commands = ['help', 'next', 'prev', 'exit', 'quit']
-const help = `An input is a program. It runs on the event \`.\`, which keeps its changes.
-Variables live until the end.
+const help = `Each input is a program. It runs on the event \`.\`, which keeps its changes.
+Variables are kept until you exit.
   help               this text
   help functions     the functions by category
-  help FUNCTION      the page of a function; \`help E103\` that of an error code
+  help FUNCTION      the page of a function; \`help E103\` shows an error code
   next, prev         the next or previous event of --input
-  exit               ends, as Ctrl-D does
-Tab completes functions, their parameters and fields of the event. An input that
-is not complete goes on in the next line; an empty line ends it, and Ctrl-C
-discards it.
+  exit               exits, like Ctrl-D
+Tab completes functions, their parameters and fields of the event. Incomplete
+input continues on the next line; an empty line ends it, and Ctrl-C discards it.
 `
 
-/** The user's file of what was typed before. */
+/** The user's history file. */
 export function historyFile(): string {
   const given = process.env['XDG_DATA_HOME']
   const data = given === undefined || given === '' ? join(homedir(), '.local', 'share') : given
@@ -72,7 +72,7 @@ export async function prompt({ events, history, ...options }: PromptOptions): Pr
     closed = true
   })
   const ask = (): void => {
-    if (closed) return // lines that were read before are still to come
+    if (closed) return // lines read earlier are still pending
     lines.setPrompt(text === '' ? '$ ' : '… ')
     lines.prompt()
   }
@@ -90,7 +90,7 @@ export async function prompt({ events, history, ...options }: PromptOptions): Pr
     lines.write(null, { ctrl: true, name: 'u' })
     ask()
   })
-  if (terminal) stdout.write('Type an expression to run it on the event `.`, `help` for more, `exit` to end.\n')
+  if (terminal) stdout.write('Type an expression to run it on the event `.`, `help` for help, `exit` to exit.\n')
   ask()
   for await (const line of lines) {
     if (text === '' && ['exit', 'quit'].includes(line.trim())) break
@@ -102,13 +102,13 @@ export async function prompt({ events, history, ...options }: PromptOptions): Pr
     }
     ask()
   }
-  // The end of the input ends what was begun, too.
+  // The end of the input also ends incomplete input.
   if (text !== '') say(session.answer(text.trim()))
   lines.close()
   if (keeps && latest.length > 0) writeHistory(latest)
 }
 
-/** Diagnostics with their heads and marks in colours, and the messages of runs that failed. */
+/** Diagnostics with coloured headings and marks, and the messages of failed runs. */
 function colored(answer: string): string {
   const styles: Readonly<Record<string, Style>> = { error: 'red', warning: 'yellow' }
   let style: Style = 'red'
@@ -127,11 +127,11 @@ function readHistory(): string[] {
   try {
     return readFileSync(historyFile(), 'utf8').split('\n').filter(Boolean).slice(-maxHistory).reverse()
   } catch {
-    return [] // none exists yet
+    return [] // no history yet
   }
 }
 
-/** @param entries the newest first; those that begin with a blank are not kept */
+/** @param entries newest first; entries that begin with a space are not saved */
 function writeHistory(entries: readonly string[]): void {
   const file = historyFile()
   try {
@@ -139,11 +139,11 @@ function writeHistory(entries: readonly string[]): void {
     const kept = entries.filter((entry) => !entry.startsWith(' '))
     writeFileSync(file, `${kept.toReversed().join('\n')}\n`, { mode: 0o600 })
   } catch (error) {
-    process.stderr.write(`The history cannot be kept in ${file}: ${(error as Error).message}\n`)
+    process.stderr.write(`Cannot save the history to ${file}: ${(error as Error).message}\n`)
   }
 }
 
-/** Whether more must follow: a bracket or literal is open, or the compiler came to the end in the middle. */
+/** Whether the input is incomplete: a bracket or literal is open, or the compiler reached the end too early. */
 function isIncomplete(text: string): boolean {
   let depth = 0
   try {
@@ -168,7 +168,7 @@ class Session {
   #root: Value
   #metadata: EventMetadata = noMetadata
   readonly #variables = new Map<string, Value>()
-  /** The knowledge about the event after the programs so far. */
+  /** The known kind of the event after the programs so far. */
   #kind = kinds.any
 
   constructor(events: readonly ValueObject[], options: CompileOptions) {
@@ -191,7 +191,7 @@ class Session {
     })
     if (!compiled.ok) return compiled.rendered
     const { program } = compiled
-    // At a prompt results are there to be looked at, not to be used.
+    // At a prompt, an unused result is normal: the user wants to see it.
     const warnings = renderDiagnostics(
       text,
       compiled.warnings.filter(({ code }) => code !== 900),
@@ -214,7 +214,7 @@ class Session {
     return `${valueText(event)}\n`
   }
 
-  /** The possible completions of the word at the end of the line, and that word. */
+  /** The possible completions of the last word of the line, and that word. */
   complete(line: string): [string[], string] {
     const topic = /^\s*help\s+(\w*)$/.exec(line)
     if (topic !== null) {
@@ -252,7 +252,7 @@ class Session {
 const pathAtEnd =
   /((?<![@\w"\])}])[.%]|(?<![@\w"\])}.%])[A-Za-z_]\w*\.)((?:[@\w]+\.|"(?:[^"\\]|\\.)*"\.)*)([@\w]*|"[^"]*)$/
 
-/** Parameters of the call that the end of the text is in, where one may be named. */
+/** Parameters of the call at the end of the text, if a parameter name may follow there. */
 function parametersAt(text: string): readonly string[] {
   const calls: (string | undefined)[] = []
   let last = ''
@@ -271,7 +271,7 @@ function parametersAt(text: string): readonly string[] {
       }
     }
   } catch (error) {
-    if (error instanceof LexicalError) return [] // inside of a text
+    if (error instanceof LexicalError) return [] // inside a text
     throw error
   }
   const call = calls.at(-1)
@@ -293,5 +293,5 @@ function helpOn(topic: string): string {
     topic,
     functions.map(({ name }) => name),
   )
-  return `There is nothing named "${topic}".${near === undefined ? '' : ` Did you mean "${near}"?`}\n`
+  return `Nothing is named "${topic}".${near === undefined ? '' : ` Did you mean "${near}"?`}\n`
 }

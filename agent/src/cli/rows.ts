@@ -1,24 +1,25 @@
-// The results of a command, for people and for machines: one declaration of the fields of a row gives table, JSON and YAML.
+// The results of a command, for people and for machines: a single declaration of a row's fields provides table, JSON and
+// YAML.
 
 import { stringify } from 'yaml'
 
 export const rowFormats = ['table', 'json', 'yaml'] as const
 export type RowFormat = (typeof rowFormats)[number]
 
-/** Forms of a command that also has its own text. */
+/** Formats of a command that also has a text format. */
 export const outputFormats = ['text', ...rowFormats] as const
 
 export interface Field<Row> {
-  /** Its key in JSON and YAML, which leave it out where it is undefined. */
+  /** Its key in JSON and YAML, where undefined values are omitted. */
   readonly name: string
   readonly value: (row: Row) => unknown
-  /** Heading of its column; undefined: it is in no table. */
+  /** Heading of its column; undefined: not shown in tables. */
   readonly column?: string
-  /** The text of its column in place of the value. */
+  /** The text of its column, replacing the value. */
   readonly cell?: (row: Row) => string | undefined
 }
 
-/** Many rows: a list in JSON and YAML. */
+/** Several rows: a list in JSON and YAML. */
 export function rowsText<Row>(fields: readonly Field<Row>[], rows: readonly Row[], format: RowFormat): string {
   return format === 'table'
     ? table(fields, rows)
@@ -28,7 +29,7 @@ export function rowsText<Row>(fields: readonly Field<Row>[], rows: readonly Row[
       )
 }
 
-/** One row that the command was asked for by name: an object in JSON and YAML. */
+/** One row that was requested by name: an object in JSON and YAML. */
 export function rowText<Row>(fields: readonly Field<Row>[], row: Row, format: RowFormat): string {
   return format === 'table' ? table(fields, [row]) : plainText(plain(fields, row), format)
 }

@@ -1,4 +1,4 @@
-// Each flag of `run` has an effect, or is refused: those for a bundle without a bundle, those for a configuration beside one.
+// Each flag of `run` has an effect, or is rejected: bundle flags without a bundle, configuration flags with one.
 
 import { expect, expectTypeOf, test } from 'vitest'
 import type { BundleFlags } from '../bundle/mode.ts'
@@ -16,7 +16,7 @@ function given(name: string, flag: Flag): string[] {
   return [`--${name}`, flag.oneOf?.[0] ?? (flag.number !== undefined ? String(flag.minimum ?? 0) : 'text')]
 }
 
-/** A flag with all that it needs. */
+/** A flag with all flags that it requires. */
 function chainOf(name: string, flag: Flag): string[] {
   const { needs } = flag
   return [...(needs === undefined ? [] : chainOf(needs, flagTable[needs as keyof Table] as Flag)), ...given(name, flag)]

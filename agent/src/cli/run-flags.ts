@@ -1,10 +1,10 @@
-// The flags of `run`, which is the agent itself, and those by which every command finds a configuration.
+// The flags of `run`, which starts the agent, and those that locate the configuration for every command.
 
 import type { Flag, Flags, ParsedArgs } from '../command-line/flags.ts'
 import { details } from '../telemetry/exposition.ts'
 import { colorChoices } from '../terminal.ts'
 
-/** Flags that say where the configuration is. */
+/** Flags that locate the configuration. */
 export const configFlags = {
   config: {
     type: 'string',
@@ -12,7 +12,7 @@ export const configFlags = {
     short: 'c',
     value: 'PATH',
     env: 'PENSTOCK_CONFIG',
-    help: 'File, glob or directory of the configuration; the extension gives the format. May be repeated.',
+    help: 'File, glob or directory of the configuration; the extension determines the format. May be repeated.',
     replacedBy: 'bundle',
   },
   'config-dir': {
@@ -21,28 +21,28 @@ export const configFlags = {
     short: 'C',
     value: 'DIR',
     env: 'PENSTOCK_CONFIG_DIR',
-    help: 'Directory with whole configurations, and folders in which each file is one component. May be repeated.',
+    help: 'Directory with complete configurations, and sub-directories with one component per file. May be repeated.',
     replacedBy: 'bundle',
   },
   'config-toml': {
     type: 'string',
     multiple: true,
     value: 'PATH',
-    help: 'Configuration in TOML, whatever the name of the file.',
+    help: 'Configuration in TOML, regardless of the file name.',
     replacedBy: 'bundle',
   },
   'config-yaml': {
     type: 'string',
     multiple: true,
     value: 'PATH',
-    help: 'Configuration in YAML, whatever the name of the file.',
+    help: 'Configuration in YAML, regardless of the file name.',
     replacedBy: 'bundle',
   },
   'config-json': {
     type: 'string',
     multiple: true,
     value: 'PATH',
-    help: 'Configuration in JSON, whatever the name of the file.',
+    help: 'Configuration in JSON, regardless of the file name.',
     replacedBy: 'bundle',
   },
 } as const satisfies Flags
@@ -53,7 +53,7 @@ export const flagTable = {
     type: 'string',
     value: 'DIR',
     env: 'PENSTOCK_BUNDLE',
-    help: 'Folder with the bundle that an operator has written, instead of a configuration. The agent reloads each Pipeline on its own.',
+    help: "Folder with an operator's bundle, replaces a configuration. The agent reloads each Pipeline separately.",
   },
   secrets: {
     type: 'string',
@@ -66,7 +66,7 @@ export const flagTable = {
     type: 'string',
     value: 'URL',
     env: 'PENSTOCK_OPERATOR',
-    help: 'Address of the operator to which the agent reports. Without it, the agent sends no reports.',
+    help: 'Address of the operator to report to. Without it, the agent sends no reports.',
     needs: 'bundle',
   },
   'operator-token': {
@@ -102,19 +102,19 @@ export const flagTable = {
   'api-address': {
     type: 'string',
     value: 'ADDRESS',
-    help: 'Where the agent serves health, metrics and events (0.0.0.0:8686). If empty, it serves none.',
+    help: 'Address on which the agent serves health, metrics and events (0.0.0.0:8686). If empty, it serves none.',
     needs: 'bundle',
   },
   'log-volume': {
     type: 'string',
     value: 'DIR',
-    help: 'Volume with the log files of the other containers in the pod. The agent reads nothing outside of it.',
+    help: "Volume with the log files of the pod's other containers. The agent reads no files outside it.",
     needs: 'bundle',
   },
   'log-paths': {
     type: 'string',
     value: 'GLOBS',
-    help: 'Files for sources that name none.',
+    help: 'Files for sources that set none.',
     needs: 'log-volume',
   },
   pipelines: {
@@ -141,54 +141,54 @@ export const flagTable = {
     type: 'string',
     number: 'any',
     value: 'SECONDS',
-    help: 'How long the operator must report that nothing needs the buffers and positions of removed Pipelines before the agent removes them (600).',
+    help: 'How long the operator must report the buffers and positions of removed Pipelines as no longer needed before the agent removes them (600).',
     needs: 'bundle',
   },
   drain: {
     type: 'boolean',
-    help: 'Deliver the events in the buffers below --data-dir, then end. No source runs.',
+    help: 'Deliver the events in the buffers below --data-dir, and then exit. No source runs.',
     needs: 'bundle',
   },
   'kubelet-address': {
     type: 'string',
     value: 'ADDRESS',
-    help: 'Address of the kubelet, from which the agent gets the pods of its node instead of from the API server (port 10250).',
+    help: 'Address of the kubelet. The agent gets the pods of its node from there instead of from the API server (port 10250).',
     needs: 'bundle',
   },
   namespaces: {
     type: 'string',
     value: 'NAMES',
-    help: 'Namespaces in which the account has Roles, where it has no ClusterRole. The agent follows pods in each of them, knows no labels of nodes, and asks the operator who may read metrics.',
+    help: 'Namespaces in which the account has Roles, if it has no ClusterRole. The agent watches pods in each of them, has no node labels, and asks the operator who may read metrics.',
     needs: 'bundle',
   },
   'max-rotated-files': {
     type: 'string',
     number: 'any',
-    help: 'How many rotated files of a container may wait to be read (all). If there are more, the agent gives up the oldest.',
+    help: 'How many unread rotated files of a container may exist (all). Beyond that, the agent skips the oldest.',
     needs: 'bundle',
   },
   lease: {
     type: 'string',
     value: 'NAME',
-    help: 'Lease in the namespace of the pod, by which the agents that share the bundle choose the one that runs sources marked `singleton`. Without it, each agent runs them.',
+    help: 'Lease in the namespace of the pod, by which the agents that share the bundle elect the one that runs sources marked `singleton`. Without it, each agent runs them.',
     needs: 'bundle',
   },
   'metrics-detail': {
     type: 'string',
     oneOf: details,
-    help: 'Which series `/metrics` has: one for each Pipeline of a bundle, for each component, or for each component and origin of its events (container).',
+    help: 'Level of detail of `/metrics`: one series for each Pipeline of a bundle, for each component, or for each component and origin of its events (container).',
   },
   'metric-prefix': {
     type: 'string',
     value: 'TEXT',
-    help: 'Text before every name on `/metrics`. In a configuration, this is `api.metric_prefix`.',
+    help: 'Prefix of every metric name on `/metrics`. In a configuration, use `api.metric_prefix`.',
     needs: 'bundle',
   },
   'require-healthy': {
     type: 'boolean',
     short: 'r',
     env: 'PENSTOCK_REQUIRE_HEALTHY',
-    help: 'End with exit code 78 if a health check fails at start. With --bundle: do not load a Pipeline whose check fails; the others run.',
+    help: 'Exit with code 78 if a health check fails at start. With --bundle: do not load a Pipeline whose check fails; the others run.',
   },
   'allow-empty-config': {
     type: 'boolean',
@@ -200,14 +200,14 @@ export const flagTable = {
     type: 'boolean',
     short: 'w',
     env: 'PENSTOCK_WATCH_CONFIG',
-    help: 'Reload when a file of the configuration changes.',
+    help: 'Reload when a configuration file changes.',
     replacedBy: 'bundle',
   },
   'watch-config-method': {
     type: 'string',
     oneOf: ['recommended', 'poll'],
     env: 'PENSTOCK_WATCH_CONFIG_METHOD',
-    help: 'How the agent detects changes: by events of the file system (recommended), or by polling (poll).',
+    help: 'How the agent detects changes: by file system events (recommended), or by polling (poll).',
     replacedBy: 'bundle',
   },
   'watch-config-poll-interval-seconds': {
@@ -216,7 +216,7 @@ export const flagTable = {
     minimum: 1,
     value: 'SECONDS',
     env: 'PENSTOCK_WATCH_CONFIG_POLL_INTERVAL_SECONDS',
-    help: 'How often the method `poll` looks (30).',
+    help: 'Interval of the method `poll` (30).',
     replacedBy: 'bundle',
   },
   'graceful-shutdown-limit-secs': {
@@ -224,12 +224,12 @@ export const flagTable = {
     number: 'any',
     value: 'SECONDS',
     env: 'PENSTOCK_GRACEFUL_SHUTDOWN_LIMIT_SECS',
-    help: 'How long the agent, when it stops, may take to deliver pending events (60).',
+    help: 'How long the agent may take to deliver pending events when it stops (60).',
   },
   'no-graceful-shutdown-limit': {
     type: 'boolean',
     env: 'PENSTOCK_NO_GRACEFUL_SHUTDOWN_LIMIT',
-    help: 'When the agent stops, let it deliver all pending events, however long it takes.',
+    help: 'Deliver all pending events when the agent stops, however long it takes.',
   },
   'internal-log-rate-limit': {
     type: 'string',
@@ -237,7 +237,7 @@ export const flagTable = {
     short: 'i',
     value: 'SECONDS',
     env: 'PENSTOCK_INTERNAL_LOG_RATE_LIMIT',
-    help: 'How long the log leaves out further messages of one component that are equal (10). 0 logs all of them.',
+    help: 'How long the log suppresses repeated messages of a component (10). 0 logs all of them.',
   },
   threads: {
     type: 'string',
@@ -245,14 +245,14 @@ export const flagTable = {
     short: 't',
     minimum: 1,
     env: 'PENSTOCK_THREADS',
-    help: 'Accepted for compatibility: events are handled by one thread.',
+    help: 'Accepted for compatibility: one thread processes all events.',
   },
-  verbose: { type: 'boolean', multiple: true, short: 'v', help: 'Log more. If given twice, log everything.' },
+  verbose: { type: 'boolean', multiple: true, short: 'v', help: 'Log more. Repeat to log everything.' },
   quiet: {
     type: 'boolean',
     multiple: true,
     short: 'q',
-    help: 'Log warnings and errors only. If given twice, log errors only.',
+    help: 'Log only warnings and errors. Repeat to log only errors.',
   },
   'log-format': {
     type: 'string',
@@ -269,15 +269,15 @@ export const flagTable = {
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
 
-/** By heading of the help, the flags below it. */
+/** The flags below each heading of the help. */
 export function runFlagGroups(): ReadonlyMap<string, Flags> {
   const groups = new Map<string, Record<string, Flag>>()
   for (const [name, flag] of Object.entries<Flag>(flagTable)) {
     const heading =
       flag.needs === 'log-volume' || name === 'log-volume'
-        ? 'Beside the containers of a pod, with --bundle and --log-volume:'
+        ? 'In a sidecar container, with --bundle and --log-volume:'
         : flag.needs !== undefined || name === 'bundle'
-          ? 'Under an operator, with --bundle:'
+          ? 'With an operator and --bundle:'
           : 'Flags:'
     groups.set(heading, { ...groups.get(heading), [name]: flag })
   }

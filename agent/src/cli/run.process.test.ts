@@ -32,7 +32,7 @@ class Running {
     })
     this.#closed = new Promise((resolve) => this.child.on('close', (code) => resolve(code ?? -1)))
   }
-  /** Resolves when the log, or the output, says so. */
+  /** Resolves when the log or the output contains the text. */
   async says(text: string, times = 1): Promise<void> {
     await vi.waitFor(() => expect(`${this.err}${this.out}`.split(text).length - 1).toBeGreaterThanOrEqual(times), {
       timeout: 55_000,
@@ -102,7 +102,7 @@ test.each([
   await using agent = new Running(['--config', await config(name, text)])
   expect(await agent.end()).toBe(78)
   expect(agent.err).toContain(says)
-  expect(agent.err).not.toContain('    at ') // no stack: the fault is not ours
+  expect(agent.err).not.toContain('    at ') // no stack: this is not a bug of the agent
 })
 
 test('an address in use keeps the agent from starting', async () => {
@@ -148,7 +148,7 @@ test('a sink that is not healthy ends the agent with code 78 if that is required
 
 test('a second signal ends an agent at once that waits for a destination', async () => {
   const { createServer } = await import('node:http')
-  const server = createServer(() => {}).listen(0, '127.0.0.1') // never answers
+  const server = createServer(() => {}).listen(0, '127.0.0.1') // never responds
   await new Promise((resolve) => server.once('listening', resolve))
   const { port } = server.address() as { port: number }
   try {
@@ -180,12 +180,12 @@ test('SIGHUP puts a changed file in force and keeps the old one if the new is br
   await agent.says('Penstock has started.')
   await writeFile(path, text.replace('inputs: [in]', 'inputs: [gone]'))
   agent.child.kill('SIGHUP')
-  await agent.says('The configuration in force stays.')
+  await agent.says('The active configuration stays.')
   agent.child.stdin?.write('before\n')
   await agent.says('before')
   await writeFile(path, text.replace('codec: text', 'codec: json'))
   agent.child.kill('SIGHUP')
-  await agent.says('The new configuration is in force.')
+  await agent.says('The new configuration is active.')
   expect(await agent.end('after\n')).toBe(0)
   expect(agent.out).toMatch(/^before\n\{.*"message":"after".*\}\n$/)
   for (const line of agent.err.trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('timestamp')
@@ -196,7 +196,7 @@ test('with --watch-config a changed file is put in force by itself', async () =>
   await using agent = new Running(['--config', path, '--watch-config'])
   await agent.says('Penstock has started.')
   await writeFile(path, lines('codec: json'))
-  await agent.says('The new configuration is in force.')
+  await agent.says('The new configuration is active.')
   expect(await agent.end('x\n')).toBe(0)
   expect(agent.out).toContain('"message":"x"')
 })
@@ -232,7 +232,7 @@ test('the configuration in the manifest of the agent alone is valid', async () =
   expect(agent.err).not.toContain('warning')
 })
 
-// As an operator of another version may pass it.
+// Flags that an operator of another version may pass.
 test.each([[['--no-such-flag', 'x']], [['--bundle', '/bundle', '--secrets', '/secrets', '--no-such-flag=x']]])(
   'an agent ends with code 64 and names the flag that it does not know: %j',
   async (args) => {

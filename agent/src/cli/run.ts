@@ -1,4 +1,5 @@
-// `run`: the agent itself. Loads the configuration, starts the topology, listens to signals and ends with the right code.
+// `run`: the agent itself. It loads the configuration, starts the topology, handles signals and exits with the right
+// code.
 
 import { hostname } from 'node:os'
 import type { ApiServer } from '../api/server.ts'
@@ -27,7 +28,7 @@ import { flagTable, type RunFlags, runFlagGroups } from './run-flags.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'off'] as const
 
-/** For completion, as each command has them. */
+/** For completion, like every command. */
 export { flagTable }
 
 const usage = `Usage: penstock-agent [run] [PATH]… [FLAGS]
@@ -75,7 +76,7 @@ class Agent {
   async run(): Promise<number> {
     const stopped = Promise.withResolvers<Stop>()
     const unlisten = this.#listen((signal) => stopped.resolve({ signal, at: 'signal' }))
-    // Nothing else need keep the process alive: a source may be all promises.
+    // Keeps the process alive, because a source may consist only of promises.
     const keepAlive = setInterval(() => {}, 2 ** 31 - 1)
     try {
       return await this.#start(stopped.promise)
@@ -91,7 +92,7 @@ class Agent {
     if (config === undefined) return exitCodes.config
     const { threads } = this.#flags
     if (threads !== undefined && threads > 1) {
-      this.#logger.warn({ threads }, 'This version runs events on one thread, whatever number is asked for.')
+      this.#logger.warn({ threads }, 'This version processes events on one thread, whatever number is requested.')
     }
     const { globals } = config
     this.#countProcess()
@@ -134,7 +135,7 @@ class Agent {
       this.#flags.drain === true
         ? bundle?.drained(topology).then((failure): Stop => ({ failure, at: 'end' }))
         : undefined
-    // Pipelines come and go; the agent stays.
+    // With a bundle, pipelines may all end while the agent keeps running.
     const stop = await (bundle === undefined
       ? Promise.race([stopped, ended])
       : Promise.race([stopped, emptied ?? stopped]))
@@ -150,7 +151,7 @@ class Agent {
     if (remaining.length > 0) {
       this.#logger.error(
         { remaining_components: remaining.join(', ') },
-        'The time for a graceful stop is over; what these components held in memory is lost.',
+        'The time limit for a graceful stop is over; events in the memory of these components are lost.',
       )
     }
     await sendFigures(topology)
@@ -190,10 +191,10 @@ class Agent {
     if (stop.at === 'signal') this.#logger.info({ signal: stop.signal }, 'Penstock is stopping.')
     else if (!isDraining) this.#logger.info('All sources have ended; Penstock is stopping.')
     else if (stop.failure === undefined) this.#logger.info('All buffers are empty; Penstock is stopping.')
-    else this.#logger.error({ error: stop.failure }, 'Not all buffers could be emptied.')
+    else this.#logger.error({ error: stop.failure }, 'Could not empty all buffers.')
   }
 
-  /** Listens to signals and uncaught errors. Returns the one that ends the process. */
+  /** Handles signals and uncaught errors. Returns a function that stops this. */
   #listen(stop: (signal: string) => void): () => void {
     let asked = false
     const onStop = (signal: string) => {
@@ -206,7 +207,7 @@ class Agent {
     const onFault = (error: unknown) => {
       this.#logger.fatal(
         { error, stack: error instanceof Error ? error.stack : undefined },
-        'A fault of Penstock itself.',
+        'An internal error of Penstock.',
       )
       process.exit(exitCodes.internal)
     }
@@ -220,7 +221,7 @@ class Agent {
 
   #quit(signal: string): never {
     this.#metrics.counter('quit_total').add(1)
-    this.#logger.warn({ signal }, 'Penstock stops at once; what is on the way is lost.')
+    this.#logger.warn({ signal }, 'Penstock stops at once; events in flight are lost.')
     process.exit(exitCodes.ok)
   }
 
@@ -238,7 +239,7 @@ class Agent {
     return result.config
   }
 
-  /** Problems as blocks for people, or as log records where the log is read by machines. */
+  /** Reports problems as blocks for people, or as log records if the log is for machines. */
   #report(problems: readonly Problem[]): void {
     if (this.#flags['log-format'] !== 'json') {
       const shown = problems.filter((problem) => this.#logger.isLevelEnabled(levelOf(problem)))
@@ -259,7 +260,7 @@ class Agent {
     this.#unwatch = watchFiles(topology.config.files, { method, pollSecs }, () => this.#requestReload(topology))
   }
 
-  /** One reload at a time, and one that waits and then reads the newest files. */
+  /** Only one reload runs at a time; at most one more waits, which then reads the newest files. */
   #requestReload(topology: Topology): void {
     if (this.#reloadWaits) return
     this.#reloadWaits = true
@@ -271,7 +272,7 @@ class Agent {
 
   async #reload(topology: Topology): Promise<void> {
     const rejected = (reason: string) => this.#metrics.counter('config_reload_rejected_total', { reason }).add(1)
-    const keeps = 'The configuration in force stays.'
+    const keeps = 'The active configuration stays.'
     try {
       const config = await this.#load()
       if (config === undefined) {
@@ -285,7 +286,7 @@ class Agent {
       } else if (result.outcome === 'reloaded') {
         this.#metrics.counter('reloads_total').add(1)
         const { sources, transforms, sinks, rewired } = result.diff
-        this.#logger.info({ sources, transforms, sinks, rewired }, 'The new configuration is in force.')
+        this.#logger.info({ sources, transforms, sinks, rewired }, 'The new configuration is active.')
         this.#watch(topology)
       } else {
         rejected(result.reason)
@@ -295,7 +296,7 @@ class Agent {
             "Global options can't be changed while reloading config file; reload aborted. Please restart Penstock to apply them.",
           )
         } else if (result.reason !== 'stopping') {
-          this.#logger.error({ error: result.error }, `The new configuration cannot be put in force. ${keeps}`)
+          this.#logger.error({ error: result.error }, `Could not activate the new configuration. ${keeps}`)
         }
       }
     } catch (error) {
@@ -304,7 +305,7 @@ class Agent {
     }
   }
 
-  /** Values that are computed on request. */
+  /** Metrics computed on request. */
   #countProcess(): void {
     const startedAt = performance.now()
     const metrics = this.#metrics
@@ -328,12 +329,12 @@ class Agent {
   }
 }
 
-/** A process that has started this one with a channel, as `penstock run` does, gets the figures of the whole run. */
+/** A parent process with a channel, such as `penstock run`, gets the figures of the whole run. */
 async function sendFigures(topology: Topology): Promise<void> {
   if (process.send === undefined) return
   const { componentViews } = await import('../api/components.ts')
   const { promise, resolve } = Promise.withResolvers<void>()
-  // The callback comes for a parent that is gone, too.
+  // The callback also runs if the parent has ended.
   process.send(componentViews(topology), undefined, undefined, () => resolve())
   await promise
 }
@@ -343,7 +344,7 @@ function levelOf({ severity, informational }: Problem): 'error' | 'warn' | 'info
   return informational === true ? 'info' : 'warn'
 }
 
-/** Every cause that keeps the agent from starting is for the person who configures it, except an address in use and our own faults. */
+/** Every reason that keeps the agent from starting concerns its configuration, except an address in use and internal errors. */
 function startCode(error: unknown): number {
   const code = exitCodeOf(error)
   return code === exitCodes.unavailable ? exitCodes.config : code

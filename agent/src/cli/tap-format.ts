@@ -1,4 +1,4 @@
-// The forms in which tapped events are shown, here and by `penstock tap`.
+// The formats of tapped events, here and in `penstock tap`.
 
 import { isObject, type Value } from '../event/value.ts'
 import { isFailedJson, parseJson } from '../formats/json.ts'
@@ -11,7 +11,7 @@ export const tapForms = ['pretty', 'json', 'yaml', 'logfmt'] as const
 
 export interface TapLine {
   readonly kind: string
-  /** Where it was seen, when many agents are looked at. */
+  /** Where it was seen, if several agents are observed. */
   readonly node?: string
   readonly output?: string
   readonly component_id?: string
@@ -36,7 +36,7 @@ export async function tapFormatter(name: string, meta: boolean): Promise<TapForm
   }
 }
 
-/** The component in front: an event is seen at each step. */
+/** Prefixes the component, because an event is shown at each step. */
 function prettyTap(color: boolean): TapFormat {
   return ({ output = '', node }, text) => {
     const place = `[${node === undefined ? output : `${output} on ${node}`}]`
@@ -50,7 +50,7 @@ function metaOf({ node, output, component_id, component_kind, component_type }: 
   return { node, output, component_id, component_kind, component_type }
 }
 
-/** The event as the agent wrote it, numbers to the last digit: it is the last member of its line. */
+/** The event text as the agent wrote it, with all digits of numbers: it is the last member of its line. */
 function eventText(line: string): string {
   return line.slice(line.indexOf(',"event":') + ',"event":'.length, -1)
 }

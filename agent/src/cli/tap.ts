@@ -14,16 +14,16 @@ export const flagTable = {
     type: 'string',
     multiple: true,
     value: 'PATTERN',
-    help: 'Components whose outputs are shown, as PATTERN does.',
+    help: 'Components whose outputs to show, like PATTERN.',
   },
-  'inputs-of': { type: 'string', multiple: true, value: 'PATTERN', help: 'Components whose inputs are shown.' },
+  'inputs-of': { type: 'string', multiple: true, value: 'PATTERN', help: 'Components whose inputs to show.' },
   interval: {
     type: 'string',
     number: 'any',
     short: 'i',
     value: 'MS',
     minimum: 10,
-    help: 'How often to take a sample, in milliseconds (500).',
+    help: 'Sampling interval in milliseconds (500).',
   },
   limit: {
     type: 'string',
@@ -31,17 +31,17 @@ export const flagTable = {
     short: 'l',
     value: 'N',
     minimum: 1,
-    help: 'At most this many events in a sample (100).',
+    help: 'Maximum number of events per sample (100).',
   },
   format: {
     type: 'string',
     short: 'f',
     oneOf: tapForms,
-    help: 'Format of the events (pretty on a terminal, else json).',
+    help: 'Format of the events (pretty on a terminal, otherwise json).',
   },
   meta: { type: 'boolean', short: 'm', help: 'Show which component each event comes from.' },
-  quiet: { type: 'boolean', short: 'q', help: 'Show events only, no notices.' },
-  'duration-ms': { type: 'string', number: 'any', short: 'd', value: 'MS', help: 'End after this many milliseconds.' },
+  quiet: { type: 'boolean', short: 'q', help: 'Show only events, no notices.' },
+  'duration-ms': { type: 'string', number: 'any', short: 'd', value: 'MS', help: 'Exit after this many milliseconds.' },
   ...clientFlags,
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags
@@ -52,7 +52,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   const { flags, words } = parseFlags(argv, flagTable)
   if (flags.help) {
     const usage =
-      'Usage: penstock-agent tap [PATTERN…] [FLAGS]\n\nShows a sample of the events that pass through a running agent. A PATTERN names the components whose outputs are shown (*).'
+      'Usage: penstock-agent tap [PATTERN…] [FLAGS]\n\nShows a sample of the events that pass through a running agent. A PATTERN selects the components whose outputs are shown (*).'
     process.stdout.write(helpText(`${usage}\n\nFlags:\n${flagHelp(flagTable)}\n`))
     return exitCodes.ok
   }
@@ -84,6 +84,6 @@ export async function run(argv: readonly string[]): Promise<number> {
     if (signal.aborted) return exitCodes.ok
     if (flags['no-reconnect']) throw new PenstockError('PEN_UNAVAILABLE', 'The connection to the agent was lost.')
     if (connected && !flags.quiet) process.stderr.write('[tap] The connection was lost; trying again.\n')
-    await sleep(reconnectMs, undefined, { signal }).catch(() => {}) // the signal ends the loop at the next connection
+    await sleep(reconnectMs, undefined, { signal }).catch(() => {}) // the loop ends at the next connection attempt
   }
 }

@@ -23,7 +23,7 @@ export async function run(argv: readonly string[]): Promise<number> {
     )
     return exitCodes.ok
   }
-  // Tests need no sources and sinks, and nothing of the machine.
+  // Tests need neither sources nor sinks, nor anything from the machine.
   const loaded = await loadedConfig(given, words, { checkMachine: false, allowEmpty: true })
   if (loaded === undefined) return exitCodes.config
   const { passed, text } = await runUnitTests(loaded.config, takesColors(process.stdout))

@@ -1,4 +1,4 @@
-// `top` on a terminal: the table, or one component whole, as the keys of the person have chosen.
+// `top` on a terminal: the table, or the details of one component, depending on the keys pressed.
 
 import type { Key } from 'node:readline'
 import type { Drawing, ScreenSize } from '../command-line/live-screen.ts'
@@ -18,7 +18,7 @@ import {
 
 const detailsHelp = 'Esc: back  p: pause  q: quit'
 
-/** Words from A to Z, figures from the greatest on. */
+/** Words in ascending order, figures in descending order. */
 const orderBy = (column: TopColumn) => (a: Row, b: Row) =>
   column.value === undefined
     ? column.text(a, String).localeCompare(column.text(b, String))
@@ -31,7 +31,7 @@ export class AgentTopScreen implements Drawing {
   readonly #keys = new RowKeys<Row>({
     keyOf: (row) => row.component_id,
     nameOf: (row) => row.component_id,
-    // The first is the order of the agent, from sources to sinks.
+    // The first is the agent's order, from sources to sinks.
     orders: [undefined, ...columns.map(orderBy)],
   })
 
@@ -39,14 +39,14 @@ export class AgentTopScreen implements Drawing {
     this.#isHuman = isHuman
   }
 
-  /** Takes the newest figures; a paused screen keeps those that it shows. */
+  /** Takes the newest figures; a paused screen keeps the displayed ones. */
   look(look: TopSnapshot, rows: readonly Row[]): void {
     this.#note = ''
     if (!this.#keys.isPaused) this.#look = look
     this.#keys.look(rows)
   }
 
-  /** Shows a line below all others until the next look. */
+  /** Shows a line at the bottom until the next refresh. */
   say(note: string): void {
     this.#note = note
   }
@@ -55,7 +55,7 @@ export class AgentTopScreen implements Drawing {
     return this.#keys.press(text, key)
   }
 
-  /** The whole screen, no line wider and no more lines than it has. */
+  /** The whole screen, within its width and height. */
   text(size: ScreenSize): string {
     if (this.#look === undefined) return ''
     const text = this.#keys.isOpen ? this.#details(size) : this.#table(size, this.#look)
@@ -75,12 +75,12 @@ export class AgentTopScreen implements Drawing {
       mark: isRising ? '↑' : '↓',
     })
     const room = Math.max(1, size.rows - 4)
-    // The row that is chosen stays in sight.
+    // Scrolls to keep the selected row visible.
     const from = Math.max(0, chosen - room + 1)
     const body = lines
       .slice(from, from + room)
       .map((line, offset) => colored(rows[from + offset], `${markOf(from + offset)}${line}`, size))
-    if (lines.length === 0) body.push('No component has this text in its id.')
+    if (lines.length === 0) body.push('No component id contains this text.')
     const hidden = lines.length - body.length
     return [
       titleOf(look, rows, size),
@@ -99,7 +99,7 @@ export class AgentTopScreen implements Drawing {
   #details(size: ScreenSize): string {
     const row = this.#keys.chosenRow
     if (row === undefined)
-      return [`${this.#keys.chosenKey} is no longer there.`, this.#footer('', detailsHelp, size)].join('\n')
+      return [`${this.#keys.chosenKey} no longer exists.`, this.#footer('', detailsHelp, size)].join('\n')
     const rate = (value: number | undefined) => (value === undefined ? '' : `, ${value.toFixed(1)} a second`)
     const facts: readonly (readonly [string, string | undefined])[] = [
       ['inputs', row.inputs?.join(', ')],

@@ -1,4 +1,4 @@
-// The table of `top`: a row for each component, with columns that a narrow terminal leaves out.
+// The table of `top`: a row for each component, with columns that a narrow terminal omits.
 
 import type { ComponentView } from '../api/components.ts'
 import { styled } from '../formats/pretty.ts'
@@ -11,13 +11,13 @@ export interface TopSnapshot {
   readonly components: readonly ComponentView[]
 }
 
-/** A component as it is now; rates need an earlier look. */
+/** The current state of a component; rates need an earlier snapshot. */
 export interface Row extends ComponentView {
   readonly received_per_second?: number
   readonly sent_per_second?: number
 }
 
-/** The rows of a look, with the rates since an earlier one. */
+/** The rows of a snapshot, with the rates since an earlier one. */
 export function rowsOf(
   look: TopSnapshot,
   before: { readonly look: TopSnapshot; readonly seconds: number } | undefined,
@@ -39,7 +39,7 @@ export function rowsOf(
 export interface TopColumn {
   readonly title: string
   text(row: Row, number: (value: number) => string): string
-  /** For the order of rows; a column of words has none. */
+  /** Sort value of a row; a text column has none. */
   value?(row: Row): number
 }
 
@@ -52,7 +52,7 @@ const counted = (title: string, value: (row: Row) => number | undefined): TopCol
   },
 })
 
-/** Bytes from the origin of a source, to the destination of a sink, else of the events that are passed on. */
+/** Bytes from a source's origin, bytes to a sink's destination, otherwise bytes of the events passed on. */
 const bytesOf = (row: Row) =>
   row.component_kind === 'source'
     ? row.received_bytes_total
@@ -86,7 +86,7 @@ export const columns: readonly TopColumn[] = [
   counted('BUFFER', (row) => row.buffer_events),
 ]
 
-/** Those that a narrow terminal leaves out, the first one first. */
+/** Columns that a narrow terminal omits, in this order. */
 const expendable = ['TYPE', 'BYTES', 'BUSY', 'KIND', 'FILTERED', 'BUFFER']
 
 export interface TopTableOptions {
@@ -97,7 +97,10 @@ export interface TopTableOptions {
   readonly mark?: string
 }
 
-/** The heading and a line for each row, none wider than a terminal, where each Pipeline that all share is named once. */
+/**
+ * The heading and a line for each row, within the width of the terminal. A Pipeline shared by all rows is named only
+ * once.
+ */
 export function tableLines(
   rows: readonly Row[],
   { isHuman, sheet, sorted, mark = '' }: TopTableOptions,
@@ -129,14 +132,14 @@ export function titleOf(look: TopSnapshot, rows: readonly Row[], sheet: Sheet): 
   return title.slice(0, sheet.columns)
 }
 
-/** Red is for errors, yellow for loss without one. */
+/** Red for errors, yellow for losses without an error. */
 export function colored(row: Row | undefined, line: string, sheet: Sheet): string {
   if (row === undefined) return line
   if (row.errors_total > 0) return styled(line, 'red', sheet.color)
   return lostOf(row) > 0 ? styled(line, 'yellow', sheet.color) : line
 }
 
-/** The namespace and Pipeline that all ids begin with, up to the last slash; empty if they share none. */
+/** The namespace and Pipeline with which all ids begin, up to the last slash; empty if they share none. */
 function commonPrefix([first = '', ...others]: readonly string[]): string {
   const prefix = first.slice(0, first.lastIndexOf('/') + 1)
   return others.length > 0 && others.every((id) => id.lastIndexOf('/') + 1 === prefix.length && id.startsWith(prefix))
@@ -144,7 +147,7 @@ function commonPrefix([first = '', ...others]: readonly string[]): string {
     : ''
 }
 
-/** The columns of a table that have room, by their index; the sorted one stays. */
+/** The indices of the columns that fit; the sorted column always stays. */
 function fitting(
   widths: readonly number[],
   room = Number.POSITIVE_INFINITY,

@@ -1,4 +1,4 @@
-// `penstock-agent top` at a double of the agent's API, in a pipe and in a terminal that `script` makes.
+// `penstock-agent top` with a double of the agent's API, in a pipe and in a terminal created by `script`.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { createServer } from 'node:http'
@@ -22,15 +22,15 @@ const component = (component_id: string, component_kind: string, component_type:
 })
 
 interface Calling {
-  /** Of the terminal; undefined: a pipe. */
+  /** Width of the terminal; undefined: a pipe. */
   readonly columns?: number
   readonly args?: readonly string[]
   readonly env?: NodeJS.ProcessEnv
-  /** The key that ends it once a text has come twice; Ctrl-C if not given. */
+  /** The key pressed once a text has appeared twice; Ctrl-C if not given. */
   readonly press?: string
 }
 
-/** The output of `top` until it ends by itself, or is ended when a text has come twice. */
+/** The output of `top` until it exits, or is ended because a text has appeared twice. */
 async function top(
   components: readonly object[],
   until: string,

@@ -1,5 +1,5 @@
-// `top`: a live table of the components of a running agent. On a terminal the table is redrawn in place, fits its width and takes keys;
-// elsewhere each look is printed in full below the one before.
+// `top`: a live table of the components of a running agent. On a terminal the table is redrawn in place, fits the width and reacts to
+// keys; elsewhere, each snapshot is printed in full after the previous one.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { globTest } from '../api/tap.ts'
@@ -22,7 +22,7 @@ export const flagTable = {
     short: 'i',
     value: 'MS',
     minimum: 100,
-    help: 'How often to refresh, in milliseconds (1000).',
+    help: 'Refresh interval in milliseconds (1000).',
   },
   'human-metrics': { type: 'boolean', short: 'H', help: 'Short numbers: 12.3k, 4.5 MB.' },
   components: {
@@ -32,7 +32,7 @@ export const flagTable = {
     value: 'PATTERN',
     help: 'Components to show. May be repeated.',
   },
-  once: { type: 'boolean', help: 'Print one table and end.' },
+  once: { type: 'boolean', help: 'Print one table and exit.' },
   output: {
     type: 'string',
     short: 'o',
@@ -45,7 +45,7 @@ export const flagTable = {
 
 const usage = `Usage: penstock-agent top [FLAGS]
 
-Shows what the components of a running agent do: events in and out per second, errors, buffers. On a terminal, keys choose a component (up, down), show its details (Enter; Escape goes back), sort (left, right, r), filter (/), pause (p) and quit (q).`
+Shows the activity of a running agent's components: events in and out per second, errors, buffers. On a terminal, keys select a component (up, down), show its details (Enter; Escape goes back), sort (left, right, r), filter (/), pause (p) and quit (q).`
 
 export async function run(argv: readonly string[]): Promise<number> {
   const { flags, words } = parseFlags(argv, flagTable)
@@ -72,7 +72,7 @@ export async function run(argv: readonly string[]): Promise<number> {
         drawing.look(look, rows)
         screen.draw()
       }
-      // A rate needs two looks, so the first is not printed where it would stay.
+      // A rate needs two snapshots, so the first snapshot is not printed if it would stay visible.
       else if (before !== undefined) {
         process.stdout.write(
           flags.output === 'json' ? `${jsonOf(look, rows)}\n` : printed(look, rows, flags['human-metrics']),
@@ -89,7 +89,7 @@ export async function run(argv: readonly string[]): Promise<number> {
         screen.draw()
       }
     }
-    await sleep(flags.interval ?? 1000, undefined, { signal }).catch(() => {}) // looked at below
+    await sleep(flags.interval ?? 1000, undefined, { signal }).catch(() => {}) // the signal is checked below
     if (signal.aborted) return exitCodes.ok
   }
 }

@@ -1,5 +1,5 @@
-// `validate`: loads a configuration, builds its components and asks their destinations, without moving an event.
-// State is kept in a temporary directory, so that a running agent is not disturbed.
+// `validate`: loads a configuration, builds its components and checks their destinations, without moving an event. It
+// keeps state in a temporary directory, so that it does not disturb a running agent.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -32,10 +32,10 @@ export const flags = {
   ...configFlags,
   'no-environment': {
     type: 'boolean',
-    help: 'Check the configuration only: no files of this machine, no destinations.',
+    help: 'Check only the configuration, without access to local files and destinations.',
   },
   'skip-healthchecks': { type: 'boolean', help: 'Build the components, but do not connect to their destinations.' },
-  'deny-warnings': { type: 'boolean', short: 'd', help: 'Fail on warnings, too.' },
+  'deny-warnings': { type: 'boolean', short: 'd', help: 'Fail on warnings too.' },
   color: {
     type: 'string',
     oneOf: colorChoices,
@@ -50,7 +50,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   if (given.help) {
     process.stdout.write(
       helpText(
-        `Usage: penstock-agent validate [PATH…] [FLAGS]\n\nChecks a configuration: it reports all problems, builds the components and asks the destinations whether they can be reached. Exit code 78 if something is wrong.\n\n${flagHelp(flags)}\n`,
+        `Usage: penstock-agent validate [PATH…] [FLAGS]\n\nChecks a configuration: reports all problems, builds the components and checks whether the destinations are reachable. Exit code 78 if there is a problem.\n\n${flagHelp(flags)}\n`,
       ),
     )
     return exitCodes.ok
@@ -122,7 +122,7 @@ async function checkComponents(config: Config, skipHealthchecks: boolean, report
   }
 }
 
-/** Lines that begin with how a step ended: passed, failed or warned. */
+/** Prints a line for each step, which begins with its outcome: passed, failed or warned. */
 class Report {
   readonly #color: boolean
   #failed = false
@@ -151,7 +151,7 @@ class Report {
     for (const warning of warnings) this.#line(denied ? 31 : 33, denied ? 'x' : '~', renderProblem(warning))
   }
 
-  /** Prints the last line and gives the exit code. */
+  /** Prints the last line and returns the exit code. */
   close(): number {
     if (this.#failed) return exitCodes.config
     const width = Math.max(this.#widest, 'Validated'.length)

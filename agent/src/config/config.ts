@@ -15,7 +15,7 @@ import type { ProxyOptions } from '../schema/groups.ts'
 import type { Options, Parsed } from '../schema/options.ts'
 import type { Problem } from '../schema/problems.ts'
 
-/** Settings at the top level of a configuration. */
+/** Top-level settings of a configuration. */
 export interface ConfigGlobals extends Globals {
   /** Default of the sinks' `acknowledgements.enabled`. */
   readonly acknowledgements: boolean

@@ -351,7 +351,7 @@ test.each([
     says: 'kafka  (sink)\n  There is no sink for this queue. Use the sink `message_broker` (Pulsar)',
   },
   { args: 'explain splunk', says: 'splunk_hec_logs  (sink)' },
-  { args: 'explain reduce', says: 'Join lines by `multiline` of the source.' },
+  { args: 'explain reduce', says: 'Join lines with `multiline` of the source.' },
   { args: 'explain route', says: 'route  (transform)\n  Use a `filter` for each route' },
   { args: 'explain loki', says: '# log_aggregator' },
   { args: 'list', says: 'log_aggregator (Grafana Loki) ' },

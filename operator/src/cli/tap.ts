@@ -32,7 +32,7 @@ const own = {
     help: `Format of the events: ${tapForms.join(', ')} (pretty on a terminal, else json).`,
   },
   meta: { type: 'boolean', short: 'm', help: 'Show which component and node each event comes from.' },
-  quiet: { type: 'boolean', short: 'q', help: 'Show events only, no notices.' },
+  quiet: { type: 'boolean', short: 'q', help: 'Show only events, no notices.' },
 } as const satisfies Flags
 
 export const options = { ...own, ...operatorOptions } as const satisfies Flags

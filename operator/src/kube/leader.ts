@@ -106,7 +106,7 @@ export class LeaderElection implements AsyncDisposable {
         if (message.leader !== identity) logger.info({ leader: message.leader }, 'Another process leads.')
         return
       case 'failed':
-        logger.warn({ error: message.error }, 'The Lease could not be read or written; trying again.')
+        logger.warn({ error: message.error }, 'Could not read or write the Lease; trying again.')
         return
       case 'lost':
         logger.error({ error: message.error }, 'The leadership is lost.')

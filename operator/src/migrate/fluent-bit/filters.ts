@@ -503,7 +503,7 @@ export const refusedFilters: readonly Refusal[] = [
   none('wasm', 'programs in WebAssembly do not run here', 'Write the program as a remap transform.'),
   none(
     'throttle',
-    'a transform does not count events over time, so none are discarded beyond `Rate`',
+    'no transform counts events over time, so none are discarded beyond `Rate`',
     'Give the Pipeline `limits: {perContainer: {linesPerSecond: N, onLimit: Drop}}`, where N is `Rate` for each container and second; or `request.rate_limit_num` of the sink, which makes sources wait and discards nothing.',
   ),
   {

@@ -436,10 +436,14 @@ export const refusedReceivers: readonly Refusal[] = [
   ...each(
     ['kafka', 'pulsar', 'azureeventhub', 'googlecloudpubsub', 'solace'],
     'there is no source for this queue',
-    'Use a queue that has one: `amqp`, or `cloud_queue`.',
+    'Use a queue with a source: `amqp`, or `cloud_queue`.',
   ),
-  none('awss3', 'objects of a store are not read', 'Send the logs to `cloud_queue` directly.'),
-  none('awscloudwatch', 'logs of this origin are not collected', 'Let a subscription write them to `cloud_queue`.'),
+  none('awss3', 'no source reads objects from a store', 'Send the logs to `cloud_queue` directly.'),
+  none(
+    'awscloudwatch',
+    'Penstock does not collect logs of this origin',
+    'Let a subscription write them to `cloud_queue`.',
+  ),
   ...each(
     [
       'prometheus',
@@ -470,7 +474,7 @@ export const refusedReceivers: readonly Refusal[] = [
       'awscontainerinsights',
       'receiver_creator',
     ],
-    'metrics of this origin are not collected',
+    'Penstock does not collect metrics of this origin',
     scraper,
   ),
 ]

@@ -13,7 +13,7 @@ export interface Setting {
 /** Of those that the agent has, too: what decides under an operator does the same by default. */
 const replaced: ReadonlySet<string> = new Set(['data_dir', 'api', 'healthchecks', 'expire_metrics_secs'])
 
-/** Settings at the top level of a configuration. */
+/** Top-level settings of a configuration. */
 export const settings: Readonly<Record<string, Setting>> = {
   ...Object.fromEntries(
     Object.entries(underOperator).map(([name, becomes]) => [name, { becomes, isReplaced: replaced.has(name) }]),
