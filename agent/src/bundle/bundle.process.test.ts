@@ -541,15 +541,15 @@ test('errors of namespaced programs name sort, function and place in log and hea
   const failing: Readonly<Record<string, { readonly transform: object; readonly shown: string }>> = {
     call: {
       transform: { type: 'remap', source: '.n = to_int!(.message)' },
-      shown: 'the call or operation failed on its values: "to_int" at (5:22)',
+      shown: 'the call or operation failed for its values: "to_int" at (5:22)',
     },
     assertion: {
       transform: { type: 'remap', source: 'assert!(false, string!(.message))' },
-      shown: 'an assertion does not hold: "assert" at (0:33)',
+      shown: 'an assertion is false: "assert" at (0:33)',
     },
     condition: {
       transform: { type: 'filter', condition: 'to_int!(.message) == 1' },
-      shown: 'the call or operation failed on its values: "to_int" at (0:17)',
+      shown: 'the call or operation failed for its values: "to_int" at (0:17)',
     },
     abort: {
       transform: { type: 'filter', condition: 'if exists(.message) { abort string!(.message) }\ntrue' },

@@ -208,7 +208,7 @@ sinks:
     expect(output).toContain('parse\\nremap\\nbyte lane')
     expect(output).toContain('in\\norchestrator_logs\\nbyte lane')
     expect(output).toContain('out\\nhttp\\nbyte lane')
-    expect(output).toContain('look\\nremap\\nobject lane: line 2 of its program takes the event as a whole')
+    expect(output).toContain('look\\nremap\\nobject lane: line 2 of its program reads the event as a whole')
     expect(output).toContain('again\\norchestrator_logs\\nobject lane: look needs objects')
     expect(output).toContain('other\\nhttp\\nobject lane: look gives objects')
     const off = await called(graph, file('off.yaml', `remap: { byte_lane: false }\n${config}`))

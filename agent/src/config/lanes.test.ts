@@ -134,21 +134,21 @@ test.each([
   { source: 'if .a == 1 { abort } else { .b = 2 }', reason: undefined },
   { source: 'if (x = .a; x == 1) { abort }', reason: undefined },
   { source: '.a = upcase(string!(.a)) + "!"\n.n, .err = to_int(.n)', reason: undefined },
-  { source: '.a = 1\nif .b == 1 {\n  .c = length(.)\n}', reason: 'line 3 of its program takes the event as a whole' },
+  { source: '.a = 1\nif .b == 1 {\n  .c = length(.)\n}', reason: 'line 3 of its program reads the event as a whole' },
   { source: "if now() > t'2026-01-01T00:00:00Z' { abort }", reason: 'line 1 of its program calls `now`, which' },
   { source: '%a = 1', reason: 'line 1 of its program changes metadata' },
   { source: '. = {}', reason: 'line 1 of its program replaces the event' },
   { source: '."ü" = 1', reason: 'line 1 of its program sets a field whose name' },
   { source: '. = unnest!(.a)', reason: 'line 1 of its program replaces the event' },
-  { source: 'if .a == 1 { return . }', reason: 'line 1 of its program ends the program by `return`' },
+  { source: 'if .a == 1 { return . }', reason: 'line 1 of its program ends the program with `return`' },
   { source: 'log("x")', reason: 'line 1 of its program calls `log`, which' },
   {
     source: Array.from({ length: 13 }, (_, index) => `.b${index} = upcase!(.a${index})`).join('\n'),
-    reason: 'line 13 of its program is the last of those that compute more than 12 fields',
+    reason: 'line 13 of its program exceeds the limit of 12 fields',
   },
   {
     source: Array.from({ length: 33 }, (_, index) => `.b${index} = 1`).join('\n'),
-    reason: 'line 33 of its program is the last of those that change more than 32 fields',
+    reason: 'line 33 of its program exceeds the limit of 32 fields',
   },
 ])('program $source', async ({ source, reason }) => {
   const declaration = findComponent('transform', 'remap') as TransformDeclaration

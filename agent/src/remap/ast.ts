@@ -76,7 +76,7 @@ export interface Assignment {
   readonly node: 'assignment'
   readonly span: Span
   readonly to: Target
-  /** Of `ok, err = …`. */
+  /** The second target of `ok, err = …`. */
   readonly error: Target | undefined
   readonly merge: boolean
   readonly operatorSpan: Span
@@ -102,13 +102,13 @@ export interface CallExpression {
   readonly span: Span
   readonly name: string
   readonly nameSpan: Span
-  /** Of the `!`, if there is one. */
+  /** The `!` of the call, if any. */
   readonly bang: Span | undefined
   readonly arguments: readonly Argument[]
   readonly closure: ClosureExpression | undefined
 }
 
-/** A root expression that could be read, or the problem in its place. */
+/** A parsed root expression, or the syntax problem in its place. */
 export type Root = Expression | { readonly node: 'problem'; readonly problem: SyntaxProblem }
 
 export interface SyntaxProblem {

@@ -1,6 +1,6 @@
-// The effects of a program, as far as they are known without running it for each event. It parses the message, changes fields of the
-// root independently of the event, and computes others from a few fields. Unrelated statements are kept apart, so each depends on as
-// few fields as possible.
+// The effects of a program that are known without running it for each event. Such a program parses the message, changes root fields
+// independently of the event, and computes others from a few fields. Unrelated statements are kept apart, so that each part depends
+// on as few fields as possible.
 
 import type { ByteEdit, ByteParsing } from '../bytes/form.ts'
 import type { Value } from '../event/value.ts'
@@ -10,14 +10,14 @@ import type { Program } from './program.ts'
 import { effectsOf, isObstacle, type Obstacle, type StatementEffects } from './statement-effects.ts'
 import type { Slot, Typed } from './typed.ts'
 
-/** Fields that a program may change. */
+/** Maximum number of fields that a program may change. */
 const maxWrites = 32
-/** Those of them that it may compute: the kernel has as many columns, and other programs need some. */
+/** Maximum number of computed fields: the kernel's columns, minus some for other programs. */
 const maxComputed = 12
 
 export interface ByteProgram {
   readonly parsing: ByteParsing | undefined
-  /** The effects on fields that do not depend on the event. */
+  /** The effects that do not depend on the event, by field. */
   readonly edits: ReadonlyMap<string, ByteEdit>
   readonly units: readonly ProgramUnit[]
 }
@@ -26,22 +26,22 @@ export interface ByteProgram {
 export interface ProgramUnit {
   readonly reads: readonly string[]
   readonly writes: readonly string[]
-  /** Of these statements alone. */
+  /** The program of only these statements. */
   readonly program: Program
 }
 
-/** The effects of a program on events; or the first statement that needs objects. */
+/** Returns the known effects of a program; or the first statement that needs objects. */
 export function byteProgramOf(program: Program): ByteProgram | Obstacle {
   if (program.isMetered) return { at: 0, text: 'may need more than the budget of a program' }
-  if (program.usesNetwork) return { at: 0, text: 'asks the network' }
+  if (program.usesNetwork) return { at: 0, text: 'uses the network' }
   const { parsing, rest, variables } = unfold(program.statements)
   const items: Item[] = []
   for (const [index, statement] of rest.entries()) {
-    // Such as the event, as the last statement of many programs.
+    // A read without effect, such as the event as the last statement of many programs.
     if (statement.op === 'read' || statement.op === 'constant') continue
     const effects = effectsOf(statement)
     if (isObstacle(effects)) return effects
-    // The object is in the event by now.
+    // The object is part of the event by now.
     if (!variables.isDisjointFrom(effects.variables)) {
       return { at: statement.span[0], text: 'uses a variable that holds the parsed message' }
     }
@@ -57,20 +57,19 @@ export function byteProgramOf(program: Program): ByteProgram | Obstacle {
   const computed = units.reduce((sum, { writes }) => sum + writes.length, 0)
   const [last] = rest.slice(-1)
   const at = last?.span[0] ?? 0
-  if (computed > maxComputed) return { at, text: `is the last of those that compute more than ${maxComputed} fields` }
-  if (edits.size + computed > maxWrites)
-    return { at, text: `is the last of those that change more than ${maxWrites} fields` }
+  if (computed > maxComputed) return { at, text: `exceeds the limit of ${maxComputed} computed fields` }
+  if (edits.size + computed > maxWrites) return { at, text: `exceeds the limit of ${maxWrites} changed fields` }
   return { parsing, edits, units }
 }
 
 interface Item {
-  /** Its place among the statements. */
+  /** Its index among the statements. */
   readonly index: number
   readonly statement: Typed
   readonly effects: StatementEffects
 }
 
-/** Statements that depend on each other, in their order. */
+/** Dependent statements, in order. */
 class Part {
   readonly items: readonly Item[]
   readonly reads: ReadonlySet<string>
@@ -99,8 +98,8 @@ class Part {
   }
 
   /**
-   * Whether they are one: one writes what the other one reads or writes, they share a variable, or both may end the program, and it
-   * is not clear which does so first.
+   * Whether two parts must be joined: one writes what the other reads or writes, they share a variable, or both may end the program
+   * in an order that is not known.
    */
   belongsTo(other: Part): boolean {
     return (
@@ -112,18 +111,21 @@ class Part {
     )
   }
 
-  /** Where it ends the program, if it does by what it says; or where it begins: any statement may fail where a text becomes too long. */
+  /**
+   * The statement at which it may explicitly end the program; or else its first statement, because any statement may fail if a text
+   * becomes too long.
+   */
   get place(): number {
     return this.#mayEnd ? this.#last : this.#first
   }
 }
 
-/** Parts that do not depend on each other, in the order in which they may end the program. */
+/** Independent parts, in the order in which they may end the program. */
 function partsOf(items: readonly Item[]): readonly Part[] {
   let parts: readonly Part[] = []
   for (const item of items) {
     let next = new Part([item])
-    // The joined statements may reach over others.
+    // Joined statements may span other parts.
     for (;;) {
       const near = parts.filter((part) => part.belongsTo(next))
       if (near.length === 0) break
@@ -135,7 +137,7 @@ function partsOf(items: readonly Item[]): readonly Part[] {
   return parts.toSorted((left, right) => left.place - right.place)
 }
 
-/** The effects of statements on fields, if they do not depend on the event; undefined if they do. */
+/** The effects of statements on fields, if they do not depend on the event; otherwise undefined. */
 function editsOf(statements: readonly Typed[]): ReadonlyMap<string, ByteEdit> | undefined {
   const made = new Edits()
   return statements.every((statement) => made.take(statement)) ? made.edits : undefined
@@ -145,7 +147,7 @@ class Edits {
   readonly edits = new Map<string, ByteEdit>()
   readonly #variables = new Map<Slot, ByteEdit>()
 
-  /** Takes one more statement; false if its effect on the event is unknown. */
+  /** Adds a statement; false if its effect on the event is unknown. */
   take(statement: Typed): boolean {
     if (statement.op === 'del') return this.#removed(statement) !== undefined
     if (statement.op !== 'assign') return false
@@ -161,7 +163,7 @@ class Edits {
     return true
   }
 
-  /** A value that is not absent. */
+  /** A value that is never absent. */
   #valueOf(typed: Typed): ByteEdit | undefined {
     const { op, constant } = typed
     if (constant !== undefined && (op === 'constant' || op === 'object' || op === 'array')) return constantOf(constant)
@@ -179,7 +181,7 @@ class Edits {
     return value
   }
 
-  /** The current value of a field; null if it has none. */
+  /** The current value of a field; null if it does not exist. */
   #fieldOf(typed: Typed): ByteEdit | undefined {
     const name = fieldOf(typed)
     if (name === undefined || !isPlainKey(name)) return undefined

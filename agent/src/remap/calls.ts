@@ -1,5 +1,5 @@
-// Finds the calls by which a program reaches beyond the event, without compiling it. Callers that refuse such calls use it for their
-// own messages.
+// Finds calls that access something other than the event, without compiling the program. Callers that reject such calls use it for
+// their own messages.
 
 import type { FunctionDeclaration, Parameter } from './function.ts'
 import { findFunction } from './functions.ts'
@@ -8,17 +8,17 @@ import { isStackOverflow } from './stack.ts'
 
 export interface ReachingCall {
   readonly name: string
-  /** Of the call, or of the argument that names a file: an offset into the source in UTF-16 units. */
+  /** Offset of the call, or of the argument that names a file, in UTF-16 units of the source. */
   readonly offset: number
   readonly reaches: NonNullable<FunctionDeclaration['reaches']> | 'file'
   /** The parameter that names a file. */
   readonly parameter?: string
 }
 
-/** Calls that reach beyond the event, in the order of the source, those in closures and arguments too. */
+/** Calls that access something other than the event, in source order, including those in closures and arguments. */
 export function reachingCalls(source: string): ReachingCall[] {
   const found: ReachingCall[] = []
-  // The tree may be as deep as the program is nested, so it is walked without recursion.
+  // The tree may be as deep as the program is nested, so this walk is iterative.
   const open: unknown[] = [parsed(source)]
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     if (typeof node !== 'object' || node === null) continue
@@ -28,7 +28,7 @@ export function reachingCalls(source: string): ReachingCall[] {
   return found.toSorted((left, right) => left.offset - right.offset)
 }
 
-/** A program that nests too deep has no calls here; the compiler reports it. */
+/** Reports no calls for a program nested too deeply; the compiler reports that. */
 function parsed(source: string): unknown {
   try {
     return parseProgram(source)

@@ -1,4 +1,4 @@
-// The symmetric ciphers of `encrypt` and `decrypt`, by the names that programs use, and the mapping of addresses by a key.
+// The symmetric ciphers of `encrypt` and `decrypt`, by their names in programs, and the key-based mapping of addresses.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { createRequire } from 'node:module'
@@ -7,7 +7,7 @@ import type * as Chacha from '@noble/ciphers/chacha.js'
 import type * as Salsa from '@noble/ciphers/salsa.js'
 import { ipText, parseIp } from '../formats/ip.ts'
 
-// Loaded by the first use of one of their ciphers: most agents never encrypt.
+// Loaded when one of their ciphers is first used, because most agents never encrypt.
 const require = createRequire(import.meta.url)
 const aes = () => require('@noble/ciphers/aes.js') as typeof Aes
 const chacha = () => require('@noble/ciphers/chacha.js') as typeof Chacha
@@ -57,7 +57,7 @@ ciphers.set(
   authenticated(16, 64, (key, iv) => aes().aessiv(key, new Uint8Array(0), iv)),
 )
 
-/** The problem of a cipher's name. */
+/** The problem of an encryption cipher's name. */
 export function encryptionProblem(name: string): string | undefined {
   return ciphers.has(name.toUpperCase()) ? undefined : `Invalid algorithm: ${name}`
 }
@@ -74,7 +74,7 @@ export function decryptBytes(name: string, data: Buffer, key: Buffer, iv: Buffer
     const result = cipher.decrypt(data, key, iv)
     if (result !== undefined) return Buffer.from(result)
   } catch {
-    // The data was changed or the key is another: said below.
+    // The data was changed, or the key is wrong; the error below says so.
   }
   return 'Invalid input'
 }
@@ -97,7 +97,7 @@ function ofNode(name: string, keyBytes: number): Cipher {
   }
 }
 
-/** Counter mode whose counter is 64 bits: the last ones, most significant byte first, or the first ones, the other way round. */
+/** Counter mode with a 64-bit counter: in the last bytes in big-endian order, or in the first bytes in little-endian order. */
 function counting(bits: number, little: boolean): Cipher {
   const run = (data: Buffer, key: Buffer, iv: Buffer): Buffer => {
     const blocks = Buffer.alloc(Math.ceil(data.length / blockBytes) * blockBytes)
@@ -201,7 +201,7 @@ function shownIp(bytes: Buffer): string {
   return ipText(Uint8Array.from(mapped ? bytes.subarray(12) : bytes))
 }
 
-/** Each bit is changed or not by what two keys make of the bits before it. */
+/** Each bit is flipped or kept depending on two keys and the preceding bits. */
 function prefixPreserving(bytes: Buffer, key: Buffer, start: number, forward: boolean): Buffer {
   const left = createCipheriv('aes-128-ecb', key.subarray(0, 16), null).setAutoPadding(false)
   const right = createCipheriv('aes-128-ecb', key.subarray(16), null).setAutoPadding(false)
@@ -220,7 +220,7 @@ function prefixPreserving(bytes: Buffer, key: Buffer, start: number, forward: bo
     const given = ((bytes[position >> 3] as number) >> shift) & 1
     const made = given ^ mask
     result[position >> 3] = (result[position >> 3] as number) | (made << shift)
-    // The bits before the next one are those of the plain address.
+    // The preceding bits are those of the plain address.
     let carry = forward ? given : made
     for (let index = 15; index >= 0; index--) {
       const byte = prefix[index] as number

@@ -1,4 +1,4 @@
-// Code that is generated once objects of the same keys have come often enough: it must do what was done before.
+// Code that is generated once objects with the same keys are frequent must behave like the code before.
 
 import { expect, test } from 'vitest'
 import { noMetadata } from '../event/log.ts'
@@ -8,7 +8,7 @@ import { compileProgram } from './program.ts'
 
 const rounds = 20
 
-/** The program's output for each event, round after round. */
+/** The program's output for each event, repeated over many rounds. */
 function runOften(source: string, events: readonly ValueObject[]): unknown[] {
   const compiled = compileProgram(source)
   if (!compiled.ok) throw new Error(compiled.rendered)

@@ -1,4 +1,4 @@
-// For each code of the compiler's diagnostics a program that gets it, and what to write instead. Both run as tests.
+// For each diagnostic code, a program that produces it, and a fix. Tests run both.
 
 export interface CodeExample {
   readonly wrong: string

@@ -1,9 +1,8 @@
-// The code generator: one plain JavaScript function for each program. Values flow in local variables. Failures are values, tested where
-// they can occur; they leave by `return` or `break`, never by an exception. Constants are hoisted. compile/ holds the parts: an
-// expression for each operation, and the text, effects and budget of the program.
-//
+// The code generator: compiles each program to one plain JavaScript function. Values are in local variables. Failures are values,
+// tested where they can occur; they leave by `return` or `break`, never by an exception. Constants are hoisted. compile/ contains the
+// parts: an expression for each operation, and the text, effects and budget of the program.
 // The program changes the root of the event in place only if `own` says that it is the only holder. A program that can fail after a
-// write starts without owning the root: its first write copies it, and a failure leaves the event unchanged.
+// write starts without owning the root: its first write copies the root, and a failure leaves the event unchanged.
 
 import type { Value, ValueObject } from '../event/value.ts'
 import { expression } from './compile/expression.ts'
@@ -20,24 +19,24 @@ export interface Frame {
   metadata: ValueObject
   /** Whether the root may be changed in place. */
   own: boolean
-  /** How tags are shown where the event is a metric. */
+  /** How tags are represented if the event is a metric. */
   tagMode: TagMode
-  /** Where variables outlive a run: those before it and after it. */
+  /** Storage for variables that outlive a run: read before it, written after it. */
   readonly variables?: Map<string, Value>
 }
 
 export interface GeneratedProgram {
   /** Runs the program on the frame; returns the value of the last expression, or how the run ended. */
   readonly run: (frame: Frame) => Result
-  /** The event may have been written to in place when the run fails, unless it starts without owning the root. */
+  /** Whether a failed run may have changed the event in place, unless it starts without owning the root. */
   readonly needsCopy: boolean
   readonly writesEvent: boolean
-  /** Fields of the root that may change; undefined if the root may be replaced or any of its fields change. */
+  /** Root fields that may change; undefined if the root may be replaced or any field may change. */
   readonly changes: readonly string[] | undefined
   readonly writesMetadata: boolean
-  /** Whether its runs count what they use of a budget. */
+  /** Whether its runs are charged to a budget. */
   readonly counts: boolean
-  /** The generated source, for tests and curiosity. */
+  /** The generated source, for tests and debugging. */
   readonly code: string
 }
 

@@ -1,4 +1,4 @@
-// Conditions: programs that give a boolean and change nothing, and the shorter forms that options of type condition take.
+// Conditions: programs that return a boolean and change nothing, and the shorter forms of condition options.
 
 import type { LogEvent } from '../event/log.ts'
 import { MetricEvent } from '../event/metric.ts'
@@ -10,7 +10,7 @@ import { textLiteral } from './literal.ts'
 import { type CompileOptions, compileProgram, type Runs } from './program.ts'
 import { type Reads, readsOf } from './reads.ts'
 
-/** An option of type condition: the program, or a table with a type. */
+/** A condition option: the program, or a table with a type. */
 export type ConditionOption =
   | string
   | { readonly type: 'vrl'; readonly source: string }
@@ -22,13 +22,13 @@ export type ConditionOption =
 export interface EventCondition {
   /** Whether it holds; undefined if the program failed or was aborted, which counts as false. */
   holds(event: LogEvent | MetricEvent): boolean | undefined
-  /** Why the last event gave undefined. */
+  /** Why the last result was undefined. */
   readonly failure: Fact
-  /** The parts of an event that decide. */
+  /** The parts of an event that determine the result. */
   readonly reads: Reads
   /** Rendered warnings of the compiler. */
   readonly warnings: readonly string[]
-  /** Source of a program that needs the network: it runs elsewhere (`remote.ts`), and `by` judges by runs made there. */
+  /** Source of a program that needs the network: it runs elsewhere (`remote.ts`), and `by` evaluates runs from there. */
   readonly network?: { readonly source: string; by(runs: Runs): Pick<EventCondition, 'holds' | 'failure'> }
 }
 
@@ -79,7 +79,7 @@ function programCondition(source: string, options: CompileOptions): CompiledCond
   }
   const { program } = compiled
   if (!program.kind.is(kinds.boolean)) {
-    return { ok: false, message: `The condition must give a boolean; this one gives ${program.kind}.` }
+    return { ok: false, message: `The condition must return a boolean; this one returns ${program.kind}.` }
   }
   return {
     ok: true,
@@ -93,7 +93,7 @@ function programCondition(source: string, options: CompileOptions): CompiledCond
 
 const none = fact('')
 const nothing: Reads = { ok: true, fields: [] }
-const noBoolean = fact('The condition gave no boolean.')
+const noBoolean = fact('The condition did not return a boolean.')
 
 function judge(runs: Runs): Pick<EventCondition, 'holds' | 'failure'> {
   let failed: RemapError | undefined

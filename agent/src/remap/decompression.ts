@@ -1,36 +1,38 @@
-// Shared by the functions that decompress. A few bytes of an event can expand to any number, so a limit applies before output is
-// created.
+// Shared by the functions that decompress. A few bytes of an event can expand to any size, so a limit applies before output is
+// allocated.
 
 import { failure, RemapError } from './function.ts'
 import { tooMuch } from './meter.ts'
 
-/** Of programs without a budget. */
+/** Limit for programs without a budget. */
 const platformBytes = 1 << 27
 
-/** Bytes that a decompression may give, of the `runtime.maxBytes` of its program. */
+/** Maximum size of a decompression result, for the `runtime.maxBytes` of its program. */
 export function decompressedLimit(maxBytes: number): number {
   return Math.min(maxBytes, platformBytes)
 }
 
-/** The result where the data would give more: a program with a budget is over it, and does not continue to other such data. */
+/**
+ * The result if the data would exceed the limit: a program with a budget has then exceeded it, and cannot try more such data.
+ */
 export function tooLong(maxBytes: number, problem: string): RemapError {
   return maxBytes < platformBytes ? tooMuch : failure(problem)
 }
 
-/** A share of the budget: data that fail late cost at most this part, so a program may try them and continue. */
+/** Fraction of the budget that a late failure costs at most, so that a program may try several formats. */
 const failedPart = 8
 
-/** The result where the data end or are damaged after they may have given this many bytes. */
+/** The result if the data is truncated or damaged after it may have produced this many bytes. */
 export function failedAfter(bytes: number, maxBytes: number, problem: string): RemapError {
   const made = Math.floor(Math.min(bytes, maxBytes / failedPart))
   return new RemapError(problem, 'error', null, null, 'failure', undefined, made)
 }
 
-/** A format that a reader of Node reads. */
+/** A format that Node can decompress. */
 export interface CompressedFormat {
-  /** Data without this beginning fail at once. */
+  /** Data without this prefix fails at once. */
   readonly begins: (data: Buffer) => boolean
-  /** Bytes that a byte of the data may stand for. */
+  /** Maximum expansion of an input byte. */
   readonly maxRatio: number
 }
 
@@ -43,13 +45,13 @@ export const zlib: CompressedFormat = {
   begins: (data) => data.length > 2 && ((data[0] as number) & 0x0f) === 8 && data.readUInt16BE() % 31 === 0,
   maxRatio: deflateRatio,
 }
-/** A block of four bytes stands for 128 KiB. */
+/** A block of four bytes can expand to 128 KiB. */
 export const zstd: CompressedFormat = {
   begins: (data) => data.length > 4 && data.readUInt32LE() === 0xfd2fb528,
   maxRatio: 32_768,
 }
 
-/** The result where a reader of Node has thrown. */
+/** The result if Node's decompression has thrown. */
 export function unreadable(
   error: unknown,
   data: Buffer,

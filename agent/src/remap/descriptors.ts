@@ -1,4 +1,4 @@
-// The message that a call of `parse_proto` or `encode_proto` names: a type of a set of descriptors in a file.
+// The protobuf message of a `parse_proto` or `encode_proto` call: a type of a descriptor set in a file.
 
 import { compileMessage, type MessageFormat } from '../formats/protobuf-message.ts'
 import { GivenFileError, readGivenFile } from '../given-file.ts'
@@ -11,7 +11,7 @@ export const descriptorParameters: readonly Parameter[] = [
     kind: kinds.string,
     static: true,
     meaning: 'file',
-    description: 'Path of the set of descriptors, as `protoc --include_imports --descriptor_set_out` writes it.',
+    description: 'Path of the descriptor set, the output of `protoc --include_imports --descriptor_set_out`.',
   },
   {
     name: 'message_type',

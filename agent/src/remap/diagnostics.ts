@@ -1,4 +1,4 @@
-// Diagnostics of the compiler: a code, spans with labels and notes, and their rendered form with carets.
+// Compiler diagnostics: a code, spans with labels and notes, and their rendered form with carets.
 
 import type { Span } from './ast.ts'
 
@@ -17,7 +17,7 @@ export interface Diagnostic {
   readonly notes: readonly string[]
 }
 
-/** Turns offsets in UTF-16 units into byte offsets. */
+/** Converts UTF-16 offsets to byte offsets. */
 export class ByteOffsets {
   readonly #source: string
   readonly #plain: boolean
@@ -58,19 +58,19 @@ export function positionOf(source: string, offset: number): { line: number; colu
   return { line: before.split('\n').length, column: Array.from(before.slice(start)).length + 1 }
 }
 
-/** Line and column of an offset in bytes, as errors of a run have it. */
+/** Line and column of a byte offset, as used in run-time errors. */
 export function positionOfByte(source: string, offset: number): { line: number; column: number } {
   return positionOf(source, Buffer.from(source).toString('utf8', 0, offset).length)
 }
 
 const syntaxError = 203
 
-/** A diagnostic as callers of the compiler report it: its code as users see it, and its place. */
+/** A diagnostic as callers of the compiler report it: its code as users see it, and its location. */
 export interface Summary {
   readonly code: string
   readonly message: string
   readonly position?: { readonly line: number; readonly column: number }
-  /** Alone, where there are others. */
+  /** The rendered diagnostic on its own, if there are others. */
   readonly rendered?: string
   readonly others?: readonly Summary[]
 }
@@ -78,12 +78,12 @@ export interface Summary {
 function summaryOf(source: string, { code, message, labels }: Diagnostic): Summary {
   const start = labels[0]?.span[0]
   const position = start === undefined ? {} : { position: positionOf(source, start) }
-  // That something is a syntax error says nothing of what stands there.
+  // For a syntax error, the label describes the unexpected token better.
   const found = code === syntaxError ? labels[0]?.message : undefined
   return { code: codeText(code), message: found === undefined ? message : `${message}: ${found}`, ...position }
 }
 
-/** The first diagnostic as callers report it, with the others. */
+/** The first diagnostic as callers report it, together with the others. */
 export function summariesOf(source: string, [first, ...others]: readonly Diagnostic[]): Summary | undefined {
   if (first === undefined) return undefined
   if (others.length === 0) return summaryOf(source, first)
@@ -146,7 +146,7 @@ function marks(labels: readonly Label[], line: Line): string[] {
   }
   const underline = Array.from(cells, (cell) => cell ?? ' ').join('')
   const rows = [underline]
-  // Labels speak from the right to the left, as they end on this line.
+  // Labels that end on this line are printed from right to left.
   const speaking = here
     .filter((label) => label.span[1] <= line.start + line.text.length + 1)
     .sort((left, right) => right.span[0] - left.span[0])

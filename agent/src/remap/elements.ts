@@ -1,4 +1,5 @@
-// Shared by functions on collections and numbers: kinds of elements, visits of nested collections, paths in arrays.
+// Shared by functions on collections and numbers: kinds of elements, traversal of nested collections, paths given as
+// arrays.
 
 import type { PathSegment } from '../event/path.ts'
 import {
@@ -17,7 +18,7 @@ import { type CallKinds, type Closure, failure, isFailure, type RemapError, type
 import { type Collection, Kind, kinds } from './kind.ts'
 import { textOfKind } from './text.ts'
 
-/** Kinds of key and value that a closure sees of a collection. */
+/** Kinds of the key and value that a closure receives for a collection. */
 export function elementKinds(collection: Kind): readonly [Kind, Kind] {
   const object = collection.overlaps(kinds.object)
   const array = collection.overlaps(kinds.array)
@@ -26,7 +27,7 @@ export function elementKinds(collection: Kind): readonly [Kind, Kind] {
   return [key, value.isNever ? kinds.any.without(kinds.undefined) : value]
 }
 
-/** The same collection with any number of elements, each of a kind it has now. */
+/** The same collection with any number of elements, each of a current element kind. */
 export function loosened(collection: Kind): Kind {
   const element = collection.elements
   let kind = kinds.never
@@ -55,12 +56,12 @@ function mapped<K extends string | number>(collection: Collection<K>, element: K
   return { known, unknown: collection.unknown?.or(element).or(kinds.undefined) }
 }
 
-/** The collection with the values that the closure gives; nested ones are visited after the collection that they are in. */
+/** The collection with the closure's results; nested collections are visited after their parent. */
 export function mapEach(value: Value, recursive: boolean, closure: Closure): Result {
   return visited(value, recursive ? { left: maxVisits } : undefined, closure, 0)
 }
 
-// A closure that gives collections in recursion could continue forever.
+// A closure that returns collections could recurse forever.
 const maxVisits = 1_000_000
 const maxDepth = 1000
 
@@ -105,7 +106,7 @@ export function pathSegments(path: readonly Value[]): PathSegment[] | RemapError
   return segments
 }
 
-/** Names of fields given as an array. */
+/** Field names given as an array. */
 export function fieldOrder(items: readonly Value[]): string[] | RemapError {
   const names: string[] = []
   for (const item of items) {
@@ -117,20 +118,20 @@ export function fieldOrder(items: readonly Value[]): string[] | RemapError {
   return names
 }
 
-/** Kind of a result that is an integer for integers and a float for floats. */
+/** Result kind of a function that returns an integer for integers and a float for floats. */
 export function numberKind(call: CallKinds): Kind {
   const kind = call.kind('value')
   return kind.is(kinds.integer) || kind.is(kinds.float) ? kind : kinds.number
 }
 
-/** A float rounded to a number of decimals; zero where that leads beyond what floats can hold. */
+/** A float rounded to a number of decimals; zero if the result is out of range. */
 export function rounded(value: number, precision: number | bigint, round: (value: number) => number): number | Float {
   const scale = 10 ** Number(precision)
   const result = round(value * scale) / scale
   return float(Number.isNaN(result) ? 0 : result)
 }
 
-/** Shared by the functions that round: parameters, result and the call, given how a float is rounded to a whole number. */
+/** Shared by the rounding functions: parameters, result and call, for a given rounding of floats to whole numbers. */
 export function rounding(round: (value: number) => number) {
   return {
     category: 'Number',
@@ -141,7 +142,7 @@ export function rounding(round: (value: number) => number) {
         kind: kinds.integer,
         required: false,
         default: 0,
-        description: 'Decimals to keep; may be negative.',
+        description: 'Number of decimals to keep; may be negative.',
       },
     ],
     returns: numberKind,
@@ -152,16 +153,16 @@ export function rounding(round: (value: number) => number) {
   } as const
 }
 
-/** The parameter of those that compare texts. */
+/** A parameter of functions that compare texts. */
 export const caseSensitive = {
   name: 'case_sensitive',
   kind: kinds.boolean,
   required: false,
   default: true,
-  description: 'Whether letter case counts.',
+  description: 'Whether the comparison is case-sensitive.',
 } as const
 
-/** Number of present fields. */
+/** Number of fields that are present. */
 export function fieldCount(value: ValueObject): number {
   return fieldNames(value).length
 }

@@ -1,4 +1,4 @@
-// Equality of values as it holds inside of collections: same type and same content, so 1 and 1.0 differ.
+// Equality of values inside collections: same type and same content, so 1 and 1.0 differ.
 
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes, Float, fieldNames, getField, Regex, type Value, type ValueObject } from '../event/value.ts'

@@ -1,5 +1,5 @@
-// Describes what the compiler knows of a program: the kind of each statement's result, how it may end the program, and the event and
-// metadata after it.
+// Describes the compiler's knowledge of a program: the kind of each statement's result, how it may end the program, and the
+// resulting event and metadata.
 
 import { positionOf } from './diagnostics.ts'
 import type { Kind } from './kind.ts'
@@ -12,7 +12,7 @@ export interface ExplainedProgram {
   readonly metadataKind: Kind
 }
 
-/** Longest text of a statement that is shown as a whole. */
+/** Longest statement text shown in full. */
 const maxShown = 72
 
 export function explainProgram(source: string, program: ExplainedProgram): string {
@@ -40,7 +40,7 @@ export function explainProgram(source: string, program: ExplainedProgram): strin
   return `${[...lines, ...(lines.length === 0 ? [] : ['']), ...sums].join('\n')}\n`
 }
 
-/** The fields that are known, each with its path. */
+/** The known fields with their paths. */
 function fieldLines(kind: Kind, path: string): string[] {
   return [...(kind.object?.known ?? [])].flatMap(([name, field]) => {
     const word = /^[@_A-Za-z][@\w]*$/.test(name) ? name : JSON.stringify(name)
@@ -60,7 +60,7 @@ interface Ending {
   readonly place: string
 }
 
-/** Calls with `!` that may fail, calls that fail unannounced, `abort` and `return`. */
+/** Calls with `!` that may fail, calls that fail without declaring it, `abort` and `return`. */
 function endings(statement: Typed, source: string): Ending[] {
   const found: Ending[] = []
   const visit = (value: unknown): void => {
@@ -89,7 +89,7 @@ function endingOf(typed: Typed): string | undefined {
     case 'return':
       return typed.op
     case 'call':
-      if (typed.fallible) return undefined // `??` or `ok, err =` takes it
+      if (typed.fallible) return undefined // `??` or `ok, err =` handles it
       if (typed.canFail) return `${typed.declaration.name}!`
       return typed.declaration.failsUnannounced === true ? typed.declaration.name : undefined
     default:

@@ -6,12 +6,12 @@ import { findFunction, functions } from './functions.ts'
 import { compileProgram } from './program.ts'
 import { valueText } from './text.ts'
 
-/** Files that examples name, by what they are here. */
+/** Files that examples name, by their paths here. */
 const files: readonly (readonly [string, string])[] = [
   ['"order.desc"', JSON.stringify(fileURLToPath(new URL('testdata/order.desc', import.meta.url)))],
 ]
 
-/** The text of what a program gives. */
+/** The text of a program's result. */
 function run(example: string): string {
   const source = files.reduce((text, [name, path]) => text.replaceAll(name, path), example)
   const compiled = compileProgram(source, { keepResult: true, network: true })
@@ -22,7 +22,7 @@ function run(example: string): string {
 
 const examples = functions.flatMap(({ name, examples }) => examples.map((example) => ({ name, ...example })))
 
-// The large data set of user agents takes a while to be read, more so beside other work.
+// The large data set of user agents takes a while to load, especially beside other work.
 test.each(examples)('$name: $source', ({ source, result }) => {
   expect(run(source)).toBe(result)
 })
@@ -37,7 +37,7 @@ test('every function has three examples, a summary that is a sentence, and its o
 })
 
 test.each([
-  // Bytes that are not UTF-8 stay bytes where a function takes them.
+  // Bytes that are not UTF-8 stay bytes if a function accepts them.
   ['length(decode_base16!("ff00"))', '2'],
   ['encode_base16(slice!("é漢", 2, 3))', '"e6"'],
   ['chunks("é", 1) == [decode_base16!("c3"), decode_base16!("a9")]', 'true'],
@@ -46,7 +46,7 @@ test.each([
   ['parse_int!("9223372036854775807")', '9223372036854775807'],
   ['to_int!("-9223372036854775808")', '-9223372036854775808'],
   ['abs(-9223372036854775807 - 1)', '-9223372036854775808'],
-  // Fields of any name.
+  // Fields with any name.
   ['merge({"__proto__": 1}, {"constructor": 2})', '{ "__proto__": 1, "constructor": 2 }'],
   ['keys({"__proto__": 1})', '["__proto__"]'],
   ['flatten({"__proto__": {"a": 1}})', '{ "__proto__.a": 1 }'],

@@ -1,4 +1,4 @@
-// Every function of the language, one per line. The only list of functions.
+// All functions of the language, one per line. There is no other list.
 
 import type { FunctionDeclaration } from './function.ts'
 import { abs } from './functions/abs.ts'

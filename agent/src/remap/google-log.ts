@@ -1,5 +1,5 @@
-// Lines of the Google logging library and of its form in Kubernetes, which `parse_glog` and `parse_klog` read. They differ in the digits
-// of the date alone: that of Kubernetes has no year.
+// Parses lines of the Google logging library and its Kubernetes variant, for `parse_glog` and `parse_klog`. They differ only in the
+// digits of the date: the Kubernetes variant has no year.
 
 import { firstMatch, isLineProblem, lineFields } from '../formats/common-log.ts'
 import { strftime } from '../formats/datetime.ts'
@@ -15,7 +15,7 @@ const form = strftime('%Y%m%d %H:%M:%S%.f')
 function linesOf(dateDigits: number) {
   const start = `(?<level>\\w)(?<timestamp>\\d{${dateDigits}} \\d{2}:\\d{2}:\\d{2}\\.\\d{6})`
   return [
-    // Without a further bracket there is one place where the file can end.
+    // Without another bracket, the file can end at only one position.
     new RegExp(
       `^${start} +(?<id>\\d+) (?<file>[^:\\n]+):(?<line>\\d+)\\] (?<message>[^\\]\\s\\x85]+(?: [^\\]\\s\\x85]+)*)$`,
     ),
@@ -28,10 +28,10 @@ function linesOf(dateDigits: number) {
 }
 
 export interface GoogleLog {
-  /** In messages of errors. */
+  /** For error messages. */
   readonly name: 'glog' | 'klog'
   readonly dateDigits: number
-  /** The time of a line with its year, as `20210131 14:48:54.411655`. */
+  /** The time of a line with its year, such as `20210131 14:48:54.411655`. */
   readonly completeTime: (time: string) => string
 }
 
@@ -50,7 +50,7 @@ export function googleLog({ name, dateDigits, completeTime }: GoogleLog) {
       message: kinds.string,
     }),
     fallible: 'always',
-    errors: ['The line has another form.'],
+    errors: ['The line has another format.'],
     fresh: true,
     compile:
       () =>

@@ -1,10 +1,10 @@
-// How much larger than the event a program without loops can make its values, judged by its text: a bound on the size of
-// each field and variable, where the event and every constant count as one. A program that stays below a limit needs no meter.
+// Estimates from a program's text how much larger than the event a program without loops can make its values. It bounds the
+// size of each field and variable, with the event and every constant counting as one. A program below a limit needs no meter.
 
 import { type Kind, kinds } from './kind.ts'
 import type { Place, Slot, Typed } from './typed.ts'
 
-/** So many times the size of its event a program may make without being metered. */
+/** Growth factor up to which a program runs without a meter. */
 const unmeteredGrowth = 256
 
 const grown = kinds.string.or(kinds.array).or(kinds.object)
@@ -15,15 +15,18 @@ function isCollection({ kind }: Typed): boolean {
   return kind.isNever || kind.overlaps(collections)
 }
 
-/** Whether values of a kind may be larger than a few bytes. */
+/** Whether values of a kind may have more than a few bytes. */
 export function mayBeLarge(kind: Kind): boolean {
   return kind.isNever || kind.overlaps(grown)
 }
 
 export interface Metering {
-  /** Calls and operators count what they make. */
+  /** Whether calls and operators count the size of their results. */
   readonly metered: boolean
-  /** Values may share parts so often that the whole is larger than all that was made: what leaves the program is weighed. */
+  /**
+   * Whether values may share parts so often that the total exceeds the sum of all results: values that leave the program are
+   * then weighed.
+   */
   readonly weighed: boolean
 }
 
@@ -36,7 +39,7 @@ export function meteringOf(body: readonly Typed[]): Metering {
 
 class Growth {
   largest = 1
-  /** There is a loop, or a result that is as large as the product of its arguments. */
+  /** Whether there is a loop, or a result as large as the product of its arguments. */
   dependsOnData = false
   #inClosure = false
   readonly #variables = new Map<Slot, number>()
@@ -117,7 +120,7 @@ class Growth {
     }
   }
 
-  /** A collection that holds collections: in a loop it may come to hold itself many times over. */
+  /** A collection that contains collections: in a loop it may come to contain itself many times. */
   #holding(members: readonly (Typed | undefined)[], size: number): number {
     const holds = this.#inClosure && members.some((member) => member !== undefined && isCollection(member))
     return holds ? Number.POSITIVE_INFINITY : size
@@ -131,13 +134,13 @@ class Growth {
     return 1 + [...this.#fields.values()].reduce((sum, size) => sum + size, 0)
   }
 
-  /** The size of a value that is written to a place. */
+  /** The size of a value written to a place. */
   #held(place: Place, value: Typed): number {
     const size = this.of(value)
     return place.segments.length > 0 ? this.#holding([value], size) : size
   }
 
-  /** Existing content may stay, as in a branch that is not taken: sizes are never forgotten. */
+  /** Existing content may stay, for example if a branch is not taken, so sizes never decrease. */
   #write(place: Place, size: number): number {
     if (place.root === 'none') return size
     if (place.root === 'variable') {

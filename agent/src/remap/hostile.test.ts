@@ -1,5 +1,5 @@
-// Every function with hostile arguments: each ends, by a value or by a failure that is a value, and changes no prototype.
-// The calls are those of the examples, with one argument after the other taken from the event.
+// Calls every function with hostile arguments: each call ends with a value or a failure value, and changes no prototype.
+// The calls come from the examples, with one argument at a time taken from the event.
 
 import { expect, test } from 'vitest'
 import { noMetadata } from '../event/log.ts'
@@ -15,13 +15,13 @@ import { valueText } from './text.ts'
 
 interface Variant {
   readonly source: string
-  /** The text of the call. */
+  /** Text of the call. */
   readonly call: string
-  /** The parameter that `.x` is given for. */
+  /** The parameter for which `.x` is passed. */
   readonly parameter: Parameter
 }
 
-/** Calls of the function in its examples, each with one argument replaced by `.x`. */
+/** Calls from the function's examples, each with one argument replaced by `.x`. */
 function variants(declaration: FunctionDeclaration): Variant[] {
   const found: Variant[] = []
   for (const { source } of declaration.examples) {
@@ -114,28 +114,28 @@ const large: readonly Value[] = [
 const deep: readonly Value[] = [nested((inner) => [inner]), nested((inner) => ({ a: inner }))]
 
 function run(source: string, value: Value): Result | undefined {
-  // Programs that take no `.x` here, because a constant is asked for, are no matter of this test.
+  // Programs that reject `.x` because a constant is required do not matter here.
   const compiled = compileProgram(source, { keepResult: true, network: false })
   return compiled.ok ? compiled.program.run({ x: value }, noMetadata, true) : undefined
 }
 
-// Functions that wait are left out: this test is about data.
+// Functions that wait are excluded, because this test is about data.
 const tried = functions.filter(({ name }) => !['dns_lookup', 'reverse_dns', 'http_request'].includes(name))
 
-// A value that a parameter does not accept is refused before the function runs, by code that the compiler generates for all alike. The
-// small values show that for every parameter; large ones, for which the failure describes the kind at length, for these.
+// The generated code rejects values of the wrong kind before the function runs, in the same way for all functions. Small values show
+// this for every parameter; large ones, for which the error describes the kind at length, only for these functions.
 const givenAll = ['upcase', 'keys']
 
 test.each(tried.map((declaration) => ({ declaration, name: declaration.name })))(
   '$name ends well with any value',
   ({ declaration, name }) => {
-    // Assertions cost more than most calls do: what is wrong is collected.
+    // Assertions cost more than most calls, so problems are collected first.
     const wrong: string[] = []
     const done = new Set<string>()
     for (const { source, call, parameter } of variants(declaration)) {
       if (done.has(call)) continue
       const compiled = compileProgram(source, { keepResult: true })
-      if (!compiled.ok) continue // the parameter takes constants only
+      if (!compiled.ok) continue // the parameter accepts only constants
       done.add(call)
       const taken = (value: Value) => givenAll.includes(name) || isOfKind(value, parameter.kind)
       for (const value of [...small, ...large.filter(taken)]) {
@@ -152,7 +152,7 @@ test.each(tried.map((declaration) => ({ declaration, name: declaration.name })))
   },
 )
 
-// Lines made to have a pattern go back: each takes a time in proportion to its length.
+// Lines designed to make a pattern backtrack: each takes time proportional to its length.
 const mebi = 1 << 20
 test.each([
   ['parse_common_log', `${'- '.repeat(mebi / 2)}x`],
@@ -242,7 +242,7 @@ const times = (count: number, make: (index: number) => string, separator = '\n')
 const around = (open: string, inside: string, close: string, depth: number) =>
   `${open.repeat(depth)}${inside}${close.repeat(depth)}`
 
-// Each of these took seconds or gigabytes to compile, or as much of the stack as there is, which differs from process to process.
+// Each of these took seconds or gigabytes to compile, or the whole stack, whose size depends on the process.
 test.each<[what: string, source: string, says: RegExp]>([
   ['statements', times(2001, (index) => `.a${index} = ${index}`), /the program has more than 2000 statements/],
   ['variables', times(10_000, (index) => `v${index} = ${index}`), /more than 2000 statements/],

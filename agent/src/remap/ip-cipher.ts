@@ -1,4 +1,4 @@
-// Shared by `encrypt_ip` and `decrypt_ip`: they map addresses by a key, one forward and one back.
+// Shared by `encrypt_ip` and `decrypt_ip`, which map addresses with a key in both directions.
 
 import type { Bytes } from '../event/value.ts'
 import { bytesOf } from './byte-text.ts'
@@ -16,7 +16,11 @@ export function ipCipher(forward: boolean) {
     ],
     returns: kinds.string,
     fallible: 'always',
-    errors: ['The address is not valid.', 'The mode is not known.', 'The key is not as long as the mode wants it.'],
+    errors: [
+      'The address is invalid.',
+      'The mode is unknown.',
+      'The key does not have the length required by the mode.',
+    ],
     pure: true,
     compile:
       () =>

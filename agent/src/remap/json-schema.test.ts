@@ -68,7 +68,7 @@ test.each([
   else expect(given).toBe(wanted)
 })
 
-/** Lists around a number. */
+/** Lists nested around a number. */
 const nested = (depth: number) => `${'['.repeat(depth)}1${']'.repeat(depth)}`
 const both = (name: string) => ({ allOf: [{ $ref: `#/$defs/${name}` }, { $ref: `#/$defs/${name}` }] })
 const doubling = Object.fromEntries(
@@ -76,7 +76,7 @@ const doubling = Object.fromEntries(
 )
 const tooMany = /the text needs more than 1000000 references of the schema, or is nested too deep/
 
-// Each of these would take hours, or all memory, or the stack.
+// Each of these would take hours, or all memory, or the whole stack.
 test.each<[what: string, schema: unknown, text: string, says: RegExp]>([
   ['a reference to itself', { $ref: '#' }, '1', tooMany],
   [

@@ -1,5 +1,5 @@
-// Kinds: the sets of possible types that the compiler follows through a program. Kinds are immutable.
-// Arrays and objects carry the kinds of the elements that are known and the kind of all others.
+// Kinds: the sets of possible types that the compiler tracks through a program. Kinds are immutable. Kinds of arrays
+// and objects include the kinds of known elements and the kind of all others.
 
 import type { PathSegment } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
@@ -31,15 +31,15 @@ const names: readonly (readonly [number, string])[] = [
 /** Kinds of the elements of an array (by index) or object (by field). */
 export interface Collection<K extends string | number> {
   readonly known: ReadonlyMap<K, Kind>
-  /** Kind of every element that is not known; undefined if there can be no other. Always contains `undefined`. */
+  /** Kind of every unknown element; undefined if there can be none. Always contains `undefined`. */
   readonly unknown: Kind | undefined
 }
 
-/** Kinds that are made of kinds double with each line of a program: beyond this, elements may be anything. */
+/** Nested kinds can double with each line of a program: beyond this weight, elements may be anything. */
 const maxWeight = 20_000
 
 export class Kind {
-  /** Which basic kinds are in the set. */
+  /** The basic kinds in the set. */
   readonly bits: number
   readonly array: Collection<number> | undefined
   readonly object: Collection<string> | undefined
@@ -55,10 +55,10 @@ export class Kind {
     return this.bits === 0
   }
 
-  /** How many kinds it is made of, as if none were shared. */
+  /** Number of kinds that it consists of, counting shared ones repeatedly. */
   get weight(): number {
     if (this.#weight > 0) return this.#weight
-    this.#weight = 1 // Kinds of anything hold themselves.
+    this.#weight = 1 // the kind of anything contains itself
     if (this.isAny) return 1
     let weight = 1
     for (const collection of [this.array, this.object]) {
@@ -70,43 +70,43 @@ export class Kind {
     return this.#weight
   }
 
-  /** This kind, or, if it describes more elements than the checker can handle, the same basic kinds with any elements. */
+  /** This kind; or, if it describes more elements than the checker can handle, the same basic kinds with any elements. */
   get bounded(): Kind {
     return this.weight > maxWeight ? any.and(this) : this
   }
 
-  /** Everything, recursively. */
+  /** Whether it includes everything, recursively. */
   get isAny(): boolean {
     return this === any || (this.bits === ALL && isAnyCollection(this.array) && isAnyCollection(this.object))
   }
 
-  /** True if the set holds one or more basic kinds and all of them are in the other (elements are not looked at). */
+  /** Whether the set is not empty and all its basic kinds are in the other set (ignoring elements). */
   within(other: Kind): boolean {
     return this.bits !== 0 && (this.bits & ~other.bits) === 0
   }
 
-  /** True if both sets hold the same basic kinds (elements are not looked at). */
+  /** Whether both sets have the same basic kinds (ignoring elements). */
   is(other: Kind): boolean {
     return this.bits === other.bits
   }
 
-  /** True if every basic kind of the other is in this set. */
+  /** Whether this set contains every basic kind of the other. */
   contains(other: Kind): boolean {
     return (other.bits & ~this.bits) === 0
   }
 
-  /** True if every value of the other kind, with its elements, is one of this kind. */
+  /** Whether every value of the other kind, including its elements, has this kind. */
   covers(other: Kind): boolean {
     if (this === other || this.isAny) return true
     return this.contains(other) && covers(this.array, other.array) && covers(this.object, other.object)
   }
 
-  /** True if the sets share a basic kind. */
+  /** Whether the sets have a basic kind in common. */
   overlaps(other: Kind): boolean {
     return (this.bits & other.bits) !== 0
   }
 
-  /** The union: what a value is that came one way or the other. */
+  /** The union: the kind of a value from either branch. */
   or(other: Kind): Kind {
     if (this === other || this.isAny) return this
     if (other.isAny) return other
@@ -133,13 +133,13 @@ export class Kind {
     return this.bits & UNDEFINED ? this : new Kind(this.bits | UNDEFINED, this.array, this.object)
   }
 
-  /** The set of basic kinds common to both; elements are those of this kind. */
+  /** The basic kinds common to both; elements are those of this kind. */
   and(other: Kind): Kind {
     const bits = this.bits & other.bits
     return new Kind(bits, bits & ARRAY ? this.array : undefined, bits & OBJECT ? this.object : undefined)
   }
 
-  /** Union of the kinds of all elements, as an array or object or both; never if there can be none. */
+  /** Union of the kinds of all elements; never if there can be none. */
   get elements(): Kind {
     let all = never
     for (const collection of [this.array, this.object]) {
@@ -150,14 +150,14 @@ export class Kind {
     return all
   }
 
-  /** The kind at a path below. */
+  /** The kind at a path below this one. */
   at(segments: readonly PathSegment[], from = 0, to = segments.length): Kind {
     if (from === to || this.isNever) return this
     const segment = segments[from] as PathSegment
     return (typeof segment === 'string' ? fieldOf(this, segment) : itemOf(this, segment)).at(segments, from + 1, to)
   }
 
-  /** This kind after a value of the given kind was written at a path below. */
+  /** This kind after writing a value of the given kind at a path. */
   with(segments: readonly PathSegment[], kind: Kind, from = 0): Kind {
     if (from === segments.length) return kind
     const segment = segments[from] as PathSegment
@@ -171,7 +171,7 @@ export class Kind {
     return withItem(this, segment, (below) => below.with(segments, kind, from + 1))
   }
 
-  /** This kind after what is at the path was removed. */
+  /** This kind after removing the value at a path. */
   removed(segments: readonly PathSegment[], compact: boolean): Kind {
     if (segments.length === 0) {
       let kind = this.without(new Kind(ARRAY | OBJECT))
@@ -182,7 +182,7 @@ export class Kind {
     return removedAt(this, segments, 0, compact)
   }
 
-  /** The text of diagnostics: `string`, `integer or null`, `[string, integer]`, `{ a: string }`. */
+  /** The text in diagnostics: `string`, `integer or null`, `[string, integer]`, `{ a: string }`. */
   toString(): string {
     if (this.isAny) return 'any'
     if (this.isNever) return 'never'
@@ -245,12 +245,12 @@ export const kinds = {
   objectOf,
   /** An array of any number of elements of a kind. */
   arrayEach: (item: Kind): Kind => new Kind(ARRAY, { known: new Map(), unknown: item.orUndefined() }),
-  /** An array with elements that are known, and others of a kind. */
+  /** An array with known elements, and others of a kind. */
   arrayWith: (items: ReadonlyMap<number, Kind>, others: Kind): Kind =>
     new Kind(ARRAY, { known: items, unknown: others.orUndefined() }),
-  /** An object with any fields, all of a kind. */
+  /** An object with any fields, all of one kind. */
   objectEach: (field: Kind): Kind => new Kind(OBJECT, undefined, { known: new Map(), unknown: field.orUndefined() }),
-  /** An object with fields that are known and others of a kind. */
+  /** An object with known fields, and others of a kind. */
   objectWith: (fields: Readonly<Record<string, Kind>>, others: Kind): Kind =>
     new Kind(OBJECT, undefined, { known: new Map(Object.entries(fields)), unknown: others.orUndefined() }),
 } as const
@@ -281,7 +281,7 @@ export function kindOf(value: Value | undefined): Kind {
   return new Kind(OBJECT, undefined, { known, unknown: undefined })
 }
 
-/** Whether a value is of one of the basic kinds of a set. */
+/** Whether a value has one of the basic kinds of a set. */
 export function isOfKind(value: Value | undefined, kind: Kind): boolean {
   return (kind.bits & basicBit(value)) !== 0
 }
@@ -308,7 +308,7 @@ function basicBit(value: Value | undefined): number {
   return OBJECT
 }
 
-/** The kind of `left | right`, both objects: fields of the right overwrite. */
+/** The kind of `left | right`, both objects: fields of the right side overwrite. */
 export function mergedObjects(left: Kind, right: Kind): Kind {
   const mine = left.object ?? emptyCollection
   const other = right.object ?? emptyCollection
@@ -375,7 +375,7 @@ function itemOf(kind: Kind, index: number): Kind {
   return kind.bits === ARRAY ? item : item.orUndefined()
 }
 
-/** Shortest and longest length that the known items allow. */
+/** Shortest and longest length possible with the known items. */
 function lengths(array: Collection<number>): { shortest: number; longest: number } {
   let shortest = 0
   let longest = 0
@@ -403,14 +403,14 @@ function withItem(kind: Kind, index: number, change: (below: Kind) => Kind): Kin
       known.set(longest + index, change(known.get(longest + index) ?? never))
       return new Kind(ARRAY, { known, unknown: undefined })
     }
-    // The array grows at its front: the value, nulls, then what was there.
+    // The array grows at its front: the value, then nulls, then the previous content.
     const shift = -index - longest
     const moved = new Map<number, Kind>([[0, change(never)]])
     for (let hole = 1; hole < shift; hole++) moved.set(hole, nullKind)
     for (const [at, element] of old.known) moved.set(at + shift, element)
     return new Kind(ARRAY, { known: moved, unknown: undefined })
   }
-  // The length is not known: any item may have been written, and the array may have been grown at its front.
+  // The length is unknown: any item may have been written, and the array may have grown at its front.
   let written = change(old.unknown ?? never)
   for (const element of old.known.values()) written = written.or(change(element))
   const grows = shortest < -index
@@ -457,7 +457,7 @@ function removedAt(kind: Kind, segments: readonly PathSegment[], from: number, c
       const below = removedAt(there, segments, from + 1, compact)
       const empty = compact ? emptiness(below) : 'never'
       if (below === there) return kind
-      // A field that nothing is known of stays so, unless the removal leaves something that could not be there before.
+      // An unknown field stays unknown, unless the removal leaves a value that was impossible before.
       if (!known.has(segment) && there.covers(below)) return kind
       if (empty === 'always') {
         if (kind.object.unknown === undefined) known.delete(segment)
@@ -520,7 +520,7 @@ function objectText(object: Collection<string> | undefined): string {
   return `{ ${fields.map(([name, kind]) => `${fieldText(name)}: ${kind}`).join(', ')} }`
 }
 
-/** A field name as paths show it: quoted where it is not a plain word. */
+/** A field name in a path: quoted unless it is a plain word. */
 export function fieldText(name: string): string {
   return /^[@_A-Za-z][@_A-Za-z0-9]*$/.test(name)
     ? name

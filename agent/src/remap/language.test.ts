@@ -20,7 +20,7 @@ test.each(examples)('$page: $source', ({ source, result }) => {
 
 test('there are examples on the pages', () => expect(examples.length).toBeGreaterThan(10))
 
-// These are part of E610, and 801 needs a deprecated function, which does not exist.
+// These are part of E610, and 801 needs a deprecated function, of which there is none.
 const withoutExample = ['400', '401', '403', '710', '720', '801']
 
 test.each(Object.keys(diagnosticCodes).filter((code) => !withoutExample.includes(code)))(

@@ -1,4 +1,4 @@
-// Source text to tokens. Operators are formed greedily; a name directly before `(` or `!` is the name of a call.
+// Converts source text to tokens. Operators are read greedily; a name directly before `(` or `!` is a function name.
 
 import type { Span, SyntaxProblem } from './ast.ts'
 
@@ -30,7 +30,7 @@ export interface Token {
   readonly end: number
 }
 
-/** A problem that ends the reading of the whole program. */
+/** A problem that ends the parsing of the whole program. */
 export class LexicalError {
   readonly problem: SyntaxProblem
 
@@ -42,7 +42,7 @@ export class LexicalError {
 }
 
 export const keywords: ReadonlySet<string> = new Set(['if', 'else', 'true', 'false', 'null', 'abort', 'return'])
-/** Names that only paths, calls and argument keywords may have. */
+/** Reserved names, allowed only in paths, calls and argument keywords. */
 export const reserved: ReadonlySet<string> = new Set(
   (
     'array bool boolean break continue do emit float for forall foreach all each any try undefined int integer iter object ' +
@@ -68,7 +68,7 @@ function isOperator(code: number): boolean {
   return !Number.isNaN(code) && '!&*+-/<=>?|'.includes(String.fromCharCode(code))
 }
 
-/** All tokens, the last of type `end`; throws a LexicalError for what cannot be a token's beginning of anything. */
+/** All tokens, the last of type `end`; throws a LexicalError for a character that cannot start a token. */
 export function tokenize(source: string): Token[] {
   const tokens: Token[] = []
   let at = 0
@@ -142,7 +142,7 @@ export function tokenize(source: string): Token[] {
     }
     if (isOperator(code)) {
       const run = match(operatorRun, at) as string
-      // The arrow of a closure may touch the bar after it.
+      // The arrow of a closure may directly precede the bar.
       const text = run.startsWith('->|') ? '->' : run
       push('operator', text, at + text.length)
       continue
@@ -176,7 +176,7 @@ function closing(source: string, from: number, quote: string): number {
 
 export type StringPart = { readonly text: string } | { readonly variable: string }
 
-/** A double-quoted string taken apart into text and the variables of templates. */
+/** Splits a double-quoted string into text and template variables. */
 export function stringParts(raw: string, offset: number, templates: boolean): StringPart[] {
   const parts: StringPart[] = []
   let text = ''
@@ -202,7 +202,7 @@ export function stringParts(raw: string, offset: number, templates: boolean): St
     }
     if (templates && char === '{' && raw[at + 1] === '{') {
       const end = raw.indexOf('}}', at + 2)
-      if (end < 0) break // an open template drops the rest
+      if (end < 0) break // an unclosed template drops the rest
       const name = raw.slice(at + 2, end)
       if (name !== '') {
         if (text !== '') parts.push({ text })

@@ -1,6 +1,7 @@
-// Texts and fields as the language writes them, for whatever writes programs: conditions, conversions and fuzzing.
+// Writes texts and fields in the syntax of the language, for code that generates programs: conditions, conversions and
+// fuzzing.
 
-/** A text as a string literal. Braces are escaped, so that `{{` is text and not the place of a variable. */
+/** A text as a string literal. Braces are escaped, so that `{{` is not a template. */
 export function textLiteral(text: string): string {
   let out = ''
   for (const char of text) {

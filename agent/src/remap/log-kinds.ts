@@ -1,4 +1,4 @@
-// Static kinds of what the parsers of log lines give.
+// Static kinds of the results of log line parsers.
 
 import type { Value } from '../event/value.ts'
 import { type Kind, kinds } from './kind.ts'

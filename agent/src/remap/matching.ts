@@ -1,4 +1,4 @@
-// Regular expressions for functions: all matches of a text, captures as objects, replacement texts. A generated constructor for each
+// Regular expressions for functions: all matches of a text, captures as objects, replacement texts. A generated constructor per
 // pattern gives all its capture objects one shape.
 
 import { Regex, type Value, type ValueObject } from '../event/value.ts'
@@ -19,8 +19,8 @@ export function globalOf(regex: Regex): RegExp {
 }
 
 /**
- * Calls back for the matches of a text, in order, until it returns false. As in the reference, an empty match does not
- * count at the end of the match before it.
+ * Calls back for each match of a text in order, until the callback returns false. As in the reference, an empty match
+ * directly after another match is skipped.
  */
 export function eachMatch(regex: Regex, text: string, visit: (match: RegExpExecArray) => boolean): void {
   const global = globalOf(regex)
@@ -45,8 +45,8 @@ export function eachMatch(regex: Regex, text: string, visit: (match: RegExpExecA
 const constructors = new WeakMap<RegExp, (match: RegExpExecArray) => ValueObject>()
 
 /**
- * Compiles the maker of the object of a match: named groups, null if they did not match; with `numeric` also the whole match
- * as `0` and the groups that matched, counted from 1.
+ * Compiles the constructor for a match object: named groups, null if they did not match; with `numeric` also the whole match
+ * as `0` and the matched groups, counted from 1.
  */
 export function compileCaptures(regex: Regex, numeric: boolean): (match: RegExpExecArray) => ValueObject {
   let named = constructors.get(regex.compiled)
@@ -70,7 +70,7 @@ export function compileCaptures(regex: Regex, numeric: boolean): (match: RegExpE
   }
 }
 
-/** The parameters after the value of functions that give the groups of a match. */
+/** The parameters after the value, for functions that return the groups of a match. */
 export const captureParameters = [
   { name: 'pattern', kind: kinds.regex, ownCheck: true, description: 'The pattern.' },
   {
@@ -78,11 +78,11 @@ export const captureParameters = [
     kind: kinds.boolean,
     required: false,
     default: false,
-    description: 'Also give the whole match as `0` and the groups that matched, counted from 1.',
+    description: 'Whether to include the whole match as `0` and the matched groups, counted from 1.',
   },
 ] as const
 
-/** The kind of the objects of matches; the pattern is not always known. */
+/** The kind of the match objects; the pattern may be unknown. */
 export function capturesKind(pattern: Value | undefined): Kind {
   const textOrNull = kinds.string.or(kinds.null)
   if (!(pattern instanceof Regex)) return kinds.objectEach(textOrNull)
@@ -109,7 +109,7 @@ export function compileReplacement(template: string, regex: Regex): (match: RegE
       continue
     }
     const name = found[2] ?? found[3] ?? ''
-    // A group that does not exist is empty.
+    // A missing group is empty.
     parts.push(/^\d+$/.test(name) ? Number(name) : names.indexOf(name) < 0 ? '' : names.indexOf(name))
   }
   if (at < template.length) parts.push(template.slice(at))

@@ -1,4 +1,4 @@
-// Programs of namespaced resources end before they hold the agent up, or fill its memory, and the next event continues.
+// Programs of namespaced resources end before they block the agent or fill its memory, and the next event is processed.
 
 import { deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
@@ -112,7 +112,7 @@ test.each(hostile)('%s', (_name, source) => {
     if (!isFailure(result)) throw new TypeError('it came to an end')
     expect(result).toMatchObject({ outcome: 'fatal', sort: 'budget' })
     expect(result.message).toMatch(/E720.*"[^"]+" \(\d+:\d+\)/)
-    expect(result.message).toContain('a TenantPolicy sets another budget by `spec.programBudget`')
+    expect(result.message).toContain('`spec.programBudget` of a TenantPolicy changes the budget')
     expect(event).toEqual(fields)
   }
 })

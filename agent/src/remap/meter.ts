@@ -1,9 +1,8 @@
-// The budget of one run of a program: turns of loops, and bytes that it makes. Generated code counts here; a run that is over its
-// budget ends with an error that nothing in the program catches.
-//
-// A turn is one run of a closure, or the work on 64 bytes that a call is given. Bytes are those of texts and the slots of arrays and
-// objects that a call or an operator makes. Both are estimates of time and memory that depend on the event alone, so the same
-// event always ends the same way.
+// The budget of a run: turns of loops, and bytes created. Generated code counts here; a run that exceeds its budget ends with an
+// error that the program cannot catch.
+// A turn is one run of a closure, or the work on 64 bytes of a call's input. Bytes are those of texts, and of the slots of arrays
+// and objects created by calls and operators. Both estimate time and memory and depend only on the event, so an event always ends in
+// the same way.
 
 import type { PathSegment } from '../event/path.ts'
 import { Bytes, fieldNames, getField, isObject, type Value, type ValueObject } from '../event/value.ts'
@@ -12,25 +11,25 @@ import type { ProgramBudget } from './rules.ts'
 
 const bytesOfItem = 8
 const bytesOfField = 24
-/** Size of a concatenation itself; it also keeps both of its texts. */
+/** Size of a concatenation, in addition to both of its texts, which it keeps. */
 export const bytesOfJoint = 32
-/** About as many bytes as are processed in the time of a turn. */
+/** Approximate number of bytes processed in the time of a turn. */
 export const bytesOfTurn = 64
 const turnShift = Math.log2(bytesOfTurn)
 
 export class Meter {
   readonly budget: ProgramBudget
-  /** The rest of the budget. Generated code sets all three at the start of a run. */
+  /** The remaining budget. Generated code sets all three at the start of a run. */
   turns = 0
   bytes = 0
-  /** Sizes of collections that calls were given. Values never change, so neither do their sizes. */
+  /** Sizes of collections passed to calls. Values never change, so neither do their sizes. */
   weights: Map<Value, number> | undefined = undefined
 
   constructor(budget: ProgramBudget) {
     this.budget = budget
   }
 
-  /** Counts what a call works on; true if that is too much. */
+  /** Counts the input of a call; true if the budget is exceeded. */
   uses(value: Value): boolean {
     if (typeof value === 'string') this.turns -= value.length >> turnShift
     else if (typeof value === 'object' && value !== null) {
@@ -39,7 +38,7 @@ export class Meter {
     return this.turns < 0
   }
 
-  /** Counts what a call gave, by its own slots; true if that is too much. */
+  /** Counts the result of a call by its own slots; true if the budget is exceeded. */
   made(value: Value): boolean {
     if (typeof value === 'string') this.bytes -= value.length
     else if (Array.isArray(value)) this.bytes -= bytesOfItem * value.length
@@ -52,7 +51,7 @@ export class Meter {
     return this.bytes < 0 || this.turns < 0
   }
 
-  /** Counts what `+` gave of two texts; true if that is too much. */
+  /** Counts the result of `+` on two texts; true if the budget is exceeded. */
   joined(left: Value, right: Value, result: Value | RemapError): boolean {
     if (typeof result === 'string') {
       this.bytes -= bytesOfJoint + Math.min(lengthOf(left), lengthOf(right))
@@ -61,7 +60,7 @@ export class Meter {
     return !(result instanceof RemapError) && this.made(result)
   }
 
-  /** Counts what `*` would give of a text; true if that is too much. */
+  /** Counts the result of `*` on a text before it is computed; true if the budget is exceeded. */
   repeats(left: Value, right: Value): boolean {
     const [text, count] = isText(left) ? [left, right] : [right, left]
     if (!isText(text) || (typeof count !== 'number' && typeof count !== 'bigint')) return false
@@ -70,7 +69,7 @@ export class Meter {
     return this.bytes < 0
   }
 
-  /** Counts the objects and arrays that a write below a path copies. The next turn looks whether that was too much. */
+  /** Counts the objects and arrays that a write below a path copies. The next turn checks the budget. */
   writes(target: Value, segments: readonly PathSegment[]): void {
     let at: Value | undefined = target
     for (let index = 0; index < segments.length && typeof at === 'object' && at !== null; index++) {
@@ -82,7 +81,7 @@ export class Meter {
     }
   }
 
-  /** Counts the copies that `unnest` would make; true if that is too much. */
+  /** Counts the copies that `unnest` would create; true if the budget is exceeded. */
   unnests(target: Value, segments: readonly PathSegment[]): boolean {
     let items: Value | undefined = target
     let around = 0
@@ -93,18 +92,18 @@ export class Meter {
         typeof segment === 'number' ? (Array.isArray(items) ? items.at(segment) : undefined) : fieldOf(items, segment)
     }
     if (!Array.isArray(items)) return false
-    // Each of the events is written in full later on.
+    // Each of the events is later written in full.
     const bytes = items.length * (around + this.weightOf(target))
     this.bytes -= Math.min(bytes, 0x3fffffff)
     return this.bytes < 0
   }
 
-  /** Whether a value that leaves the program is larger than what the program may make, however often parts of it are shared. */
+  /** Whether a value that leaves the program exceeds the limit, counting shared parts repeatedly. */
   exceeds(value: Value): boolean {
     return typeof value === 'object' && value !== null && this.weightOf(value) > this.budget.bytes
   }
 
-  /** The size of a value with all that is in it, as if nothing were shared. */
+  /** The size of a value with its whole content, counting shared parts repeatedly. */
   weightOf(value: Value): number {
     if (typeof value === 'string') return value.length + bytesOfItem
     if (typeof value !== 'object' || value === null) return bytesOfItem
@@ -124,13 +123,13 @@ export class Meter {
     return weight
   }
 
-  /** The error of a run that is over its budget. */
+  /** The error of a run that exceeded its budget. */
   over(place: ErrorPlace): RemapError {
     return overBudget(this.budget, place)
   }
 }
 
-const raisedBy = 'a TenantPolicy sets another budget by `spec.programBudget`'
+const raisedBy = '`spec.programBudget` of a TenantPolicy changes the budget'
 
 function overBudget({ turns, bytes }: ProgramBudget, place: ErrorPlace): RemapError {
   const { name, start, end } = place
@@ -138,10 +137,10 @@ function overBudget({ turns, bytes }: ProgramBudget, place: ErrorPlace): RemapEr
   return new RemapError(message, 'fatal', null, null, 'budget', place)
 }
 
-/** The result of a call that would return more than `runtime.maxBytes`; generated code adds the place. */
+/** The result of a call that would return more than `runtime.maxBytes`; generated code adds the location. */
 export const tooMuch = new RemapError('too much', 'fatal', null, null, 'budget')
 
-/** The error where a call has given `tooMuch`. */
+/** The error for a call that returned `tooMuch`. */
 export function overLimit(place: ErrorPlace): RemapError {
   const { name, start, end } = place
   const message = `error[E720]: the result of "${name}" (${start}:${end}) would be larger than a program may make for one event; ${raisedBy}`
@@ -160,14 +159,14 @@ function fieldOf(value: Value, name: string): Value | undefined {
   return isObject(value) ? getField(value, name) : undefined
 }
 
-/** Of the value itself, without what is in it. */
+/** Size of the value itself, without its content. */
 function slotBytes(value: Value): number {
   if (Array.isArray(value)) return bytesOfItem * value.length
   if (value instanceof Bytes) return value.bytes.length
   return isObject(value) ? bytesOfField * slotsOf(value) : bytesOfField
 }
 
-/** Without a list of the names: the engine knows how many they are for objects of a layout that it has met. */
+/** Counts without listing the names: the engine knows the number of fields of a known layout. */
 function slotsOf(object: ValueObject): number {
   let slots = 0
   for (const _name in object) slots++

@@ -1,12 +1,12 @@
-// Metrics as the target of a program: shown as an object of name, namespace, timestamp, kind, interval, type and tags. Writes
-// that a metric cannot take have no effect.
+// Metrics as the target of a program: an object of name, namespace, timestamp, kind, interval, type and tags. Unsupported
+// writes have no effect.
 
 import { type MetricEvent, type MetricTags, singleTagValue, type TagValue } from '../event/metric.ts'
 import type { PathSegment } from '../event/path.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { getField, isObject, setField, type Value, type ValueObject } from '../event/value.ts'
 
-/** How tags are shown: as their last value, always as arrays, or as what they are. */
+/** How tags are represented: as their last value, always as arrays, or depending on the number of values. */
 export type TagMode = 'single' | 'full' | 'auto'
 
 const typeNames: Readonly<Record<MetricEvent['value']['type'], string>> = {
@@ -43,7 +43,7 @@ function shownTag(value: TagValue, mode: TagMode): Value {
   return mode === 'auto' && all.length === 1 ? (all[0] as string | null) : all
 }
 
-/** Writes below the object of a metric, if the metric can take it. */
+/** Writes below the object of a metric, if the metric supports it. */
 export function writeToMetric(
   object: ValueObject,
   segments: readonly PathSegment[],
@@ -75,7 +75,7 @@ export function writeToMetric(
   if (taken) object[field] = value
 }
 
-/** Removes what a metric can be without. */
+/** Removes an optional part of a metric. */
 export function removeFromMetric(object: ValueObject, segments: readonly PathSegment[]): void {
   const [field, tag] = segments
   if (segments.length === 1 && ['namespace', 'timestamp', 'interval_ms', 'tags'].includes(field as string)) {
@@ -103,7 +103,7 @@ export function applyToMetric(metric: MetricEvent, shown: ValueObject, object: V
     const value = after[name]
     if (value === undefined) continue
     const old = metric.tags?.get(name)
-    // An untouched metric keeps all its values, including those that the mode does not show.
+    // An unchanged tag keeps all its values, including those that the mode does not show.
     const kept = before !== undefined && getField(before, name) === value ? old : undefined
     const given = kept === undefined ? tagOf(value, mode) : kept
     if (given !== undefined) tags.set(name, given)
@@ -111,7 +111,7 @@ export function applyToMetric(metric: MetricEvent, shown: ValueObject, object: V
   metric.tags = tags.size === 0 ? undefined : tags
 }
 
-/** The tag for a value that a program wrote; undefined for what the mode does not take. */
+/** The tag for a value written by a program; undefined if the mode does not support it. */
 function tagOf(value: Value, mode: TagMode): TagValue | undefined {
   if (typeof value === 'string' || value === null) return value
   if (!Array.isArray(value) || mode === 'single') return undefined

@@ -1,5 +1,5 @@
-// The thread that speaks to the network for programs: name servers, names of addresses and HTTP. It answers by a message, then
-// wakes the thread that waits. Every request ends: by its answer, by its failure, or by its time limit.
+// The thread that accesses the network for programs: DNS, address lookups and HTTP. It responds with a message, and then wakes
+// the waiting thread. Every request ends with a response, a failure, or a timeout.
 
 import { createSocket } from 'node:dgram'
 import { getServers, promises } from 'node:dns'
@@ -11,7 +11,7 @@ import { answerAt } from './sync-port.ts'
 
 const maxBytes = 16 * 1024 * 1024
 
-// The first message brings the port of the requests.
+// The first message contains the port for requests.
 parentPort?.once('message', ({ port }: { port: MessagePort }) => {
   answerAt(port, (request: NetworkRequest) =>
     answer(request).catch((error: unknown): NetworkAnswer => ({ problem: reasonOf(error) })),
@@ -46,7 +46,7 @@ async function dns(request: Extract<NetworkRequest, { kind: 'dns' }>): Promise<N
         let data = request.tcp
           ? await overTcp(host, port, request.query, request.timeoutMs)
           : await overUdp(host, port, request.query, request.timeoutMs)
-        // An answer that was cut is asked for again over TCP.
+        // A truncated response is requested again over TCP.
         if (!request.tcp && ((data[2] as number) & 2) !== 0) {
           data = await overTcp(host, port, request.query, request.timeoutMs)
         }
@@ -72,7 +72,7 @@ function overUdp(host: string, port: number, query: Uint8Array, timeoutMs: numbe
   const timer = setTimeout(() => reject(new Error('no answer in time')), timeoutMs)
   socket.on('error', reject)
   socket.on('message', (data) => {
-    // Other answers are of nobody that was asked.
+    // Ignores responses that do not match the query.
     if (data.length >= 12 && data[0] === query[0] && data[1] === query[1]) resolve(data)
   })
   socket.connect(port, host, () => socket.send(query))

@@ -1,5 +1,5 @@
-// Functions that need the network, against servers on loopback. The servers live in their own thread: a program that
-// waits for an answer holds up the thread it runs in.
+// Functions that need the network, with servers on loopback. The servers run in a separate thread, because a waiting
+// program blocks its thread.
 
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'

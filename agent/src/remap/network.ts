@@ -1,6 +1,6 @@
-// Network access for functions: a helper thread sends the request, and the program waits for it with a time limit. Answers are cached
-// for a while, because a program repeats requests for many events. The thread starts with the first request and delays no exit. In the
-// agent such programs run in their own worker (`remote.ts`), so only that worker waits.
+// Network access for functions: a helper thread sends the request, and the program waits for it with a time limit. Responses are
+// cached for a while, because programs repeat requests for many events. The thread starts with the first request and does not keep the
+// process alive. In the agent such programs run in a separate worker (`remote.ts`), so only that worker waits.
 
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { BoundedMap } from '../bounded-map.ts'
@@ -12,7 +12,7 @@ export type NetworkRequest =
   | {
       readonly kind: 'dns'
       readonly query: Uint8Array
-      /** The servers of the system if empty. */
+      /** Uses the system's servers if empty. */
       readonly servers: readonly string[]
       readonly attempts: number
       readonly timeoutMs: number
@@ -50,7 +50,7 @@ const kept = new BoundedMap<Kept>({
 })
 let helper: Helper | undefined
 
-/** Refuses a call where programs may not use the network; notes it where they may. */
+/** Rejects a call if programs may not use the network; records it if they may. */
 export function needsNetwork(call: CallSite, name: string): void {
   call.runtime.networkUsed = true
   if (call.runtime.network) return
@@ -60,10 +60,8 @@ export function needsNetwork(call: CallSite, name: string): void {
 }
 
 /**
- * The answer to a request; waits for it.
- * @param key under which the answer is kept; the same request has the same; undefined: it is not kept
- * @param patienceMs how long to wait at most
- * @param keptMs how long a good answer is kept
+ * Sends a request and waits for the response. @param key cache key of the response, equal for equal requests;
+ * undefined: it is not cached @param patienceMs maximum wait @param keptMs how long a successful response is cached
  */
 export function askNetwork(
   request: NetworkRequest,
@@ -96,7 +94,7 @@ class Helper {
     worker.postMessage({ port: port2 }, [port2])
     worker.unref()
     worker.on('error', () => {
-      // The next request starts another one.
+      // The next request starts a new thread.
       helper = undefined
     })
   }

@@ -1,4 +1,4 @@
-// Operators at run time. Results are values or failures; the fast ways for plain numbers and strings come first.
+// Operators at run time. Results are values or failures; the fast paths for plain numbers and strings come first.
 
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes, compareKeys, Float, fieldNames, float, getField, integer, Regex, type Value } from '../event/value.ts'
@@ -9,7 +9,7 @@ function isInt(value: Value): value is number | bigint {
   return typeof value === 'number' ? Number.isInteger(value) : typeof value === 'bigint'
 }
 
-/** A number as a double; undefined for everything else. */
+/** A number as a double; undefined for any other value. */
 function asDouble(value: Value): number | undefined {
   if (typeof value === 'number') return value
   if (value instanceof Float) return value.value
@@ -100,7 +100,7 @@ export function divide(left: Value, right: Value): Result {
   return failure(`can't divide type ${textOfKind(left)} by ${textOfKind(right)}`)
 }
 
-/** Equality of the language: numbers at the top level are equal when they are as floats, be they integers or not. */
+/** Equality of the language: numbers at the top level are compared as floats, whether or not they are integers. */
 export function equals(left: Value, right: Value): boolean {
   if (left === right) return true
   if (typeof left === 'string') return false
@@ -111,7 +111,7 @@ export function equals(left: Value, right: Value): boolean {
   return strictEquals(left, right)
 }
 
-/** Same type and same content, all the way down. */
+/** Same type and same content, recursively. */
 export function strictEquals(left: Value | undefined, right: Value | undefined): boolean {
   if (left === right) return true
   if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false
@@ -140,7 +140,7 @@ export function strictEquals(left: Value | undefined, right: Value | undefined):
   return names.every((name) => strictEquals(getField(left, name), getField(right, name)))
 }
 
-/** Order of two values that can be compared; a failure for others. */
+/** Compares two comparable values; a failure for others. */
 function order(left: Value, right: Value, operator: string): number | RemapError {
   const a = asDouble(left)
   const b = asDouble(right)
@@ -186,7 +186,7 @@ export function greaterOrEqual(left: Value, right: Value): Result {
   return typeof sign === 'number' ? sign >= 0 : sign
 }
 
-/** The failure of `&&` on types that are neither boolean nor null. */
+/** The failure of `&&` for types other than boolean and null. */
 export function invalidAnd(left: Value, right: Value): RemapError {
   return failure(`can't apply an AND to types ${textOfKind(left)} and ${textOfKind(right)}`)
 }

@@ -1,4 +1,4 @@
-// Metrics of the agent itself, as the functions that look them up choose them.
+// The agent's own metrics, as selected by lookup functions.
 
 import { float, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { compileBounded } from '../formats/regex-linear.ts'
@@ -6,10 +6,10 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { Runtime } from './function.ts'
 import { kinds } from './kind.ts'
 
-/** How long a reading of the metrics is used. */
+/** How long a snapshot of the metrics is used. */
 const keptMs = 1000
 
-/** Reads the metrics of the agent as values, once in a while. */
+/** Reads the agent's metrics as values, at intervals. */
 export function metricReader(metrics: Metrics | undefined): Runtime['metrics'] {
   let values: readonly Value[] = []
   let until = Number.NEGATIVE_INFINITY
@@ -37,7 +37,7 @@ export function metricReader(metrics: Metrics | undefined): Runtime['metrics'] {
   }
 }
 
-/** The kind of one of them. Tags have arrays of their values. */
+/** The kind of a metric. Tags are arrays of their values. */
 export const metricKind = kinds.objectWith(
   {
     name: kinds.string,

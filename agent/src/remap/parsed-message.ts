@@ -1,5 +1,5 @@
-// Recognises how programs begin that put the members of a JSON text into the event, in the usual ways of writing it. It describes
-// events whose text is a JSON object. Parsing those cannot fail, so branches and defaults for other texts never run.
+// Recognises the common ways in which programs first put the members of a JSON text into the event. It describes events whose
+// text is a JSON object. Parsing those cannot fail, so branches and defaults for other texts never run.
 
 import type { ByteParsing } from '../bytes/form.ts'
 import { isPlainKey } from '../formats/json-splice.ts'
@@ -15,13 +15,13 @@ import { type Place, type Slot, type Typed, visit } from './typed.ts'
 export interface Unfolded {
   /** Undefined if no text is parsed into the event. */
   readonly parsing: ByteParsing | undefined
-  /** Its remaining statements. */
+  /** The remaining statements. */
   readonly rest: readonly Typed[]
-  /** Variables that are set before that. */
+  /** Variables set before them. */
   readonly variables: ReadonlySet<Slot>
 }
 
-/** Takes the parsing from the beginning of a program, together with the variables and branches that it needs. */
+/** Extracts the parsing from the beginning of a program, with the variables and branches that it needs. */
 export function unfold(statements: readonly Typed[]): Unfolded {
   return new Unfolding().of(statements)
 }
@@ -29,7 +29,7 @@ export function unfold(statements: readonly Typed[]): Unfolded {
 class Unfolding {
   #field: string | undefined
   #parsing: ByteParsing | undefined
-  /** Variables that hold the object, and those that hold null because it was parsed without an error. */
+  /** Variables that contain the object, and variables that are null because parsing succeeded. */
   readonly #objects = new Set<Slot>()
   readonly #nulls = new Set<Slot>()
   readonly #variables = new Set<Slot>()
@@ -51,7 +51,7 @@ class Unfolding {
     }
   }
 
-  /** From here on, variables that a statement may change hold something else. */
+  /** Variables that a statement may change have unknown values afterwards. */
   #forgetChanged(statement: Typed): void {
     visit(statement, (typed) => {
       const places: Place[] = []
@@ -66,7 +66,7 @@ class Unfolding {
     })
   }
 
-  /** Whether a statement only takes the object into a variable or into the event. */
+  /** Whether a statement only copies the object to a variable or into the event. */
   #parse(statement: Typed): boolean {
     if (statement.op !== 'assign' && statement.op !== 'assign-or-error') return false
     const { to, value } = statement
@@ -94,14 +94,14 @@ class Unfolding {
     return true
   }
 
-  /** The value that is merged into the event: `merge(., …)` or `. | …`. */
+  /** The value merged into the event: `merge(., …)` or `. | …`. */
   #mergedInto(typed: Typed): Typed | undefined {
     if (typed.op === 'binary' && typed.operator === '|') return isRoot(typed.left) ? typed.right : undefined
     const args = argumentsOf(merge, typed)
     return args !== undefined && isRoot(args[0]) && args[2] === undefined ? args[1] : undefined
   }
 
-  /** Whether it gives the object of the text. */
+  /** Whether it returns the object of the text. */
   #isObject(typed: Typed): boolean {
     if (typed.op === 'read') return isVariable(typed.place) && this.#objects.has(typed.place.slot)
     if (typed.op === 'binary') return typed.operator === '??' && this.#isObject(typed.left)
@@ -115,7 +115,7 @@ class Unfolding {
     return true
   }
 
-  /** The statements that an `if` comes down to; undefined if that depends on the event. */
+  /** The statements that an `if` is equivalent to; undefined if that depends on the event. */
   #branchOf(statement: Typed): readonly Typed[] | undefined {
     if (statement.op !== 'if') return undefined
     const holds = this.#holds(statement.predicate)
@@ -146,7 +146,7 @@ class Unfolding {
     return operator === '==' ? negated(object) : object
   }
 
-  /** Whether a variable holds the object, or null; undefined if it is another one. */
+  /** Whether a variable contains the object, or null; undefined for other variables. */
   #isObjectOrNull(typed: Typed): boolean | undefined {
     if (typed.op !== 'read' || !isVariable(typed.place)) return undefined
     const { slot } = typed.place
@@ -171,12 +171,12 @@ function isRoot(typed: Typed | undefined): boolean {
   return typed?.op === 'read' && typed.place.root === 'event' && typed.place.segments.length === 0
 }
 
-/** The field of the root that an expression is. */
+/** The root field that an expression refers to. */
 export function fieldOf(typed: Typed): string | undefined {
   return typed.op === 'read' && typed.place.root === 'event' ? onlyName(typed.place.segments) : undefined
 }
 
-/** The name of a field of the root. */
+/** The name of a root field. */
 export function onlyName(segments: readonly unknown[]): string | undefined {
   const [name] = segments
   return segments.length === 1 && typeof name === 'string' ? name : undefined

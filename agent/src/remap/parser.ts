@@ -1,5 +1,5 @@
-// Tokens to a syntax tree. After a syntax error reading continues with the next root expression, so one compilation reports
-// several; errors of the lexer end it.
+// Converts tokens to a syntax tree. After a syntax error, parsing continues with the next root expression, so one
+// compilation can report several; lexer errors end it.
 
 import type { Value } from '../event/value.ts'
 import { float, integer } from '../event/value.ts'
@@ -19,7 +19,7 @@ import type {
 } from './ast.ts'
 import { LexicalError, type StringPart, stringParts, type Token, tokenize } from './lexer.ts'
 
-/** The root expressions of a program; a single problem if its tokens cannot be read. */
+/** The root expressions of a program; a single problem if it cannot be tokenised. */
 export function parseProgram(source: string): Root[] {
   try {
     return new Parser(source).program()
@@ -37,7 +37,7 @@ class SyntaxFailure {
   }
 }
 
-/** Binary operators, those that bind loosest first; all associate to the left. */
+/** Binary operators by increasing precedence; all are left-associative. */
 export const levels: readonly (readonly BinaryOperator[])[] = [
   ['??'],
   ['||', '&&'],
@@ -292,7 +292,7 @@ class Parser {
     }
   }
 
-  /** A field name directly at the end of the last token. */
+  /** A field name directly after the last token. */
   #field(): WrittenSegment | undefined {
     const token = this.#token
     if (token.start !== this.#tokens[this.#at - 1]?.end) return undefined
@@ -447,7 +447,7 @@ class Parser {
     return { span: [open.start, close.end], body }
   }
 
-  /** Whether the current parenthesis holds expressions with ends between them. */
+  /** Whether the current parenthesis contains several expressions. */
   #isSequence(): boolean {
     let depth = 0
     for (let at = this.#at; at < this.#tokens.length; at++) {
@@ -539,7 +539,7 @@ class Parser {
   }
 }
 
-/** The expression as an assignment target; undefined for what can never be one. */
+/** The expression as an assignment target; undefined if it cannot be one. */
 function asTarget(expression: Expression): Target | undefined {
   const span = expression.span
   if (expression.node === 'variable') return { target: 'variable', span, name: expression.name, segments: [] }

@@ -1,17 +1,17 @@
-// Paths at run time, for the forms that generated code does not write out.
+// Paths at run time, for forms that generated code does not inline.
 
 import { getValue, type PathSegment, without, written } from '../event/path.ts'
 import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { failure, type Result } from './function.ts'
 import { textOfKind } from './text.ts'
 
-/** The root as an object that may be changed in place; what is not an object gives way to one. */
+/** The root as an object that may be changed in place; other values are replaced by an object. */
 export function ownedObject(root: Value, own: boolean): ValueObject {
   if (!isObject(root)) return {}
   return own ? root : copyObject(root)
 }
 
-/** A copy without what is at the path; the same value if nothing is there. */
+/** A copy without the value at the path; the same value if the path does not exist. */
 export function removedBelow(target: Value, segments: readonly PathSegment[], compact: boolean): Value {
   if (segments.length === 0) return Array.isArray(target) ? [] : isObject(target) ? {} : null
   if (getValue(target, segments) === undefined) return target

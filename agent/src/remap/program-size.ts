@@ -1,12 +1,12 @@
-// How large programs with a budget may be. Checking a program takes time and memory in proportion to the square of its statements, because
-// each of them may know another field; and every pass goes as deep as expressions are nested. The limits depend on the text alone, so
-// the operator and the agent always agree.
+// Size limits for programs with a budget. Checking a program takes time and memory proportional to the square of its statements, because
+// each may add a known field; and every pass recurses as deeply as expressions are nested. The limits depend only on the text, so the
+// operator and the agent always agree.
 
 import type { Root } from './ast.ts'
 
 export const programLimits = { characters: 262_144, statements: 2000, depth: 256 } as const
 
-/** The part of a program of these expressions that is too large; undefined if none is. */
+/** The limit that these expressions exceed; undefined if none. */
 export function excessOf(program: readonly Root[]): string | undefined {
   let statements = program.length
   let level: readonly unknown[] = program
@@ -20,7 +20,7 @@ export function excessOf(program: readonly Root[]): string | undefined {
   return undefined
 }
 
-/** Adds the expressions right below a part of the tree; returns how many of them are statements. */
+/** Adds the direct child expressions of a node; returns how many of them are statements. */
 function addBelow(part: object, into: unknown[]): number {
   if ('node' in part && part.node === 'literal') return 0
   let statements = 0

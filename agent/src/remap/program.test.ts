@@ -46,14 +46,14 @@ test.each([
 })
 
 test.each([
-  // Values are values: a later change of one does not show in another.
+  // Values are immutable: a later change of one does not affect another.
   ['x = .\n.a = 2\n[x, .]', { a: 1 }, [{ a: 1 }, { a: 2 }]],
   ['.copy = .\n.a = 2\n.', { a: 1 }, { a: 2, copy: { a: 1 } }],
   ['x = .o\nx.k = 2\n.o.k = 3\n[x.k, .o.k]', { o: { k: 1 } }, [2, 3]],
   ['. = {"a": 1}\nx = .\n.a = 2\nx', {}, { a: 1 }],
   ['x = {"a": 1}\n. = x\n.a = 2\nx', {}, { a: 1 }],
   ['l = push([1], .)\n.a = 2\nl', { a: 1 }, [1, { a: 1 }]],
-  // Operands are evaluated from left to right, and keep what they were.
+  // Operands are evaluated from left to right, and keep their values.
   ['[.a, del(.a), .a]', { a: 1 }, [1, 1, null]],
   ['x = 1\n[x, (x = 2), x]', {}, [1, 2, 2]],
   ['x = 1\nx + (x = 5) + x', {}, 11],
@@ -61,7 +61,7 @@ test.each([
   ['x = {}\npush([], (x.a = x))', {}, [{}]],
   ['x = true\ny = x && (x = false)\n[x, y]', {}, [false, false]],
   ['x = 1\n[{ x }, (x = 2)]', {}, [1, 2]],
-  // Calls with constants run when the program is compiled, with the same tests and conversions.
+  // Calls with constants run at compile time, with the same tests and conversions.
   [
     'v, err = timestamp(encode_base64!(parse_json!("{}")))\nerr',
     {},
@@ -73,7 +73,7 @@ test.each([
   // The right side of a lazy operator may not run.
   ['x = 1\nfalse && (x = 2) == 2\nx', {}, 1],
   ['x = 1\n"a" || (x = 2)\nx', {}, 1],
-  // Names of the prototype are names like any other.
+  // Names of prototype members are ordinary names.
   ['.constructor', {}, null],
   ['.constructor.name', {}, null],
   ['.toString = 1\n.toString', {}, 1],
@@ -82,16 +82,16 @@ test.each([
   ['set_secret("__proto__", "s")\nget_secret("__proto__")', {}, 's'],
   // The checker does not see the effects of a closure, but they happen.
   ['. = {"a": {"b": 1}}\nfor_each([1]) -> |_i, _v| { . = {} }\n.a.b', {}, null],
-  // Nor is what did not happen, because something failed before it.
+  // It does not see either which effects a failure prevented.
   ['x, err = ((.a.a = int!(.b)) + .c)\n[.a.a, err != null]', {}, [null, true]],
   ['v = {"a": {"b": 1}}\ndel(v.a)\nv.a.b', {}, null],
-  // A field that nothing is known of is as unknown after a part of it was removed.
+  // An unknown field stays unknown after a part of it was removed.
   ['del(.c[-4], compact: true)\ndel(.c, compact: true)\n.c[-2] = 1\n.c', { c: [1] }, [1, null]],
   ['del(.c.d)\ndel(.c)\n.c.e = 1\n.c', { c: { d: 1, f: 2 } }, { e: 1 }],
   ['x = "s"\nfor_each([1]) -> |_i, _v| { x = 5 }\nx, err = upcase(x)\n[x, err != null]', {}, null],
 ])('%s', (source, event, expected) => {
   if (expected === null && source.startsWith('x = "s"')) {
-    // The checker believes that `x` is a string, so the failing call ends the program.
+    // The checker assumes that `x` is a string, so the failing call ends the program.
     expect(compileProgram(source).ok).toBe(false)
     return
   }
@@ -233,7 +233,7 @@ test('each `log` of a program writes a line a second, or as it says', () => {
 test('what is known of an item is known of the copy that unnest makes for it', () => {
   const source = '.q[1].k = "s"\n.c = unnest(.q)\nupcase(.c[1].q.k)'
   expect(outcome(source, { q: [{ a: 1 }, { k: 2, b: 3 }] })).toMatchObject({ ok: 'S' })
-  // Of others nothing is.
+  // The values of other fields are unknown.
   expect(compileProgram('.q[1].k = "s"\n.c = unnest(.q)\nupcase(.c[0].q.k)').ok).toBe(false)
   expect(compileProgram('if .x == 1 { .q[1].k = "s" }\n.c = unnest!(.q)\nupcase(.c[1].q.k)').ok).toBe(false)
 })

@@ -1,4 +1,4 @@
-// Programs: source text compiled once, run on frames or events. A program that does not compile gives diagnostics with their rendering.
+// Programs: source text compiled once, run on frames or events. An invalid program gives diagnostics with their rendering.
 
 import type { LoadedTable } from '../enrichment/table.ts'
 import { errorText } from '../errors.ts'
@@ -20,22 +20,22 @@ import { isStackOverflow } from './stack.ts'
 export interface CompileOptions {
   /** TZ database name for dates without a zone; UTC if not given. */
   readonly timezone?: string
-  /** Event and metadata may not be changed, as in conditions. */
+  /** Whether event and metadata are read-only, as in conditions. */
   readonly readOnly?: boolean
-  /** Static kind of the event at the start: an object with any fields if not given. */
+  /** Static initial kind of the event: an object with any fields if not given. */
   readonly eventKind?: Kind
-  /** Whether the value of the last expression is wanted. */
+  /** Whether the value of the last expression is needed. */
   readonly keepResult?: boolean
   /** Whether functions may use the network. */
   readonly network?: boolean
-  /** The limits and reach of the program: unlimited if not given. */
+  /** The limits of the program and the resources it may access: unlimited if not given. */
   readonly rules?: ProgramRules | undefined
   readonly log?: Runtime['log']
   readonly table?: (name: string) => LoadedTable | undefined
   /** Names of the tables that there are; if they are not given, calls are not checked for them. */
   readonly tableNames?: readonly string[] | undefined
   readonly metrics?: () => readonly Value[]
-  /** Variables of the programs before, as at a prompt; each run leaves its own here, too. */
+  /** Variables of earlier programs, as at a prompt; each run adds its own. */
   readonly variables?: Map<string, Value> | undefined
 }
 
@@ -50,7 +50,7 @@ export type Compiled =
       readonly ok: false
       readonly diagnostics: readonly Diagnostic[]
       readonly warnings: readonly Diagnostic[]
-      /** All diagnostics as text with the places in the source. */
+      /** All diagnostics as text with source excerpts. */
       readonly rendered: string
     }
 
@@ -97,7 +97,7 @@ function failed(source: string, diagnostics: readonly Diagnostic[], warnings: re
   return { ok: false, diagnostics, warnings, rendered: renderDiagnostics(source, diagnostics) }
 }
 
-/** Of programs with a budget: larger ones would hold up those who compile the programs of all tenants. */
+/** For programs with a budget: larger ones would delay the compilation of all other tenants' programs. */
 function tooLarge(source: string, message: string): Compiled {
   const labels = [
     { primary: true, span: [0, 0] as const, message: 'write a shorter one, or divide it among several transforms' },
@@ -105,7 +105,7 @@ function tooLarge(source: string, message: string): Compiled {
   return failed(source, [{ severity: 'error', code: 203, message, labels, notes: [] }], [])
 }
 
-/** JavaScript knows no longer texts. */
+/** The maximum length of a JavaScript string. */
 const maxTextBytes = 0x1fffffe8
 
 const noSecrets: EventMetadata['secrets'] = Object.freeze({})
@@ -145,18 +145,18 @@ class ProgramRuntime implements Runtime {
       return
     }
     const changed: Record<string, string> = { ...this.secrets }
-    delete changed[name] // a small object that is not on the hot path
+    delete changed[name] // a small object outside the hot path
     this.secrets = changed
   }
 }
 
-/** Runs of a program, one event after the other: those of a `Program`, or those that a worker has made before. */
+/** Runs of a program, one event after another: of a `Program` itself, or recorded by a worker. */
 export interface Runs {
   /** The state after the last run. */
   readonly frame: { readonly root: Value }
-  /** Whether it may change events; programs that do not leave them unchanged. */
+  /** Whether it may change events; other programs leave them unchanged. */
   readonly writes: boolean
-  /** Fields of the root that runs may change, where no others can and the root is not replaced. */
+  /** Root fields that runs may change; undefined if any may change or the root may be replaced. */
   readonly changes?: readonly string[] | undefined
   run(fields: ValueObject, metadata: EventMetadata, owned: boolean): Result
   metadataAfter(before: EventMetadata): EventMetadata
@@ -178,10 +178,10 @@ export class Program implements Runs {
   readonly #meter: Meter | undefined
   readonly #generated: GeneratedProgram
   #forMetrics: GeneratedProgram | undefined
-  /** The state after the last run: the event's root, metadata, and whether nothing else holds the root. */
+  /** The state after the last run: the event's root, metadata, and whether the root has no other holder. */
   readonly frame: Frame
   readonly #kept: CheckedProgram['variables'] | undefined
-  /** A program of some of the root expressions: they must need nothing of the others. */
+  /** A program of some of the root expressions, which must not depend on the others. */
   readonly part: (body: CheckedProgram['body']) => Program
 
   constructor(source: string, checked: CheckedProgram, runtime: ProgramRuntime, options: CompileOptions) {
@@ -202,7 +202,7 @@ export class Program implements Runs {
     this.#generated = this.#generate('log')
   }
 
-  /** The root expressions, as the checker sees them. */
+  /** The root expressions as checked. */
   get statements(): CheckedProgram['body'] {
     return this.#body
   }
@@ -212,7 +212,7 @@ export class Program implements Runs {
     return this.#generated.code
   }
 
-  /** Whether its runs count against a budget; programs that cannot use much do not. */
+  /** Whether its runs are charged to a budget; programs with a small bound are not. */
   get isMetered(): boolean {
     return this.#generated.counts
   }
@@ -241,9 +241,8 @@ export class Program implements Runs {
   }
 
   /**
-   * Runs on the fields of a log event. `frame` holds the result until the next run; after a failure the fields
-   * are as they were.
-   * @param owned whether the fields may be changed in place
+   * Runs on the fields of a log event. `frame` contains the result until the next run; a failure leaves the fields
+   * unchanged. @param owned whether the fields may be changed in place
    */
   run(fields: ValueObject, metadata: EventMetadata, owned: boolean): Result {
     const { frame } = this
@@ -254,7 +253,7 @@ export class Program implements Runs {
     return guarded(this.#generated, frame)
   }
 
-  /** Metadata after a run; the given object if nothing changed. */
+  /** Metadata after a run; the same object if nothing changed. */
   metadataAfter(before: EventMetadata): EventMetadata {
     const value = this.frame.metadata
     const { secrets } = this.#runtime
@@ -279,11 +278,14 @@ export class Program implements Runs {
   }
 }
 
-/** Bad data never ends the process: what a program throws, such as for a string too long to exist, is its failure. */
+/**
+ * Bad data must not end the process: an exception in a program, such as for a string that is too long, becomes its
+ * failure.
+ */
 function guarded(program: GeneratedProgram, frame: Frame): Result {
   try {
     return program.run(frame)
   } catch (error) {
-    return new RemapError(`the program could not go on: ${errorText(error)}`, 'fatal', null, null, 'exception')
+    return new RemapError(`the program could not continue: ${errorText(error)}`, 'fatal', null, null, 'exception')
   }
 }

@@ -43,7 +43,7 @@ test('a call that names a file compiles where nothing is opened, and fails when 
   const compiled = compileProgram(source, { rules: unopenedRules, keepResult: true })
   if (!compiled.ok) throw new TypeError(compiled.rendered)
   expect(compiled.program.run({ a: 'x' }, noMetadata, false)).toMatchObject({
-    message: expect.stringContaining('files are not opened where a program is only checked'),
+    message: expect.stringContaining('a program that is only checked opens no files'),
   })
 })
 

@@ -1,10 +1,10 @@
-// The parts of an event that decide about the result of a program that changes nothing.
+// The parts of an event that determine the result of a read-only program.
 
 import type { Program } from './program.ts'
 import type { Obstacle } from './statement-effects.ts'
 import { visit } from './typed.ts'
 
-/** Fields of the root that decide about the result, together with the metadata; or what keeps it from being known. */
+/** Root fields that, with the metadata, determine the result; or the reason why they are unknown. */
 export type Reads =
   | { readonly ok: true; readonly fields: readonly string[] }
   | { readonly ok: false; readonly obstacle: Obstacle }
@@ -16,7 +16,7 @@ export function readsOf({
 }: Pick<Program, 'statements' | 'isMetered' | 'usesNetwork'>): Reads {
   const fields = new Set<string>()
   let obstacle: Obstacle | undefined
-  if (usesNetwork) obstacle = { at: 0, text: 'asks the network' }
+  if (usesNetwork) obstacle = { at: 0, text: 'uses the network' }
   else if (isMetered) obstacle = { at: 0, text: 'may need more than the budget of a program' }
   for (const statement of statements) {
     visit(statement, (typed) => {

@@ -6,15 +6,15 @@ import { eachMatch } from './matching.ts'
 import { compileRegex } from './regex.ts'
 import { valueText } from './text.ts'
 
-/** Replaces what is sensitive in a text. */
+/** Replaces sensitive parts of a text. */
 export type Redaction = (text: string, maxBytes: number) => string | undefined
 
-// The last of the groups may not be zeros; 000, 666 and 9xx are no areas.
+// The last group may not be all zeros; 000, 666 and 9xx are not valid areas.
 const socialSecurityNumber = compileRegex(
   '(?:00[1-9]|0[1-9]\\d|[1-578]\\d\\d|6[0-57-9]\\d|66[0-57-9])-(?:0[1-9]|[1-9]\\d)-(?:000[1-9]|00[1-9]\\d|0[1-9]\\d\\d|[1-9]\\d{3})',
 ) as Regex
 
-/** The redaction; a sentence if the arguments are wrong. */
+/** The redaction; a sentence if the arguments are invalid. */
 export function compileRedaction(filters: Value | undefined, redactor: Value | undefined): Redaction | string {
   if (!Array.isArray(filters)) return 'filters must be a literal array'
   const patterns: (Regex | string)[] = []
@@ -35,7 +35,7 @@ export function compileRedaction(filters: Value | undefined, redactor: Value | u
   }
 }
 
-/** Undefined where the result would be longer than the limit. */
+/** Undefined if the result would exceed the limit. */
 function redacted(
   text: string,
   pattern: Regex | string,

@@ -1,4 +1,4 @@
-// Programs with patterns and texts made to stall an engine that goes back end all the same.
+// Programs end even with patterns and texts designed to stall a backtracking engine.
 
 import { expect, test } from 'vitest'
 import { Regex } from '../event/value.ts'

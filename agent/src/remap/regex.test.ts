@@ -81,6 +81,6 @@ test('groups have names, also those that JavaScript does not know', () => {
 })
 
 test('the engine still matches a class with the flags of a group before it', () => {
-  // When this fails, the groups around classes in regex.ts and ruby-regex.ts are not needed any more.
+  // If this fails, the groups around classes in regex.ts and ruby-regex.ts are no longer needed.
   expect(/(?i:a)[b]/v.test('AB')).toBe(true)
 })

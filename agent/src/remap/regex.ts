@@ -1,8 +1,7 @@
-// Patterns of the language (the dialect of RE2-like engines) translated to JavaScript's.
-// Patterns are compiled with flag `v`, because classes, `.` and case folding go by code point in the dialect.
-//
-// Why not re2js: it refuses `(?x)`, `[\w--\d]` and `\p{Script=Greek}`, and its `\w` and `\d` are ASCII. It is also slow
-// (formats/regex-linear.ts).
+// Translates patterns of the language (the dialect of RE2-like engines) to JavaScript. Patterns are compiled with flag
+// `v`, because classes, `.` and case folding work on code points in the dialect.
+// re2js is not used: it rejects `(?x)`, `[\w--\d]` and `\p{Script=Greek}`, and its `\w` and `\d` are ASCII. It is also
+// slow (formats/regex-linear.ts).
 
 import { BoundedMap, ownText } from '../bounded-map.ts'
 import { Regex } from '../event/value.ts'
@@ -13,8 +12,8 @@ export interface InvalidRegex {
 }
 
 const groupNamesOf = new WeakMap<RegExp, readonly (string | undefined)[]>()
-// Patterns can come from data (`to_regex`). A compiled one is estimated by the length of its translation: classes of Unicode make
-// much of little.
+// Patterns can come from data (`to_regex`). The size of a compiled pattern is estimated from the length of its translation,
+// because Unicode classes expand a lot.
 const cache = new BoundedMap<Regex | InvalidRegex>({
   maxEntries: 1000,
   maxBytes: 8 << 20,
@@ -24,7 +23,7 @@ const cache = new BoundedMap<Regex | InvalidRegex>({
       : 2 * regex.reason.length,
 })
 
-/** Compiles a pattern once; the same pattern text gives the same value. */
+/** Compiles a pattern once; equal pattern texts return the same value. */
 export function compileRegex(pattern: string): Regex | InvalidRegex {
   const known = cache.get(pattern)
   if (known !== undefined) return known
@@ -33,7 +32,7 @@ export function compileRegex(pattern: string): Regex | InvalidRegex {
   return compiled
 }
 
-/** Names of the groups of a pattern by number, from 1; undefined for groups without a name. Index 0 is the whole match. */
+/** Names of a pattern's groups by number, from 1; undefined for unnamed groups. Index 0 is the whole match. */
 export function groupNames(regex: Regex): readonly (string | undefined)[] {
   return groupNamesOf.get(regex.compiled) ?? []
 }
@@ -52,8 +51,8 @@ function build(pattern: string): Regex | InvalidRegex {
 }
 
 /**
- * The built-in engine compiles a pattern before other checks see it. Its time grows with the length of the pattern, and with the square
- * of the length of a class, above all with Unicode properties: a pattern of 7,000 characters took 30 s.
+ * The built-in engine compiles a pattern before other checks run. Its time grows with the length of the pattern, and with the square of
+ * the length of a class, especially with Unicode properties: a pattern of 7,000 characters took 30 s.
  */
 const maxLength = 131_072
 const maxClassLength = 8192
@@ -63,7 +62,7 @@ function tooLarge(): Error {
   return new Error('Compiled regex exceeds size limit of 10485760 bytes.')
 }
 
-/** A class that the built-in engine compiles in some milliseconds; throws for any other. */
+/** Returns a class that the built-in engine compiles in a few milliseconds; throws for any other. */
 function boundedClass(text: string): string {
   if (text.length > maxClassLength) throw tooLarge()
   let properties = 0
@@ -102,34 +101,34 @@ const posix: Readonly<Record<string, string>> = {
   xdigit: '0-9A-Fa-f',
 }
 
-/** One character as itself, inside and outside of classes. */
+/** A literal character, for use inside and outside classes. */
 function literal(char: string): string {
   return /^[0-9A-Za-z_ \u0080-\u{10ffff}]$/u.test(char) ? char : `\\u{${(char.codePointAt(0) as number).toString(16)}}`
 }
 
 /**
- * A class in its own group: with flag `v` the engine (V8 14.6) matches a bare class with the flags of a preceding group such as
- * `(?i:a)`.
+ * Wraps a class in a group: with flag `v` the engine (V8 14.6) applies the flags of a preceding group such as `(?i:a)` to a
+ * bare class.
  */
 function alone(characters: string): string {
   return `(?:${characters})`
 }
 
-/** Without flag `u` these take single bytes. */
+/** Without flag `u` these match single bytes. */
 function invalidUtf8(): Error {
   return new Error('pattern can match invalid UTF-8')
 }
 
 interface Quantifier {
   readonly min: number
-  /** Infinity: without end. */
+  /** Infinity: unlimited. */
   readonly max: number
   readonly lazy: boolean
 }
 
 function repeated(atom: string, { min, max, lazy }: Quantifier): string {
   const optional = max - min
-  // JavaScript takes back a turn that matches nothing and tries others; the dialect keeps it.
+  // JavaScript undoes an iteration that matches nothing and tries others; the dialect keeps it.
   if (Number.isFinite(optional) && optional > 0 && optional * atom.length <= maxWrittenOut && matchesNothing(atom)) {
     let turns = ''
     for (let turn = 0; turn < optional; turn++) turns = lazy ? `(?:|${atom}${turns})` : `(?:${atom}${turns}|)`
@@ -167,7 +166,7 @@ class Translator {
   }
 
   translate(): { source: string; flags: string; names: readonly (string | undefined)[] } {
-    // Flags at the very beginning hold for the whole pattern.
+    // Flags at the very beginning apply to the whole pattern.
     let flags = 'v'
     const start = this.#chars.join('').match(/^\(\?([imsxuU]*)\)/)
     if (start !== null) {
@@ -189,7 +188,7 @@ class Translator {
     return true
   }
 
-  /** Up to the end of the group. `insensitive`: what the engine's flag is around here. */
+  /** Reads up to the end of the group. `insensitive`: the engine's flag in the current context. */
   #alternatives(insensitive: boolean): string {
     const before = this.#flags
     let out = ''
@@ -322,7 +321,7 @@ class Translator {
           throw new Error('invalid capture group name')
         if (this.#names.includes(name)) throw new Error('duplicate capture group name')
         this.#names.push(name)
-        // A name that JavaScript does not know stays a number.
+        // A name that JavaScript does not accept becomes a number.
         if (/^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(name)) open = `(?<${name}>`
         this.#at = end + 1
       } else {
@@ -338,7 +337,7 @@ class Translator {
     return `${open}${body})`
   }
 
-  /** After a backslash: inside a class, returns its items; elsewhere an atom. */
+  /** An escape: returns items inside a class, and an atom elsewhere. */
   #escape(inClass: boolean): string {
     const char = this.#chars[this.#at + 1]
     if (char === undefined) throw new Error('incomplete escape sequence, reached end of pattern prematurely')
@@ -473,11 +472,11 @@ class Translator {
     }
     for (const candidate of candidates) {
       try {
-        // Flag `v` would also know properties of strings, which are no classes of characters.
+        // Flag `v` would also accept properties of strings, which are not classes of characters.
         new RegExp(`\\p{${candidate}}`, 'u')
         return `\\${escaped}{${candidate}}`
       } catch {
-        // Not a property by this name; the next may be.
+        // Not a property of this name; tries the next.
       }
     }
     throw new Error('Unicode property not found')
@@ -501,7 +500,7 @@ class Translator {
       if (operator === '--') return `[${left}--${right}]`
       return `[[${left}--${right}][${right}--${left}]]`
     }
-    // A bracket or dashes at the beginning stand for themselves.
+    // A leading bracket or dashes are literal.
     let first = true
     for (;;) {
       const char = this.#char
@@ -515,7 +514,7 @@ class Translator {
         continue
       }
       if (!first && (this.#starts('&&') || this.#starts('--') || this.#starts('~~'))) {
-        // Differences name their sides twice.
+        // Symmetric differences repeat both sides.
         left = boundedClass(combine())
         operator = char + char
         items = ''

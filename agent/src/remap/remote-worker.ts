@@ -1,4 +1,4 @@
-// The worker of one program that needs the network. Batches are run in the order in which they come; each gives its outcomes.
+// The worker of one program that needs the network. It runs batches in order and returns the outcomes of each.
 
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import type { LoadedTable } from '../enrichment/table.ts'
@@ -89,7 +89,7 @@ function outcomeOf(event: PackedEvent | null): RemoteOutcome {
 }
 
 function failed(message: string): RemoteOutcome {
-  return { failure: { message: `the program could not go on: ${message}`, outcome: 'fatal', given: null } }
+  return { failure: { message: `the program could not continue: ${message}`, outcome: 'fatal', given: null } }
 }
 
 function logOutcome(event: PackedEvent): RemoteOutcome {
@@ -104,7 +104,7 @@ function metricOutcome(event: PackedEvent): RemoteOutcome {
     name: packed.name,
     namespace: packed.namespace,
     kind: packed.kind,
-    // Programs see the type of the value alone.
+    // Programs only see the type of the value.
     value: { type: packed.type } as MetricValue,
     timestamp: unpackTimestamp(packed),
     intervalMs: packed.intervalMs,
@@ -114,7 +114,7 @@ function metricOutcome(event: PackedEvent): RemoteOutcome {
   return judged(program.runOnMetric(metric, setup.tagMode)) ?? packMetric(metric)
 }
 
-/** The outcome of a failure or a condition; undefined for a program that may have changed its event. */
+/** The outcome of a failure or a condition; undefined if the program may have changed its event. */
 function judged(result: Result): RemoteOutcome | undefined {
   if (isFailure(result)) return { failure: { message: result.message, outcome: result.outcome, given: result.given } }
   if (setup.readOnly) return typeof result === 'boolean' ? { holds: result } : {}

@@ -1,6 +1,6 @@
-// Programs that need the network run in their own worker: only there does anything wait for a name server or an address.
-// A batch goes to the worker as text and comes back as the outcome of each event; `RecordedRuns` plays them to the component as
-// if the program ran there. Tables and the agent's metrics stay here: the worker asks for them.
+// Programs that need the network run in a separate worker, so that only the worker waits for DNS or HTTP. A batch is sent to
+// the worker as text and returns as the outcome of each event; `RecordedRuns` replays the outcomes to the component as if the
+// program ran there. Tables and the agent's metrics stay here, and the worker requests them.
 
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { errorText } from '../errors.ts'
@@ -25,7 +25,7 @@ export interface RemoteSetup {
   readonly tagMode: TagMode
 }
 
-/** An event on its way: a log has fields, a metric has the rest. */
+/** An event in transfer: a log has fields, a metric has the other members. */
 export interface PackedEvent {
   readonly fields?: Tagged
   readonly metric?: PackedMetric
@@ -46,7 +46,7 @@ export interface PackedMetric {
 /** The result of an event; absent members are unchanged. */
 export interface RemoteOutcome extends PackedEvent {
   readonly failure?: Pick<RemapError, 'message' | 'outcome' | 'given'>
-  /** Of conditions. */
+  /** The result of a condition. */
   readonly holds?: boolean
 }
 
@@ -90,13 +90,13 @@ export class RemoteProgram {
     this.#writes = writes
   }
 
-  /** Runs the program on each event. Rejects only if `close` came first; a worker that ends is a failure of the events it had. */
+  /** Runs the program on each event. Rejects only if `close` was called first; if the worker ends, its events fail. */
   run(batch: Batch): Promise<Runs> {
     const { promise, resolve, reject } = Promise.withResolvers<Runs>()
     const id = ++this.#id
     this.#waiting.set(id, { count: batch.count, done: resolve, closed: reject })
     this.#worker ??= this.#start()
-    // A program that is waited for keeps the process alive.
+    // A pending program keeps the process alive.
     this.#worker.ref()
     const packed: (string | null)[] = []
     for (const event of batch.events) packed.push(packedEvent(event))
@@ -104,12 +104,13 @@ export class RemoteProgram {
     return promise
   }
 
-  /** Ends the worker. Unanswered requests are rejected. */
+  /** Ends the worker. Pending requests are rejected. */
   close(): void {
     const worker = this.#worker
     this.#worker = undefined
     void worker?.terminate()
-    for (const waiting of this.#waiting.values()) waiting.closed(new Error('The program was stopped before its end.'))
+    for (const waiting of this.#waiting.values())
+      waiting.closed(new Error('The program was stopped before it finished.'))
     this.#waiting.clear()
   }
 
@@ -133,7 +134,7 @@ export class RemoteProgram {
     worker.on('exit', () => {
       port1.close()
       if (this.#worker !== worker) return
-      this.#worker = undefined // The next batch starts another one.
+      this.#worker = undefined // the next batch starts a new worker
       const failure = { message: `the worker of the program failed: ${reason}`, outcome: 'fatal', given: null } as const
       for (const [id, { count }] of this.#waiting) this.#finish(id, new Array<RemoteOutcome>(count).fill({ failure }))
     })
@@ -158,7 +159,7 @@ export class RemoteProgram {
   }
 }
 
-/** Text of an event; `null` if it cannot be written, as when it is nested too deep. */
+/** Text of an event; `null` if it cannot be written, for example because it is nested too deeply. */
 function packedEvent(event: LogEvent | MetricEvent): string | null {
   try {
     return JSON.stringify(event instanceof MetricEvent ? packMetric(event) : packLog(event.fields, event.metadata))
@@ -208,7 +209,7 @@ export function unpackTimestamp(packed: PackedMetric): Timestamp | undefined {
   return packed.timestamp === undefined ? undefined : (fromTagged(packed.timestamp) as Timestamp)
 }
 
-/** The outcomes of a batch, given out one run after the other. */
+/** The outcomes of a batch, returned one run at a time. */
 class RecordedRuns implements Runs {
   readonly frame: { root: Value } = { root: null }
   readonly writes: boolean

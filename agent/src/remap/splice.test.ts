@@ -1,4 +1,4 @@
-// Both ways to the JSON of an event give the same bytes and sizes: a run of the program, and the splicer.
+// Running the program and splicing give the same JSON bytes and sizes for an event.
 
 import { expect, test } from 'vitest'
 import { Body } from '../event/body.ts'
@@ -20,7 +20,7 @@ function compile(source: string, rules?: typeof restrictedRules): Program {
   return compiled.program
 }
 
-/** A program that does not change events until something reads their fields. */
+/** A program that only changes an event when its fields are read. */
 function deferring(program: Program): Splice {
   const splice = spliceOf(program)
   if (splice?.defers !== true) throw new Error('The program is not spliced.')
@@ -43,7 +43,7 @@ function before(message: string): ValueObject {
   return { file: '/var/log/a "b"', message, orchestrator, gone: undefined, stream: 'stdout', timestamp, n: 1.5 }
 }
 
-/** Whether the text was spliced; fails where that gives something else than a run of the program. */
+/** Whether the text was spliced; fails if splicing and running differ. */
 function compare(program: Program, splice: Splice, text: string): boolean {
   const fields = before(text)
   const deferred = splice.defer(new LogEvent(fields))
@@ -67,7 +67,7 @@ test.each(programs)('what is spliced is what a run gives: %s', (source) => {
   let splice = deferring(program)
   let spliced = 0
   for (let round = 0; round < 6000; round++) {
-    // Nothing is known, and nothing was in vain.
+    // Starts again without learned keys and statistics.
     if (round % 800 === 0) splice = deferring(program)
     const text = jsonText(random)
     try {

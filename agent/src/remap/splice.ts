@@ -1,5 +1,5 @@
-// Programs whose result is known from the keys of a JSON text: they parse a field of the event, put the members of the text in place of
-// the event or into it, and then set or remove fields of the root. Such a program runs only for those who ask for the fields.
+// Programs whose result is known from the keys of a JSON text: they parse a field of the event, replace the event with the members of
+// the text or merge them into it, and then set or remove root fields. Such a program runs only when the fields are read.
 
 import type { ByteEdits, ByteUnit } from '../bytes/form.ts'
 import { PenstockError } from '../errors.ts'
@@ -13,16 +13,16 @@ import { isFailure } from './function.ts'
 import type { Program } from './program.ts'
 import { isObstacle, type Obstacle } from './statement-effects.ts'
 
-/** After this many events the saving is measured; if there was none, this many events are not deferred. */
+/** After this many events the benefit is measured; without a benefit, this many events are not deferred. */
 const looked = 1024
 const rested = 65_536
 /**
- * How many of these events may have been in vain: unsuitable texts, events whose fields were read, and texts with keys of other shapes.
- * Generated code is faster for those.
+ * Maximum number of these events without a benefit: unsuitable texts, events whose fields were read, and texts with keys of other
+ * shapes, for which generated code is faster.
  */
 const maxVain = looked / 2
 
-/** The reason why events of a program must be objects; undefined if there is none. */
+/** Why events of a program must be objects; undefined if they need not. */
 export function obstacleOf(program: Program): Obstacle | undefined {
   const found = byteProgramOf(program)
   if (isObstacle(found)) return found
@@ -30,13 +30,13 @@ export function obstacleOf(program: Program): Obstacle | undefined {
   return field === 'message' ? undefined : { at: 0, text: `parses \`.${field}\`, and not \`.message\`` }
 }
 
-/** A program for lines and for single events; undefined if it has to run for each event. */
+/** A program for lines and for single events; undefined if it must run for each event. */
 export function spliceOf(program: Program): Splice | undefined {
   const found = byteProgramOf(program)
   return isObstacle(found) ? undefined : new Splice(program, found)
 }
 
-/** The work of a program on each single event, if the splicer can do it. */
+/** The edits of a program for single events, if the splicer supports them. */
 function spliceEdits({ parsing, edits, units }: ByteProgram): SpliceEdits | undefined {
   if (parsing === undefined || parsing.under !== undefined || units.length > 0 || edits.size > maxEdits)
     return undefined
@@ -50,16 +50,16 @@ function spliceEdits({ parsing, edits, units }: ByteProgram): SpliceEdits | unde
 
 const noEdits: ByteEdits['edits'] = new Map()
 
-/** The fates of events. */
+/** What happened to events. */
 interface LaneCounts {
   deferred: number
-  /** Not analysed, because it did not pay before: lines of few shapes, or events whose fields are read. */
+  /** Skipped, because splicing had no benefit before: lines of few shapes, or events whose fields are read. */
   rested: number
-  /** Not taken because of their text. */
+  /** Rejected because of their text. */
   refused: number
 }
 
-/** A program whose result is known without a run, for one event at a time and for lines. */
+/** A program whose result is known without a run, for single events and for lines. */
 export class Splice implements Deferral<ValueObject>, ByteEdits {
   readonly hides = false
   readonly #program: Program
@@ -68,13 +68,13 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
   readonly units: readonly ByteUnit[]
   readonly bare: ByteEdits
   readonly #spliced: SpliceEdits | undefined
-  /** Made for the first event. */
+  /** Created for the first event. */
   #splicer: JsonSplicer | undefined
-  // Of the events looked at.
+  // Number of examined events.
   #seen = 0
   #vain = 0
   #resting = 0
-  // Events since the last look, by what became of them.
+  // Events since the last measurement, by what happened to them.
   #counts: LaneCounts = { deferred: 0, rested: 0, refused: 0 }
 
   constructor(program: Program, byteProgram: ByteProgram) {
@@ -87,12 +87,12 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
     this.#spliced = spliceEdits(byteProgram)
   }
 
-  /** Whether it may leave an event unchanged until something reads its fields. */
+  /** Whether it may leave an event unchanged until its fields are read. */
   get defers(): boolean {
     return this.#spliced !== undefined
   }
 
-  /** Runs the program on an event for which it does not fail. */
+  /** Runs the program on an event for which it cannot fail. */
   apply(event: LogEvent): void {
     event.fields = this.#run(event.fields, event.metadata)
     event.changed()
@@ -101,12 +101,12 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
   #run(before: ValueObject, metadata: EventMetadata): ValueObject {
     const program = this.#program
     if (isFailure(program.run(before, metadata, false))) {
-      throw new PenstockError('PEN_INTERNAL', 'A program has failed for a text that was read before.')
+      throw new PenstockError('PEN_INTERNAL', 'A program failed for a text that was read successfully before.')
     }
     return program.frame.root as ValueObject
   }
 
-  /** The event that a run of the program would leave; undefined if it has to run. The event itself stays unchanged. */
+  /** The event that a run of the program would give; undefined if it must run. The event itself stays unchanged. */
   defer(event: LogEvent): DeferredEvent<ValueObject> | undefined {
     const spliced = this.#spliced
     const field = this.parsing?.field
@@ -152,7 +152,7 @@ export class Splice implements Deferral<ValueObject>, ByteEdits {
   }
 }
 
-/** A program that only parses; if it parses nothing, it leaves events unchanged. */
+/** A program that only parses; without parsing, it leaves events unchanged. */
 class BareParsing implements ByteEdits {
   readonly parsing: ByteEdits['parsing']
   readonly edits = noEdits

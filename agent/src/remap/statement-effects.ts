@@ -1,16 +1,16 @@
-// The reads and writes of a statement, as far as they are known before it runs.
+// The reads and writes of a statement that are known before it runs.
 
 import type { PathSegment } from '../event/path.ts'
 import { isPlainKey } from '../formats/json-splice.ts'
 import { type Place, type Slot, type Typed, visit } from './typed.ts'
 
-/** The reason why events must become objects for a program: its place in the source, and a predicate for a sentence. */
+/** Why a program needs event objects: its source position, and a predicate for a sentence. */
 export interface Obstacle {
   readonly at: number
   readonly text: string
 }
 
-/** Fields are those of the root. */
+/** Fields are root fields. */
 export interface StatementEffects {
   readonly reads: ReadonlySet<string>
   readonly writes: ReadonlySet<string>
@@ -44,7 +44,7 @@ class Look {
   result(): StatementEffects | Obstacle {
     const statement = this.#statement
     if (statement.op === 'del' && statement.compact === undefined && this.#isField(statement.at)) {
-      // Its value is of no use here.
+      // Its value is not used here.
       this.#write(statement.at.place, statement.span[0])
     } else visit(statement, (typed) => this.#see(typed))
     return (
@@ -85,10 +85,10 @@ class Look {
         break
       }
       case 'unnest':
-        this.#stop(at, 'makes several events of one')
+        this.#stop(at, 'creates several events from one')
         break
       case 'return':
-        this.#stop(at, 'ends the program by `return`')
+        this.#stop(at, 'ends the program with `return`')
         break
       case 'abort':
         this.#mayEnd = true
@@ -102,7 +102,7 @@ class Look {
     if (place.root !== 'event') return
     const [first] = place.segments
     if (typeof first === 'string') this.#reads.add(first)
-    else this.#stop(at, 'takes the event as a whole')
+    else this.#stop(at, 'reads the event as a whole')
   }
 
   #write(place: Place, at: number): void {
@@ -117,14 +117,11 @@ class Look {
     }
     const [first, ...below] = place.segments
     if (!this.#isName(first)) {
-      this.#stop(
-        at,
-        first === undefined ? 'replaces the event' : 'sets a field whose name has other characters than ASCII',
-      )
+      this.#stop(at, first === undefined ? 'replaces the event' : 'sets a field with non-ASCII characters in its name')
       return
     }
     this.#writes.add(first)
-    // Fields beside it are unchanged.
+    // Sibling fields are unchanged.
     if (below.length > 0) this.#reads.add(first)
   }
 

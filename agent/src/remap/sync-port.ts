@@ -1,5 +1,5 @@
-// Questions between threads, where the asker waits for the answer: a message with the question, a flag that the other side sets
-// once its answer lies in the port. The one that asks is blocked meanwhile, so it is never the main thread of the agent.
+// Synchronous requests between threads: a message with the request, and a flag that the other side sets once its response is in
+// the port. The requesting thread is blocked meanwhile, so it is never the agent's main thread.
 
 import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads'
 
@@ -18,16 +18,13 @@ export class SyncPort<Q, A> {
     port.unref()
   }
 
-  /**
-   * The answer; undefined if none came in time.
-   * @param patienceMs undefined: as long as it takes
-   */
+  /** Returns the response; undefined if none arrived in time. @param patienceMs undefined: unlimited */
   ask(question: Q, patienceMs?: number): A | undefined {
     const id = ++this.#id
     const signal = new Int32Array(new SharedArrayBuffer(4))
     this.#port.postMessage({ id, question, signal } satisfies Question<Q>)
     if (Atomics.wait(signal, 0, 0, patienceMs) === 'timed-out') return undefined
-    // Answers to questions that were given up come before.
+    // Skips responses to abandoned requests.
     for (;;) {
       const message = receiveMessageOnPort(this.#port)?.message as { id: number; answer: A } | undefined
       if (message === undefined) return undefined
@@ -36,7 +33,7 @@ export class SyncPort<Q, A> {
   }
 }
 
-/** Answers requests from the other end of a port. The answer must not reject. */
+/** Handles requests from the other end of a port. The handler must not reject. */
 export function answerAt<Q, A>(port: MessagePort, answer: (question: Q) => A | Promise<A>): void {
   port.on('message', ({ id, question, signal }: Question<Q>) => {
     void Promise.try(() => answer(question)).then((given) => {

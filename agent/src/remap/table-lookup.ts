@@ -1,4 +1,4 @@
-// Shared by the functions that look into enrichment tables: their parameters, and the lookup. A name without a table in the
+// Shared by functions that search enrichment tables: their parameters, and the lookup. A table name missing in the
 // configuration does not compile.
 
 import { fieldNames, type Value, type ValueObject } from '../event/value.ts'
@@ -9,7 +9,7 @@ import { kinds } from './kind.ts'
 
 export const lookupParameters = [
   { name: 'table', kind: kinds.string, description: 'Name of the table.' },
-  { name: 'condition', kind: kinds.object, description: 'Fields and the values that they must have.' },
+  { name: 'condition', kind: kinds.object, description: 'Fields and their required values.' },
   {
     name: 'select',
     kind: kinds.array,
@@ -17,10 +17,15 @@ export const lookupParameters = [
     description: 'Fields of a record in the result; all if absent.',
   },
   caseSensitive,
-  { name: 'wildcard', kind: kinds.string, required: false, description: 'A value in the table that matches any.' },
+  {
+    name: 'wildcard',
+    kind: kinds.string,
+    required: false,
+    description: 'A wildcard value in the table that matches any value.',
+  },
 ] as const
 
-/** Result of a call: all records, or the reason why there are none. */
+/** Result of a lookup: all records, or the reason why there are none. */
 export type Lookup = (
   table: string,
   condition: ValueObject,
@@ -45,6 +50,6 @@ function checkTable(call: CallSite): void {
   const { tableNames } = call.runtime
   if (typeof name !== 'string' || tableNames === undefined || tableNames.includes(name)) return
   const near = closest(name, tableNames)
-  const help = near === undefined ? 'tables stand below `enrichment_tables`' : `did you mean "${near}"?`
+  const help = near === undefined ? 'tables are configured in `enrichment_tables`' : `did you mean "${near}"?`
   call.reject(`there is no enrichment table "${name}"; ${help}`)
 }

@@ -1,5 +1,5 @@
-// Values as JSON that keeps their types, for `--typed` on the command line and for conformance cases. Plain JSON is itself; `$float`,
-// `$int`, `$timestamp`, `$regex`, `$bytes` and `$object` tag the rest.
+// Values as JSON that preserves their types, for `--typed` on the command line and for conformance cases. Plain JSON values are
+// unchanged; `$float`, `$int`, `$timestamp`, `$regex`, `$bytes` and `$object` tag the others.
 
 import { Timestamp } from '../event/timestamp.ts'
 import {

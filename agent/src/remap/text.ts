@@ -1,16 +1,16 @@
-// Values and kinds as text: what diagnostics, error messages and the command line show.
+// Values and kinds as text, for diagnostics, error messages and the command line.
 
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes, Float, Regex, sortedFieldNames, type Value } from '../event/value.ts'
 import { floatText } from '../formats/json.ts'
 import { kindOf } from './kind.ts'
 
-/** The kind of a value as error messages name it: `integer`, `[integer, string]`, `{ k: integer }`. */
+/** The kind of a value in error messages: `integer`, `[integer, string]`, `{ k: integer }`. */
 export function textOfKind(value: Value): string {
   return kindOf(value).toString()
 }
 
-/** A value in the text form of the language. */
+/** A value in the syntax of the language. */
 export function valueText(value: Value): string {
   switch (typeof value) {
     case 'string':

@@ -22,7 +22,7 @@ beforeAll(async () => {
   grammar = (await registry.loadGrammar('source.remap')) as IGrammar
 })
 
-/** Each piece of a program with its innermost scope, without the name of the language. */
+/** Each part of a program with its innermost scope, without the language name. */
 function pieces(source: string): { start: number; text: string; scopes: readonly string[] }[] {
   const found: { start: number; text: string; scopes: readonly string[] }[] = []
   let state = textmate.INITIAL

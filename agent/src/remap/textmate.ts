@@ -1,5 +1,5 @@
 // A TextMate grammar of the language, for editors. It colours the tokens of the lexer. Its words and function names come from their
-// declarations, and a test compares grammar and lexer on every example.
+// declarations, and a test compares grammar and lexer for every example.
 
 import { functions } from './functions.ts'
 import { keywords, reserved } from './lexer.ts'
@@ -28,7 +28,7 @@ export interface Grammar {
 const character = '[@_A-Za-z0-9]'
 /** Also words that begin with digits. */
 const name = `(?:[0-9][0-9_]*)?[@_A-Za-z]${character}*`
-/** Not inside of a word, and no segment of a path. */
+/** Not inside a word, and not a path segment. */
 const free = `(?<![@_A-Za-z0-9.%])`
 const constants = ['true', 'false', 'null']
 
@@ -38,7 +38,7 @@ function oneOf(words: Iterable<string>): string {
 
 const named = (scope: string) => ({ name: `${scope}.remap` })
 
-/** A literal between quotes, in which a backslash keeps the quote from ending it. */
+/** A quoted literal, in which a backslash escapes the quote. */
 function literal(prefix: string, scope: string, patterns: readonly Pattern[]): Pattern {
   return {
     name: `${scope}.remap`,

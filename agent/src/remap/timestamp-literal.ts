@@ -1,4 +1,4 @@
-// Timestamps as programs write them: RFC 3339 with a zone, a blank or `t` allowed in place of `T`.
+// Timestamps in program syntax: RFC 3339 with a zone; a blank or `t` may replace the `T`.
 
 import { Timestamp } from '../event/timestamp.ts'
 

@@ -1,11 +1,11 @@
-// Functions that look at the type of a value: tests (`is_string`) and guards (`string`), one of each for a type.
+// Functions on the type of a value: a test (`is_string`) and a guard (`string`) for each type.
 
 import type { Value } from '../event/value.ts'
 import { defineFunction, type FunctionDeclaration, failure, type Result } from './function.ts'
 import { isOfKind, type Kind, kinds } from './kind.ts'
 import { textOfKind } from './text.ts'
 
-/** A function that returns whether a value is of a type. */
+/** A function that returns whether a value has a type. */
 export function typeTest(name: string, what: string, kind: Kind, example: string): FunctionDeclaration {
   return defineFunction({
     name,
@@ -25,7 +25,7 @@ export function typeTest(name: string, what: string, kind: Kind, example: string
   })
 }
 
-/** A function that passes values of one type and fails for all others. */
+/** A function that returns values of one type unchanged and fails for all others. */
 export function typeGuard(
   name: string,
   what: string,
@@ -38,15 +38,15 @@ export function typeGuard(
   return defineFunction({
     name,
     category: 'Type',
-    summary: `Gives back ${what} as it is, and fails for a value of another type.`,
-    description: 'Nothing is converted. Use it to make the type of a field known.',
+    summary: `Returns ${what} unchanged, and fails for a value of another type.`,
+    description: 'It does not convert the value. Use it to make the type of a field known to the compiler.',
     parameters: [{ name: 'value', kind: kinds.any, bytes: true, description: 'The value.' }],
     returns: (call) => {
       const known = call.kind('value').and(kind)
       return known.isNever ? kind : known
     },
     fallible: (call) => !call.kind('value').within(kind),
-    errors: ['The value is of another type.'],
+    errors: ['The value has another type.'],
     pure: true,
     looksAtTypeOnly: true,
     examples: [
@@ -58,7 +58,7 @@ export function typeGuard(
   })
 }
 
-// The common one without a look at tables of kinds.
+// The common kinds, tested without kind tables.
 function guard(name: string, kind: Kind): (value: Value) => Result {
   if (name === 'string') {
     return (value) =>

@@ -1,5 +1,4 @@
-// The checker's output, which the code generator reads: a tree in which every name is resolved, every kind known and every call
-// compiled.
+// The checker's output, which the code generator reads: a tree with resolved names, known kinds and compiled calls.
 
 import type { PathSegment } from '../event/path.ts'
 import type { Value } from '../event/value.ts'
@@ -63,11 +62,11 @@ export type Typed = Common &
         readonly op: 'call'
         readonly declaration: FunctionDeclaration
         readonly run: FunctionCall
-        /** In the order of the parameters; undefined where none was given. */
+        /** In parameter order; undefined for missing arguments. */
         readonly args: readonly (Typed | undefined)[]
-        /** In the order in which they are written, which is the order of evaluation. */
+        /** In source order, which is the evaluation order. */
         readonly order: readonly number[]
-        /** Whether it may fail, `!` or not. */
+        /** Whether it may fail, with or without `!`. */
         readonly canFail: boolean
         readonly closure: { readonly parameters: readonly (Slot | undefined)[]; readonly body: Typed } | undefined
       }
@@ -78,7 +77,7 @@ export type Typed = Common &
     | { readonly op: 'return'; readonly value: Typed }
   )
 
-/** Calls `see` with an expression and with all inside it, outer ones first. */
+/** Calls `see` for an expression and all nested ones, outer ones first. */
 export function visit(typed: Typed, see: (typed: Typed) => void): void {
   some(typed, (node) => {
     see(node)
@@ -87,8 +86,8 @@ export function visit(typed: Typed, see: (typed: Typed) => void): void {
 }
 
 /**
- * Whether a test holds for an expression or anything in it, outer ones first.
- * @param test `maySkip` is true in closures and in code that a failure may skip
+ * Whether a test is true for an expression or a nested one, outer ones first. @param test `maySkip` is true in closures
+ * and in code that a failure may skip
  */
 export function some(typed: Typed, test: (typed: Typed, maySkip: boolean) => boolean, maySkip = false): boolean {
   if (test(typed, maySkip)) return true

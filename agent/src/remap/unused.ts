@@ -1,9 +1,9 @@
-// Warnings about results that nothing uses: literals and calls without effect, and variables that are never read.
+// Warnings about unused results: literals and calls without effect, and variables that are never read.
 
 import type { Block, Expression, If, Span, Target } from './ast.ts'
 import type { Diagnostic } from './diagnostics.ts'
 
-/** Calls that are made for their effect. */
+/** Functions called for their effect. */
 const effects = new Set(['del', 'log', 'assert', 'assert_eq', 'set_semantic_meaning'])
 
 export function unusedWarnings(program: readonly Expression[]): Diagnostic[] {

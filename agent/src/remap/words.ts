@@ -1,10 +1,10 @@
-// Words of identifiers, for the functions that rewrite one style of them into another.
+// Splits identifiers into words, for the functions that convert between their styles.
 
 import { defineFunction, type FunctionDeclaration } from './function.ts'
 import { kinds } from './kind.ts'
 import { originalCase } from './parameters.ts'
 
-/** Where words of an unseparated identifier meet. */
+/** Word boundaries in an identifier without separators. */
 export const wordBoundaries = [
   'lower_upper',
   'upper_lower',
@@ -34,7 +34,7 @@ const styles: Readonly<Record<string, Style>> = {
   PascalCase: { separators: '', boundaries: allBoundaries },
 }
 
-/** The words of a text of a style; of any style if it is undefined. */
+/** The words of a text in a style; in any style if undefined. */
 export function splitWords(text: string, style: string | undefined, excluded: ReadonlySet<string> = nowhere): string[] {
   const { separators, boundaries } = styles[style ?? ''] ?? { separators: '-_ ', boundaries: allBoundaries }
   const characters = Array.from(text)
@@ -86,7 +86,7 @@ export function capitalized(word: string): string {
   return first.toUpperCase() + word.slice(first.length).toLowerCase()
 }
 
-/** A function that rewrites words; they differ only in how words are joined. */
+/** A function that converts words; they differ only in how words are joined. */
 export function caseFunction(
   name: string,
   style: string,

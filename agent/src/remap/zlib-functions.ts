@@ -1,4 +1,4 @@
-// Shared by the functions for gzip and zlib: both are DEFLATE with other headers.
+// Shared by the gzip and zlib functions: both are DEFLATE with different headers.
 
 import type { ZlibOptions } from 'node:zlib'
 import type { Bytes } from '../event/value.ts'
@@ -7,7 +7,7 @@ import { type CompressedFormat, decompressedLimit, unreadable } from './decompre
 import type { CallSite, FunctionDeclaration, Result } from './function.ts'
 import { kinds } from './kind.ts'
 
-/** The rest of the declaration of a function that compresses by `run`. */
+/** The common part of the declaration of a compressing function. */
 export function compressing(run: (data: Buffer, options: ZlibOptions) => Buffer) {
   return {
     category: 'Codec',
@@ -23,7 +23,7 @@ export function compressing(run: (data: Buffer, options: ZlibOptions) => Buffer)
   } as const satisfies Partial<FunctionDeclaration>
 }
 
-/** The rest of the declaration of a function that decompresses by `run`; `name` is that of the format in the reference. */
+/** The common part of the declaration of a decompressing function; `name` is the format's name in the reference. */
 export function decompressing(
   name: 'gzip' | 'zlib',
   format: CompressedFormat,
@@ -36,7 +36,7 @@ export function decompressing(
     returns: kinds.string,
     fallible: 'always',
     growth: 'product',
-    errors: [`The data is not ${name}.`, 'It gives more than 128 MiB, or more than the program may make.'],
+    errors: [`The data is not ${name}.`, 'The result would exceed 128 MiB, or the limit of the program.'],
     pure: true,
     compile({ runtime: { maxBytes } }: CallSite) {
       const options = { maxOutputLength: decompressedLimit(maxBytes) }

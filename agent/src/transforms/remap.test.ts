@@ -308,10 +308,10 @@ test.each(['remap', 'filter'])('%s lets programs use the network where the confi
 })
 
 test.each([
-  ['.n = to_int!(.message)', 'the call or operation failed on its values: "to_int" at (5:22)'],
-  ['assert!(false, string!(.message))', 'an assertion does not hold: "assert" at (0:33)'],
-  ['.n = upcase!(.size)', 'an argument is of the wrong kind'],
-  ['.n = map_values([.message]) -> |v| { to_int!(v) }', 'the call or operation failed on its values: "to_int"'],
+  ['.n = to_int!(.message)', 'the call or operation failed for its values: "to_int" at (5:22)'],
+  ['assert!(false, string!(.message))', 'an assertion is false: "assert" at (0:33)'],
+  ['.n = upcase!(.size)', 'an argument has the wrong kind'],
+  ['.n = map_values([.message]) -> |v| { to_int!(v) }', 'the call or operation failed for its values: "to_int"'],
 ])('errors of a restricted pipeline name place and sort, and never what an event says: %s', async (source, said) => {
   const declaration = findComponent('transform', 'remap')
   if (declaration?.kind !== 'transform') throw new TypeError('no remap')

@@ -260,7 +260,7 @@ test.each([
   {
     source: '.a = 1\n          .n = length(.)',
     codec: 'json',
-    note: 'line 2 of its program takes the event as a whole',
+    note: 'line 2 of its program reads the event as a whole',
   },
   { source: '.n = length(.)', codec: 'text', note: undefined }, // the sink needs objects anyway
 ])('lint notes which statement keeps lines from staying bytes: $source, $codec', async ({ source, codec, note }) => {

@@ -1,4 +1,5 @@
-// Arguments of a call: the parameter of each, whether its kind fits, and what the function may ask about them.
+// Arguments of a call: matches them to parameters, checks their kinds, and provides the data about them that functions
+// may read.
 
 import type { Value } from '../../event/value.ts'
 import type { CallExpression, Span } from '../ast.ts'
@@ -10,7 +11,7 @@ import { type Kind, kindOf, kinds } from '../kind.ts'
 import type { Typed } from '../typed.ts'
 import { type CheckContext, fallibleNotes } from './context.ts'
 
-/** An argument of a kind that fits only in part: the call can fail. */
+/** An argument whose kind fits only partly: the call can fail. */
 export interface PartialArgument {
   readonly parameter: Parameter
   readonly kind: Kind
@@ -20,12 +21,12 @@ export interface PartialArgument {
 export interface MatchedArguments {
   /** In the order of the parameters. */
   readonly args: readonly (Typed | undefined)[]
-  /** Positions in `args`, in the order in which the arguments are written. */
+  /** Indices in `args`, in source order of the arguments. */
   readonly order: readonly number[]
   readonly partial: PartialArgument | undefined
 }
 
-/** Finds the parameter of each argument and checks the kinds. */
+/** Matches arguments to parameters and checks their kinds. */
 export function matchArguments(
   check: CheckContext,
   node: CallExpression,

@@ -1,4 +1,4 @@
-// Assignments: whether the target can take the value, and the kinds after it.
+// Assignments: whether the target accepts the value, and the resulting kinds.
 
 import { maxIndex, type PathSegment } from '../../event/path.ts'
 import { Timestamp } from '../../event/timestamp.ts'
@@ -251,7 +251,7 @@ function asExpression(target: Target): Expression {
 const epoch = new Timestamp(0, 0)
 const emptyRegex = new Regex('', /(?:)/v)
 
-/** The value of `ok` when `ok, err =` failed. */
+/** The value of `ok` after a failed `ok, err =`. */
 function defaultOf(kind: Kind): Value {
   if (kind.is(kinds.string)) return ''
   if (kind.is(kinds.integer)) return 0

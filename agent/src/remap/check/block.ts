@@ -1,4 +1,4 @@
-// Blocks and branches: the expressions of a block in order, and the kinds of two branches where they meet.
+// Blocks and branches: checks the expressions of a block in order, and merges the kinds of two branches.
 
 import type { Block, If, Span } from '../ast.ts'
 import { type Kind, kinds } from '../kind.ts'

@@ -1,4 +1,4 @@
-// Calls: the function of a name, what it makes of its arguments, and how far it may reach.
+// Calls: looks up the function, compiles its arguments, and checks which resources it may access.
 
 import { closest } from '../../schema/problems.ts'
 import type { CallExpression } from '../ast.ts'
@@ -11,7 +11,7 @@ import { checkClosure } from './closure.ts'
 import type { CheckContext } from './context.ts'
 import type { State } from './state.ts'
 
-/** A function's refusal of its arguments. */
+/** A function's rejection of its arguments. */
 class Refusal {
   readonly reason: string
 
@@ -121,7 +121,7 @@ function reportUndefinedFunction(check: CheckContext, node: CallExpression): nev
   ])
 }
 
-/** Lets the function look at its arguments, and returns its compiled form. */
+/** Passes the arguments to the function's `compile`, and returns its compiled form. */
 function compileCall(check: CheckContext, node: CallExpression, declaration: FunctionDeclaration, info: CallInfo) {
   const refuse = (reason: string, contexts: number): never =>
     check.report(610, 'function compilation error', [
@@ -162,7 +162,7 @@ function compileCall(check: CheckContext, node: CallExpression, declaration: Fun
   }
 }
 
-/** Refuses calls that reach further than the program may; says whether the call names a file. */
+/** Rejects calls that access more than the program may; returns whether the call names a file. */
 function checkReach(
   check: CheckContext,
   node: CallExpression,
@@ -203,13 +203,13 @@ function requirePath(
   }
 }
 
-const notOpened: FunctionCall = () => failure('files are not opened where a program is only checked')
+const notOpened: FunctionCall = () => failure('a program that is only checked opens no files')
 
 function isThere(kind: Kind | undefined): boolean {
   return kind !== undefined && !kind.overlaps(kinds.undefined)
 }
 
-/** Kind of `unnest`: one copy of what is around for each item. */
+/** Kind of `unnest`: one copy of the surrounding value for each item. */
 function unnested(at: Typed): Kind {
   if (at.op !== 'read') {
     return kinds.array
@@ -222,7 +222,7 @@ function unnested(at: Typed): Kind {
   const known = new Map([...items.known].map(([index, kind]) => [index, around(kind)]))
   const exact = kinds.arrayOf([...known].sort(([left], [right]) => left - right).map(([, kind]) => kind))
   if (items.unknown === undefined) return exact
-  // An item that may not be there leaves no copy either.
+  // An optional item may also give no copy.
   const others = new Map(
     [...known].map(([index, kind]) => [index, isThere(items.known.get(index)) ? kind : kind.orUndefined()]),
   )

@@ -1,5 +1,5 @@
-// The checker: names, kinds, fallibility and arguments. It walks the syntax tree in the order of execution with the kinds of
-// variables, event and metadata, reports what cannot work, and returns the tree that code is generated from.
+// The checker: resolves names, and checks kinds, fallibility and arguments. It walks the syntax tree in execution order with
+// the kinds of variables, event and metadata, reports errors, and returns the tree for code generation.
 
 import type { PathSegment } from '../../event/path.ts'
 import { compareKeys, Regex, type Value } from '../../event/value.ts'
@@ -19,13 +19,13 @@ import { checkBinary, checkNot } from './operators.ts'
 import { pathOf } from './path-text.ts'
 import { copyOf, type State } from './state.ts'
 
-/** The knowledge about a program as a whole. */
+/** Facts about a program as a whole. */
 export interface ProgramFacts {
-  /** Uses calls with `!`. */
+  /** Whether it uses calls with `!`. */
   readonly fallible: boolean
-  /** Has an `abort` somewhere. */
+  /** Whether it contains an `abort`. */
   readonly abortable: boolean
-  /** Event and metadata paths that are read, in order of occurrence. */
+  /** Event and metadata paths that it reads, in source order. */
   readonly queries: readonly string[]
   readonly assignments: readonly string[]
 }
@@ -67,7 +67,7 @@ export function checkProgram(
       if (check.cause !== undefined) check.errors.push(check.cause)
     } catch (error) {
       if (error !== uncompilable) throw error
-      Object.assign(state, before) // kinds of a root expression that does not compile are unknown
+      Object.assign(state, before) // after an uncompilable root expression, restore the earlier kinds
     }
   }
   const expressions = roots.filter((root): root is Expression => root.node !== 'problem')
@@ -200,7 +200,7 @@ function checkQuery(check: CheckContext, node: Query, state: State): Typed {
   if (node.root.node === 'variable') {
     if (check.skipped.has(`$${node.root.name}${pathOf('event', segments)}`)) throw uncompilable
     const base = checkVariable(check, node.root.name, node.root.span, state)
-    if (base.op !== 'read') throw new Error('a variable is read')
+    if (base.op !== 'read') throw new Error('Reads a variable.')
     return {
       ...base,
       place: { ...base.place, segments },
@@ -237,8 +237,8 @@ function checkArray(check: CheckContext, node: Extract<Expression, { node: 'arra
 }
 
 function checkObject(check: CheckContext, node: Extract<Expression, { node: 'object' }>, state: State): Typed {
-  // Fields are evaluated in the order of their names, so they are checked in it.
-  // A name that comes again has its last value; the others are checked, too, but never run.
+  // Fields are evaluated, and so checked, in the order of their names. A repeated name has its last value; the others
+  // are checked but never run.
   const last = new Map(node.fields)
   const replaced = node.fields
     .filter(([name, value]) => last.get(name) !== value)

@@ -1,4 +1,4 @@
-// Closures of calls: their parameters, the kind of their result, and the variables outside that they change.
+// Closures of calls: their parameters, the kind of their result, and the outer variables that they change.
 
 import type { CallExpression } from '../ast.ts'
 import type { FunctionDeclaration } from '../function.ts'
@@ -45,7 +45,7 @@ export function checkClosure(
       { primary: false, span: given.parametersSpan, message: `but ${given.parameters.length} are given` },
     ])
   }
-  // The block's effects on kinds end with the call.
+  // Kind changes in the block end with the call.
   const inner = copyOf(state)
   const parameters = given.parameters.map(({ name }, index) => {
     if (name === '_') return undefined
@@ -60,7 +60,7 @@ export function checkClosure(
   const outside = check.returned
   check.returned = kinds.never
   const body = checkBlock(check, given.body, inner)
-  // The block's result, at its end or by `return`.
+  // The block's result, at its end or from `return`.
   const received = body.kind.or(check.returned)
   check.returned = outside
   if (!received.isNever && !received.within(expected.result)) {

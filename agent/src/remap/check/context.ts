@@ -1,5 +1,5 @@
-// The state of one check of a program, and the way from an expression into those inside it. The checkers of assignments, calls and
-// operators share it and do not know each other.
+// The state of checking a program, and the entry point for nested expressions. The checkers of assignments, calls and operators
+// share it and do not depend on each other.
 
 import type { PathSegment } from '../../event/path.ts'
 import type { Expression, Span } from '../ast.ts'
@@ -11,16 +11,16 @@ import type { Slot, Typed } from '../typed.ts'
 import type { State } from './state.ts'
 
 export interface ProgramCheckOptions {
-  /** The kind of the event at the start. */
+  /** Initial kind of the event. */
   readonly eventKind: Kind
-  /** Event and metadata may not be changed, as in conditions. */
+  /** Whether event and metadata are read-only, as in conditions. */
   readonly readOnly: boolean
   readonly runtime: Runtime
-  /** Variables that are there before the program. */
+  /** Variables defined before the program starts. */
   readonly variables?: ReadonlyMap<string, Kind> | undefined
 }
 
-/** An expression that does not compile; the diagnostic has been reported. */
+/** Thrown for an uncompilable expression; the diagnostic has been reported. */
 class Uncompilable {}
 
 export const uncompilable = new Uncompilable()
@@ -29,7 +29,7 @@ export const fallibleNotes = [
   'see documentation about error handling: `!` ends the program, `??` falls back, `ok, err =` gives the error',
 ]
 
-/** Types an expression of any form. */
+/** Checks an expression of any form. */
 type Walk = (check: CheckContext, node: Expression, state: State) => Typed
 
 export class CheckContext {
@@ -40,11 +40,11 @@ export class CheckContext {
   readonly warnings: Diagnostic[] = []
   readonly queries: string[] = []
   readonly assignments: string[] = []
-  /** Targets whose right side did not compile: their use is not reported again. */
+  /** Targets whose right side did not compile, so that their use is not reported again. */
   readonly skipped = new Set<string>()
-  /** The first unhandled failing expression of the current root expression. */
+  /** The first unhandled fallible expression of the current root expression. */
   cause: Diagnostic | undefined
-  /** The kinds of all `return`s of the program, or of the current closure. */
+  /** The union of the kinds of all `return`s of the program, or of the current closure. */
   returned: Kind = kinds.never
   fallible = false
   abortable = false
@@ -108,7 +108,7 @@ export class CheckContext {
   }
 }
 
-/** A constant is as large as its kind. */
+/** Constants are bounded like their kinds. */
 function bounded(typed: Typed): Typed {
   const kind = typed.kind.bounded
   return kind === typed.kind ? typed : { ...typed, kind, constant: undefined }

@@ -1,4 +1,4 @@
-// Operators: the kind of their result, and whether they can fail, by the kinds of both sides.
+// Operators: the kind of their result, and whether they can fail, by the kinds of both operands.
 
 import { Float, type Value } from '../../event/value.ts'
 import type { Binary, Expression, Span } from '../ast.ts'
@@ -28,7 +28,7 @@ export function checkBinary(check: CheckContext, node: Binary, state: State): Ty
   const left = check.expression(node.left, state)
   const leftCause = node.operator === '??' ? undefined : check.cause
   check.cause = undefined
-  // The right side may not run at all.
+  // The right operand may not run at all.
   const lazy = node.operator === '??' || node.operator === '||' || node.operator === '&&'
   const rightState = lazy ? copyOf(state) : state
   const right = check.expression(node.right, rightState)
@@ -47,7 +47,7 @@ export function checkBinary(check: CheckContext, node: Binary, state: State): Ty
     ])
   }
   const operation = typedOperation(check, node, left, right)
-  // A side that never runs, or whose failure is handled, is no cause.
+  // An operand that never runs, or whose failure is handled, is not the cause.
   check.cause = before ?? (operation.fallible ? cause : undefined)
   return operation
 }
@@ -119,7 +119,7 @@ export function typedOperation(
   }
 }
 
-/** The result of an operator: its kind, whether it can fail, and its value if that is known. */
+/** Builds the result of an operator: its kind, whether it can fail, and its value if that is known. */
 type Result = (kind: Kind, fallible: boolean, value?: Value) => Typed
 
 function arithmetic(operator: '+' | '-' | '*', left: Typed, right: Typed, result: Result): Typed {

@@ -1,5 +1,5 @@
-// The kinds at one point of a program: of its variables, the event and the metadata. Ways that part take a copy each and are
-// merged where they meet.
+// The kinds at one point of a program: of its variables, the event and the metadata. Branches work on copies, which are
+// merged where they join.
 
 import type { Value } from '../../event/value.ts'
 import type { Kind } from '../kind.ts'
@@ -23,7 +23,7 @@ export function copyOf(state: State): State {
   return { locals: new Map(state.locals), event: state.event, metadata: state.metadata }
 }
 
-/** The knowledge at a place where two paths meet. */
+/** Merges the kinds of two branches. */
 export function mergeInto(state: State, other: State): void {
   for (const [name, local] of state.locals) {
     const there = other.locals.get(name)
@@ -39,7 +39,7 @@ export function mergeInto(state: State, other: State): void {
   state.metadata = state.metadata.or(other.metadata)
 }
 
-/** Leaves a block: changes of outer variables stay, its own variables go. */
+/** Leaves a block: changes of outer variables stay, and the block's own variables are removed. */
 export function leaveBlock(state: State, outer: ReadonlyMap<string, Local>): void {
   const inner = state.locals
   state.locals = new Map()

@@ -1,4 +1,5 @@
-// The budget of a program in the generated code: where something is counted, and where a run ends because nothing is left.
+// The budget of a program in the generated code: where usage is counted, and where a run ends because the budget is used
+// up.
 
 import type { PathSegment } from '../../event/path.ts'
 import type { ErrorPlace } from '../function.ts'
@@ -9,7 +10,7 @@ import type { Effects } from './effects.ts'
 import { textLength } from './folding.ts'
 import type { Output } from './output.ts'
 
-/** Of what a program makes: too little to count outside of loops. */
+/** Created bytes that are too few to count outside loops. */
 const littleBytes = 65_536
 
 export class Budget {
@@ -18,7 +19,7 @@ export class Budget {
   readonly #out: Output
   readonly #effects: Effects
   readonly #placeOf: (span: readonly [number, number], name: string) => ErrorPlace
-  /** The closure counted something without comparing it with the rest of the budget, so each turn compares. */
+  /** Whether the closure counted usage without checking the budget, so that each turn must check it. */
   mayBeOver = false
 
   constructor(
@@ -35,7 +36,7 @@ export class Budget {
     this.#placeOf = placeOf
   }
 
-  /** Whether anything is counted. */
+  /** Whether any usage is counted. */
   get counts(): boolean {
     return this.meter !== undefined
   }
@@ -45,7 +46,7 @@ export class Budget {
     return this.#metering.weighed
   }
 
-  /** Ends the run where a test of the meter holds: nothing in the program catches that. */
+  /** Ends the run if a meter's test is true; the program cannot catch this. */
   limit(test: string, span: readonly [number, number], name: string): void {
     this.#effects.mayEnd()
     this.#out.emit(`if (${test}) return M.over(${this.#out.hoist(this.#placeOf(span, name))});`)
@@ -57,8 +58,8 @@ export class Budget {
   }
 
   /**
-   * The condition before a test of the meter. Outside of loops nothing is counted while little was: every value is then bounded by the
-   * growth of the program, by the event and by that little, as in a program without a meter.
+   * The condition before a meter's test. Outside loops, small amounts are not counted: every value is bounded by the program's growth
+   * and the event, as in a program without a meter.
    */
   unlessLittle(): string {
     const { budget } = this.meter as Meter
@@ -66,7 +67,7 @@ export class Budget {
     return `M.bytes < ${budget.bytes - Math.min(littleBytes, budget.bytes >> 2)} && `
   }
 
-  /** Counts what a call works on, where it is long enough to count. */
+  /** Counts the input of a call if it is long enough. */
   limitUse(values: readonly string[], span: readonly [number, number], name: string): void {
     const tests = values.map(
       (value) =>
@@ -75,7 +76,7 @@ export class Budget {
     this.limit(tests.join(' || '), span, name)
   }
 
-  /** Counts what a call gave, which is no failure. */
+  /** Counts the result of a call, which is not a failure. */
   limitMade(value: string, unless: string, span: readonly [number, number], name: string): void {
     this.limit(
       `${unless}(typeof ${value} === 'string' ? (M.bytes -= ${value}.length) < 0 : M.made(${value}))`,
@@ -84,21 +85,21 @@ export class Budget {
     )
   }
 
-  /** Counts a literal that is made in each turn of a loop. */
+  /** Counts a literal created in each turn of a loop. */
   literalMade(members: number): void {
     if (this.meter === undefined || !this.#effects.inClosure) return
     this.mayBeOver = true
     this.#out.emit(`M.bytes -= ${32 + 24 * members};`)
   }
 
-  /** Counts the copies that a write below a path makes in each turn of a loop. */
+  /** Counts the copies that a write below a path creates in each turn of a loop. */
   countCopies(target: string, segments: readonly PathSegment[]): void {
     if (this.meter === undefined || !this.#effects.inClosure || segments.length === 0) return
     this.mayBeOver = true
     this.#out.emit(`M.writes(${target}, ${this.#out.hoist(segments)});`)
   }
 
-  /** Counts what `+` gave. */
+  /** Counts the result of `+`. */
   limitJoined(
     [left, a]: readonly [Typed, string],
     [right, b]: readonly [Typed, string],

@@ -1,4 +1,5 @@
-// Calls of functions: their arguments in order, tests of kinds that the checker does not know, closures, and failures.
+// Function calls: evaluates arguments in order, tests kinds that the checker does not know, and handles closures and
+// failures.
 
 import type { PathSegment } from '../../event/path.ts'
 import { Bytes } from '../../event/value.ts'
@@ -31,7 +32,7 @@ export function call(g: Generation, typed: Node<'call'>, fail: Fail): string {
   return result
 }
 
-/** The values of the parameters; arguments are evaluated in the order in which the program gives them. */
+/** The values of the parameters; arguments are evaluated in source order. */
 function argumentValues(g: Generation, typed: Node<'call'>, prefix: string, fail: Fail): string[] {
   const { parameters } = typed.declaration
   const failIn: Fail = (error, counts) => fail(`framed(${prefix}, ${error})`, counts)
@@ -61,7 +62,7 @@ function argumentValues(g: Generation, typed: Node<'call'>, prefix: string, fail
   return values
 }
 
-/** Counts the arguments that may be large. */
+/** Counts arguments that may be large. */
 function countUse(g: Generation, typed: Node<'call'>, values: string[]): void {
   for (const index of typed.order) {
     const argument = typed.args[index]
@@ -99,7 +100,7 @@ function needsTest(g: Generation, typed: Node<'call'>, index: number): boolean {
   return parameter !== undefined && !(g.trusted && argument.kind.within(parameter.kind))
 }
 
-/** Tests the kind of an argument where the checker does not know it, and returns the text of bytes that are not UTF-8. */
+/** Tests the kind of an argument if the checker does not know it, and converts bytes that are not UTF-8 to text. */
 function typedArgument(
   g: Generation,
   argument: Typed,

@@ -11,7 +11,7 @@ export function closureOf(
   span: readonly [number, number],
   functionName: string,
 ): string {
-  // The block runs many times: what one run writes, a later one may have to undo.
+  // The block runs many times, so a later run may have to undo the writes of an earlier one.
   if (some(closure.body, writesEvent)) g.effects.written()
   const wasInClosure = g.effects.inClosure
   g.effects.inClosure = true

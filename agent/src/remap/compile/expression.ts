@@ -1,4 +1,4 @@
-// The code of an expression, by its operation.
+// Generates the code of an expression, by its operation.
 
 import { kinds } from '../kind.ts'
 import type { Typed } from '../typed.ts'
@@ -9,7 +9,10 @@ import { operands, sequence } from './operands.ts'
 import { binary, conditional } from './operators.ts'
 import { below, del, read, write } from './places.ts'
 
-/** Emits what the expression needs and gives a JavaScript expression for its value, to be used once and at once. */
+/**
+ * Emits preparatory code and returns a JavaScript expression for the value, which must be used immediately and only
+ * once.
+ */
 export function expression(g: Generation, typed: Typed, fail: Fail, wanted: boolean): string {
   const constant = folded(typed)
   if (constant !== undefined) return g.out.literal(constant)

@@ -1,11 +1,11 @@
-// Values that are known when the program is compiled: they become constants of the generated code.
+// Values known at compile time: they become constants of the generated code.
 
 import { Bytes, type Value } from '../../event/value.ts'
 import { isFailure, type Parameter } from '../function.ts'
 import { isOfKind, kinds } from '../kind.ts'
 import type { Typed } from '../typed.ts'
 
-/** The value if it is worked out from literals alone. */
+/** The value if it depends only on literals. */
 export function folded(typed: Typed): Value | undefined {
   if (typed.constant !== undefined && isLiteral(typed)) return typed.constant
   if (typed.op !== 'call' || !typed.declaration.pure || typed.closure !== undefined) return undefined
@@ -22,11 +22,11 @@ export function folded(typed: Typed): Value | undefined {
     values.push(value instanceof Bytes && !takesBytes(parameter) ? value.toString() : value)
   }
   const result = typed.run(...(values as Value[]))
-  // Constants that are made of constants could grow without end while a program is compiled.
+  // Constants built from constants could grow without limit during compilation.
   return isFailure(result) || slotsOf(result) > maxFoldedSlots ? undefined : result
 }
 
-/** Length of a text that is written in the program. */
+/** Length of a literal text. */
 export function textLength(typed: Typed): number | undefined {
   const value = folded(typed)
   return typeof value === 'string' ? value.length : undefined
@@ -42,7 +42,7 @@ export function takesEverything({ kind }: Parameter): boolean {
   return kind.contains(kinds.any.without(kinds.undefined))
 }
 
-/** Whether strings that are not UTF-8 reach the function as they are. */
+/** Whether the function receives strings that are not UTF-8 unchanged. */
 export function takesBytes(parameter: Parameter): boolean {
   return parameter.bytes === true || takesEverything(parameter)
 }

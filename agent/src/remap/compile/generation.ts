@@ -1,4 +1,4 @@
-// One program on its way to code: what the parts of the generator share.
+// The state shared by the parts of the code generator for one program.
 
 import type { ErrorPlace } from '../function.ts'
 import { type Kind, kinds } from '../kind.ts'
@@ -12,10 +12,13 @@ import { isUnseen } from './search.ts'
 /** A node of one operation. */
 export type Node<Op extends Typed['op']> = Extract<Typed, { op: Op }>
 
-/** Returns the statement for a failure. @param counts whether the checker knows that the place may fail */
+/** Returns the statement for a failure. @param counts whether the checker knows that this location may fail */
 export type Fail = (error: string, counts: boolean) => string
 
-/** Emits what an expression needs and gives a JavaScript expression for its value, to be used once and at once. */
+/**
+ * Emits preparatory code and returns a JavaScript expression for the value, which must be used immediately and only
+ * once.
+ */
 export type ExpressionEmitter = (g: Generation, typed: Typed, fail: Fail, wanted: boolean) => string
 
 export interface GenerationOptions {
@@ -23,7 +26,7 @@ export interface GenerationOptions {
   readonly meter?: Meter | undefined
   readonly placeOf: (span: readonly [number, number], name: string) => ErrorPlace
   readonly expression: ExpressionEmitter
-  /** Variables that outlive a run, in the frame. */
+  /** Variables in the frame that outlive a run. */
   readonly kept?: ReadonlyMap<string, Slot> | undefined
 }
 
@@ -33,7 +36,7 @@ export class Generation {
   readonly budget: Budget
   readonly placeOf: (span: readonly [number, number], name: string) => ErrorPlace
   readonly isMetric: boolean
-  /** Whether the kinds of the checker hold at run time: effects in closures are not seen by it. */
+  /** Whether the checker's kinds hold at run time: it does not see the effects of closures. */
   readonly trusted: boolean
   readonly slots = new Set<Slot>()
   readonly parameters = new Set<Slot>()
@@ -44,7 +47,7 @@ export class Generation {
     this.budget = new Budget(body, meter, this.out, this.effects, placeOf)
     this.placeOf = placeOf
     this.isMetric = target === 'metric'
-    // Metrics refuse some writes, so their content differs from the checker's assumption.
+    // Metrics reject some writes, so their content may differ from the checker's assumption.
     this.trusted = !this.isMetric && !body.some((typed) => some(typed, isUnseen))
     this.#expression = expression
     this.kept = kept ?? new Map()
@@ -54,7 +57,7 @@ export class Generation {
     return this.#expression(this, typed, fail, wanted)
   }
 
-  /** Emits the end of a run that succeeds. */
+  /** Emits the end of a successful run. */
   leave(body: readonly { readonly span: readonly [number, number] }[]): void {
     if (this.budget.weighs && body.length > 0) {
       const span = [body[0]?.span[0] ?? 0, body.at(-1)?.span[1] ?? 0] as const
@@ -73,7 +76,7 @@ export class Generation {
   }
 }
 
-/** The name of a variable of the program in the code. */
+/** The name of a program variable in the generated code. */
 export function variable(slot: Slot): string {
   return `v${slot.id}`
 }

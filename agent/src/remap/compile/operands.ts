@@ -1,10 +1,10 @@
-// Several expressions in their order.
+// Evaluates several expressions in order.
 
 import { some, type Typed } from '../typed.ts'
 import type { Fail, Generation } from './generation.ts'
 import { hasStatements } from './search.ts'
 
-/** Operands in order; those before an operand with effects are kept in their own variables. */
+/** Operands in order; operands before one with effects are stored in variables. */
 export function operands(g: Generation, nodes: readonly Typed[], fail: Fail): string[] {
   const lastEffect = nodes.findLastIndex((node) => some(node, hasStatements))
   return nodes.map((node, index) => {

@@ -1,4 +1,4 @@
-// Conditions and operators: which operands run, and what their values give.
+// Conditions and operators: which operands run, and the result of their values.
 
 import { mayBeLarge } from '../growth.ts'
 import { kinds } from '../kind.ts'
@@ -49,7 +49,7 @@ export function binary(g: Generation, typed: Node<'binary'>, fail: Fail): string
   if (g.budget.counts && g.effects.inClosure && (mayBeLarge(left.kind) || mayBeLarge(right.kind))) {
     a = g.out.temp(a)
     b = g.out.temp(b)
-    // Comparisons go as deep as their operands.
+    // Comparisons recurse as deeply as their operands.
     if (operator === '==' || operator === '!=') g.budget.limitUse([a, b], typed.span, operator)
   }
   switch (operator) {

@@ -3,7 +3,7 @@
 import type { Value } from '../../event/value.ts'
 
 export class Output {
-  /** Values that the code refers to as `k0`, `k1`, … */
+  /** Values referred to as `k0`, `k1`, … in the code. */
   readonly constants: unknown[] = []
   readonly #constantNames = new Map<unknown, string>()
   lines: string[] = []
@@ -24,16 +24,16 @@ export class Output {
     return `L${this.#names++}`
   }
 
-  /** A name for the value of an expression that later lines use. */
+  /** Stores the value of an expression for later lines in a variable, and returns its name. */
   temp(expression: string): string {
-    // Later lines may assign to a variable, so a value read from one needs its own name.
+    // Later lines may assign to a variable, so its current value needs a name of its own.
     if (/^(?:[tk]\d+|null|true|false)$/.test(expression)) return expression
     const name = this.name()
     this.emit(`const ${name} = ${expression};`)
     return name
   }
 
-  /** The name of a constant. */
+  /** The name for a constant. */
   hoist(value: unknown): string {
     const known = this.#constantNames.get(value)
     if (known !== undefined) return known
@@ -52,7 +52,7 @@ export class Output {
     return this.hoist(value)
   }
 
-  /** Lines that `body` emits, apart from the others. */
+  /** Collects the lines that `body` emits separately. */
   apart(body: () => string): { value: string; lines: string[] } {
     const outer = this.lines
     this.lines = []

@@ -11,7 +11,7 @@ function property(object: string, name: string): string {
   return /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) ? `${object}.${name}` : `${object}[${JSON.stringify(name)}]`
 }
 
-/** Reads below a value; returns undefined where there is nothing. */
+/** Reads below a value; the code gives undefined if the path does not exist. */
 export function below(g: Generation, base: string, kind: Kind, segments: readonly PathSegment[]): string {
   let at = base
   let known = g.known(kind)

@@ -1,4 +1,4 @@
-// Functions that generated code calls, besides those of the language.
+// Functions that generated code calls, other than those of the language.
 
 import { written } from '../../event/path.ts'
 import { Bytes, copyObject, Float, getField, isObject, mergeObjects, setField, type Value } from '../../event/value.ts'
@@ -10,7 +10,7 @@ import * as operations from '../operations.ts'
 import { ownedObject, removedBelow, unnest } from '../paths.ts'
 import { textOfKind } from '../text.ts'
 
-/** A call in the program: how its failures begin, and where it is. */
+/** A call in the program: the prefix of its failures, and its location. */
 export interface CallPlace {
   readonly prefix: string
   readonly place: ErrorPlace

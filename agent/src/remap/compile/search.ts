@@ -1,4 +1,4 @@
-// Questions about a typed tree: whether the evaluation of a node has effects, and what its result depends on.
+// Queries on a typed tree: whether evaluating a node has effects, and what its result depends on.
 
 import { type Slot, some, type Typed } from '../typed.ts'
 
@@ -8,7 +8,7 @@ export function isUnseen(typed: Typed, maySkip: boolean): boolean {
   return maySkip && (typed.op === 'assign' || typed.op === 'assign-or-error')
 }
 
-/** Whether a closure's result depends only on its parameters, and running it has no other effect. */
+/** Whether a closure's result depends only on its parameters, and its run has no other effect. */
 export function dependsOnParameters(body: Typed, parameters: readonly (Slot | undefined)[]): boolean {
   return !some(body, (typed) => {
     switch (typed.op) {
@@ -31,7 +31,7 @@ export function dependsOnParameters(body: Typed, parameters: readonly (Slot | un
   })
 }
 
-/** Whether its evaluation changes what others may read. */
+/** Whether evaluating it changes values that other code may read. */
 export function hasStatements(typed: Typed): boolean {
   return typed.op === 'assign' || typed.op === 'assign-or-error' || typed.op === 'del'
 }

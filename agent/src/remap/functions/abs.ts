@@ -8,8 +8,9 @@ import { kinds } from '../kind.ts'
 export const abs = defineFunction({
   name: 'abs',
   category: 'Number',
-  summary: 'The magnitude of a number.',
-  description: 'That of the smallest integer does not fit and stays negative.',
+  summary: 'Returns the absolute value of a number.',
+  description:
+    'The absolute value of the smallest integer does not fit in 64 bits, so that integer is returned unchanged.',
   parameters: [{ name: 'value', kind: kinds.number, description: 'The number.' }],
   returns: numberKind,
   fallible: 'never',

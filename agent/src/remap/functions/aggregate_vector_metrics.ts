@@ -8,21 +8,21 @@ import { matchingMetrics } from '../own-metrics.ts'
 export const aggregateVectorMetrics = defineFunction({
   name: 'aggregate_vector_metrics',
   category: 'Metrics',
-  summary: 'The sum, average, minimum or maximum of metrics of the agent itself; null if there are none.',
+  summary: "Returns the sum, average, minimum or maximum of the agent's own metrics; null if there are none.",
   parameters: [
     {
       name: 'function',
       kind: kinds.string,
       enum: ['sum', 'avg', 'max', 'min'],
-      description: 'The statistic to compute.',
+      description: 'Statistic to compute.',
     },
-    { name: 'key', kind: kinds.string, description: 'Name of the metrics, counters or gauges.' },
+    { name: 'key', kind: kinds.string, description: 'Name of the metrics; they must be counters or gauges.' },
     {
       name: 'tags',
       kind: kinds.object,
       required: false,
       default: {},
-      description: 'Tags that they must have; a value may hold `*`.',
+      description: 'Tags that the metrics must have; a value may contain `*`.',
     },
   ],
   returns: kinds.float.or(kinds.null),

@@ -7,7 +7,7 @@ import { Kind, kinds } from '../kind.ts'
 export const append = defineFunction({
   name: 'append',
   category: 'Array',
-  summary: 'An array with the items of another one at its end.',
+  summary: 'Appends the items of an array to another array.',
   parameters: [
     { name: 'value', kind: kinds.array, description: 'The array.' },
     { name: 'items', kind: kinds.array, description: 'The items to add.' },
@@ -24,7 +24,7 @@ export const append = defineFunction({
   compile: () => (left: Value[], right: Value[]) => left.concat(right),
 })
 
-/** Items whose place is known stay known. */
+/** Items with a known index stay known. */
 function appended(value: Kind, items: Kind): Kind {
   const [left, right] = [value.array, items.array]
   if (left === undefined || right === undefined) return kinds.array

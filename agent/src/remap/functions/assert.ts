@@ -9,7 +9,7 @@ export const assertFunction = defineFunction({
   summary: 'Ends the program with an error unless a condition is true.',
   parameters: [
     { name: 'condition', kind: kinds.boolean, description: 'The condition.' },
-    { name: 'message', kind: kinds.string, required: false, description: 'The message of the error.' },
+    { name: 'message', kind: kinds.string, required: false, description: 'Message of the error.' },
   ],
   returns: kinds.boolean,
   fallible: 'always',

@@ -9,7 +9,7 @@ import { valueText } from '../text.ts'
 export const assertEq = defineFunction({
   name: 'assert_eq',
   category: 'Debug',
-  summary: 'Ends the program with an error unless two values are equal, in type and content.',
+  summary: 'Ends the program with an error unless two values have equal type and content.',
   parameters: [
     { name: 'left', kind: kinds.any, bytes: true, description: 'One value.' },
     { name: 'right', kind: kinds.any, bytes: true, description: 'The other value.' },

@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const basename = defineFunction({
   name: 'basename',
   category: 'String',
-  summary: 'The last part of a file path; null if it has none.',
+  summary: 'Returns the last part of a file path; null if there is none.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The path.' }],
   returns: kinds.string.or(kinds.null),
   fallible: 'always',

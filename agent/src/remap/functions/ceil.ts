@@ -5,7 +5,7 @@ import { defineFunction } from '../function.ts'
 
 export const ceil = defineFunction({
   name: 'ceil',
-  summary: 'Rounds a number up. Integers stay as they are.',
+  summary: 'Rounds a number up. Integers stay unchanged.',
   ...rounding(Math.ceil),
   examples: [
     { source: 'ceil(4.345, precision: 2)', result: '4.35' },

@@ -8,11 +8,11 @@ import { kinds } from '../kind.ts'
 export const chunks = defineFunction({
   name: 'chunks',
   category: 'Array',
-  summary: 'Cuts a string into pieces of a number of bytes; the last may be shorter.',
-  description: 'Bytes are counted, so a piece may end within a character.',
+  summary: 'Splits a string into chunks of a fixed number of bytes; the last one may be shorter.',
+  description: 'The size is in bytes, so a chunk may end inside a character.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
-    { name: 'chunk_size', kind: kinds.integer, description: 'Bytes of a piece.' },
+    { name: 'chunk_size', kind: kinds.integer, description: 'Bytes per chunk.' },
   ],
   returns: kinds.arrayEach(kinds.string),
   fallible: (call) => !isInteger(call.constant('chunk_size')),

@@ -1,5 +1,5 @@
-// Function `community_id`.
-// Ports of ICMP are types: the type of the answer to a type stands for its port on the other side.
+// Function `community_id`. ICMP types replace ports: the response type of a type takes the place of the other side's
+// port.
 
 import { createHash } from 'node:crypto'
 import { isInteger } from '../../event/value.ts'
@@ -38,26 +38,26 @@ const withPorts = new Set([6, 17, 132])
 export const communityId = defineFunction({
   name: 'community_id',
   category: 'String',
-  summary: 'The Community ID (version 1) of a network flow.',
+  summary: 'Returns the Community ID (version 1) of a network flow.',
   parameters: [
-    { name: 'source_ip', kind: kinds.string, description: 'Address of the source.' },
-    { name: 'destination_ip', kind: kinds.string, description: 'Address of the destination.' },
-    { name: 'protocol', kind: kinds.integer, description: 'Number of the protocol, such as 6 for TCP.' },
-    { name: 'source_port', kind: kinds.integer, required: false, description: 'Port of the source, or type of ICMP.' },
+    { name: 'source_ip', kind: kinds.string, description: 'Source address.' },
+    { name: 'destination_ip', kind: kinds.string, description: 'Destination address.' },
+    { name: 'protocol', kind: kinds.integer, description: 'Protocol number, such as 6 for TCP.' },
+    { name: 'source_port', kind: kinds.integer, required: false, description: 'Source port, or ICMP type.' },
     {
       name: 'destination_port',
       kind: kinds.integer,
       required: false,
-      description: 'Port of the destination, or code of ICMP.',
+      description: 'Destination port, or ICMP code.',
     },
     { name: 'seed', kind: kinds.integer, required: false, description: 'Seed of the hash.' },
   ],
   returns: kinds.string,
   fallible: 'always',
   errors: [
-    'An address is not valid, or they are of different families.',
-    'The protocol is not between 0 and 255, a port or the seed not between 0 and 65535.',
-    'Ports are missing for a protocol that has them.',
+    'An address is invalid, or the address families differ.',
+    'The protocol is not between 0 and 255, or a port or the seed is not between 0 and 65535.',
+    'Ports are missing for a protocol that has ports.',
   ],
   pure: true,
   examples: [

@@ -10,7 +10,7 @@ export const contains = defineFunction({
   summary: 'Returns whether a text contains another.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'substring', kind: kinds.string, description: 'The text to look for.' },
+    { name: 'substring', kind: kinds.string, description: 'The text to search for.' },
     caseSensitive,
   ],
   returns: kinds.boolean,

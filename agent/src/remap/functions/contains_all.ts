@@ -12,7 +12,7 @@ export const containsAll = defineFunction({
   summary: 'Returns whether a text contains every string of an array.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'substrings', kind: kinds.array, description: 'The texts to look for.' },
+    { name: 'substrings', kind: kinds.array, description: 'The texts to search for.' },
     caseSensitive,
   ],
   returns: kinds.boolean,

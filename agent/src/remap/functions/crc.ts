@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const crc = defineFunction({
   name: 'crc',
   category: 'Checksum',
-  summary: 'A cyclic redundancy check of a string, as decimal text.',
+  summary: 'Returns the cyclic redundancy check of a string as decimal text.',
   description: `Algorithms: ${crcNames.map((name) => `\`${name}\``).join(', ')}.`,
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
@@ -23,7 +23,7 @@ export const crc = defineFunction({
   ],
   returns: kinds.string,
   fallible: (call) => findCrc(String(call.constant('algorithm')).toUpperCase()) === undefined,
-  errors: ['The algorithm is not known.'],
+  errors: ['The algorithm is unknown.'],
   pure: true,
   examples: [
     { source: 'crc("123456789")', result: '"3421780262"' },

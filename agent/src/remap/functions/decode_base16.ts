@@ -7,11 +7,11 @@ import { kinds } from '../kind.ts'
 export const decodeBase16 = defineFunction({
   name: 'decode_base16',
   category: 'Codec',
-  summary: 'The string of hexadecimal digits.',
+  summary: 'Decodes hexadecimal digits.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The digits.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The number of digits is odd.', 'A character is no digit.'],
+  errors: ['The number of digits is odd.', 'A character is not a hexadecimal digit.'],
   pure: true,
   examples: [
     { source: 'decode_base16!("736F6D65")', result: '"some"' },

@@ -12,7 +12,7 @@ export const decodeBase64 = defineFunction({
   parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }, charset],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The text is not Base64 of the alphabet.', 'The alphabet is not known.'],
+  errors: ['The text is not valid Base64 in this alphabet.', 'The alphabet is unknown.'],
   pure: true,
   examples: [
     { source: 'decode_base64!("Z2F0ZQ==")', result: '"gate"' },
@@ -29,7 +29,7 @@ export const decodeBase64 = defineFunction({
       const digits = value.slice(0, end === 0 ? value.length : end)
       const valid = (urlSafe ? /^[0-9A-Za-z_-]*$/ : /^[0-9A-Za-z+/]*$/).test(digits)
       const bytes = valid && digits.length % 4 !== 1 ? Buffer.from(digits, urlSafe ? 'base64url' : 'base64') : undefined
-      // Bits that no byte holds must be zero.
+      // Unused bits must be zero.
       if (bytes === undefined || bytes.toString('base64url') !== digits.replaceAll('+', '-').replaceAll('/', '_')) {
         return failure('unable to decode value from base64')
       }

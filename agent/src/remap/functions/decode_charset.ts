@@ -9,14 +9,14 @@ import { kinds } from '../kind.ts'
 export const decodeCharset = defineFunction({
   name: 'decode_charset',
   category: 'Codec',
-  summary: 'The text of bytes in a character set.',
+  summary: 'Decodes bytes in a character set to text.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The bytes.' },
     { name: 'from_charset', kind: kinds.string, description: 'The character set, such as `iso-8859-1`.' },
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The character set is not known.'],
+  errors: ['The character set is unknown.'],
   pure: true,
   examples: [
     { source: 'decode_charset!(decode_base16!("e9"), "iso-8859-1")', result: '"é"' },

@@ -18,23 +18,20 @@ export const decodeLz4 = defineFunction({
       kind: kinds.integer,
       required: false,
       default: 1_000_000,
-      description: 'The most bytes that a block without its size may give.',
+      description: 'Maximum decompressed size of a block without a stored size.',
     },
     {
       name: 'prepended_size',
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Whether the size stands in front of the block.',
+      description: 'Whether the size precedes the block.',
     },
   ],
   returns: kinds.string,
   fallible: 'always',
   growth: 'product',
-  errors: [
-    'The data is not LZ4.',
-    'It gives more than `buf_size`, or more than 128 MiB, or more than the program may make.',
-  ],
+  errors: ['The data is not LZ4.', 'The result would exceed `buf_size`, 128 MiB, or the limit of the program.'],
   pure: true,
   examples: [
     { source: 'decode_lz4!(encode_lz4!("abc", prepend_size: false))', result: '"abc"' },
@@ -55,7 +52,7 @@ export const decodeLz4 = defineFunction({
         if (bytes.readUInt32LE() > limit) return tooLong(maxBytes, problem)
         result = decompressBlock(bytes.subarray(4), bytes.readUInt32LE())
       }
-      // A byte of a match stands for at most 255 bytes.
+      // A byte of a match expands to at most 255 bytes.
       return result === undefined ? failedAfter(255 * bytes.length, maxBytes, problem) : textOf(result)
     }
   },

@@ -9,12 +9,13 @@ const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 export const decodeMimeQ = defineFunction({
   name: 'decode_mime_q',
   category: 'Codec',
-  summary: 'Replaces the encoded words of a header (RFC 2047) by their text.',
-  description: 'A text without encoded words stays as it is. One that begins with `?encoding?` is a word as a whole.',
+  summary: 'Decodes the encoded words of a header (RFC 2047).',
+  description:
+    'A text without encoded words stays unchanged. A text that begins with `?encoding?` is treated as a single word.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The header.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['An encoded word is not valid, or its character set is not known.'],
+  errors: ['An encoded word is invalid, or its character set is unknown.'],
   pure: true,
   examples: [
     { source: 'decode_mime_q!("=?utf-8?b?SGVsbG8=?=")', result: '"Hello"' },
@@ -49,11 +50,11 @@ interface Word {
   readonly charset: string
   readonly encoding: string
   readonly text: string
-  /** Index of its `?=`; without one it extends to the end, and this is undefined. */
+  /** Index of the closing `?=`; undefined if there is none, so that the word extends to the end. */
   readonly end: number | undefined
 }
 
-/** `charset?encoding?text?=`; the character set may be missing. */
+/** `charset?encoding?text?=`; the character set is optional. */
 function wordAt(value: string, start: number): Word | undefined {
   const first = value.indexOf('?', start)
   const second = first < 0 ? -1 : value.indexOf('?', first + 1)
@@ -75,7 +76,7 @@ function decoded({ charset, encoding, text }: Word): string | RemapError {
   return decoder.decode(encoding === 'b' ? Buffer.from(text, 'base64') : fromQuoted(text))
 }
 
-/** Text other than `=` with two digits is unchanged; a `=` at the end breaks a line and is dropped. */
+/** Decodes `=` with two digits; removes a `=` at the end, which is a soft line break; keeps all other text. */
 function fromQuoted(text: string): Buffer {
   const plain = text.replaceAll('_', ' ')
   const pieces: Buffer[] = []

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const decodePercent = defineFunction({
   name: 'decode_percent',
   category: 'Codec',
-  summary: 'Reads `%` and two hexadecimal digits as a byte. Other text stays.',
+  summary: 'Decodes `%` followed by two hexadecimal digits to a byte. Other text stays unchanged.',
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The text.' }],
   returns: kinds.string,
   fallible: 'never',

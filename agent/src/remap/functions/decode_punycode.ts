@@ -9,20 +9,20 @@ const prefix = 'xn--'
 export const decodePunycode = defineFunction({
   name: 'decode_punycode',
   category: 'Codec',
-  summary: 'The domain name of its ASCII form.',
+  summary: 'Decodes a domain name from its ASCII form.',
   parameters: [
-    { name: 'value', kind: kinds.string, description: 'The ASCII form.' },
+    { name: 'value', kind: kinds.string, description: 'The name in ASCII form.' },
     {
       name: 'validate',
       kind: kinds.boolean,
       required: false,
       default: true,
-      description: 'Refuse names that are not valid; else what cannot be decoded stays.',
+      description: 'Whether to reject invalid names; otherwise undecodable parts stay unchanged.',
     },
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The name is not valid.'],
+  errors: ['The name is invalid.'],
   pure: true,
   examples: [
     { source: 'decode_punycode!("xn--gstehaus-0za.test")', result: '"gästehaus.test"' },

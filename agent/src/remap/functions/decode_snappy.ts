@@ -15,7 +15,7 @@ export const decodeSnappy = defineFunction({
   returns: kinds.string,
   fallible: 'always',
   growth: 'product',
-  errors: ['The data are not a Snappy block.', 'They give more than 128 MiB, or more than the program may make.'],
+  errors: ['The data is not a Snappy block.', 'The result would exceed 128 MiB, or the limit of the program.'],
   pure: true,
   examples: [
     { source: 'decode_snappy!(decode_base64!("JAhhYmOCAwA="))', result: '"abcabcabcabcabcabcabcabcabcabcabcabc"' },

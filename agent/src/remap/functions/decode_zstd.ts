@@ -15,7 +15,7 @@ export const decodeZstd = defineFunction({
   returns: kinds.string,
   fallible: 'always',
   growth: 'product',
-  errors: ['The data is not Zstandard.', 'It gives more than 128 MiB, or more than the program may make.'],
+  errors: ['The data is not Zstandard.', 'The result would exceed 128 MiB, or the limit of the program.'],
   pure: true,
   examples: [
     { source: 'decode_zstd!(encode_zstd("abc", compression_level: 1))', result: '"abc"' },

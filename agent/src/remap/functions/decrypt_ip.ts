@@ -6,7 +6,7 @@ import { ipCipher } from '../ip-cipher.ts'
 export const decryptIp = defineFunction({
   ...ipCipher(false),
   name: 'decrypt_ip',
-  summary: 'Maps an IP address that `encrypt_ip` gave back to the one it was.',
+  summary: 'Reverses the mapping of an IP address by `encrypt_ip`.',
   examples: [
     {
       source: 'decrypt_ip!("d29a:24ef:cff7:9897:7a86:725:4e83:4f6e", "k0k1k2k3k4k5k6k7", "aes128")',

@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const del = defineFunction({
   name: 'del',
   category: 'Path',
-  summary: 'Removes the field or item at a path and gives its value.',
+  summary: 'Removes the field or item at a path and returns its value.',
   parameters: [
     { name: 'target', kind: kinds.any, query: true, description: 'The path.' },
     {
@@ -14,7 +14,7 @@ export const del = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Also remove parents that are empty then.',
+      description: 'Whether to remove parents that become empty.',
     },
   ],
   returns: kinds.any,

@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const dirname = defineFunction({
   name: 'dirname',
   category: 'String',
-  summary: 'A file path without its last part; `.` if there is none.',
+  summary: 'Returns a file path without its last part; `.` if there is only one part.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The path.' }],
   returns: kinds.string,
   fallible: 'always',
@@ -25,7 +25,7 @@ export const dirname = defineFunction({
   },
 })
 
-/** The path without slashes, and single dots between slashes, at its end; a path of slashes is one. */
+/** Removes trailing slashes, and single dots between slashes; a path of slashes becomes one slash. */
 function withoutEnd(path: string): string {
   let end = path.length
   while (end > 1) {

@@ -36,9 +36,9 @@ const maxKeptMs = 60_000
 export const dnsLookup = defineFunction({
   name: 'dns_lookup',
   category: 'System',
-  summary: 'Asks a name server, and gives the whole of its answer.',
+  summary: 'Sends a DNS query and returns the complete response.',
   description:
-    'Needs `remap.network: true` at the top level of the configuration. The program waits for the answer, which is kept as long as its records live, a minute at most. Options: `servers` (addresses, with a port after a colon if need be; absent: those of the system), `timeout` (seconds for one question, 5), `attempts` (2), `tcp` (false), `recurse` (true).',
+    'Needs `remap.network: true` at the top level of the configuration. The program waits for the response, which is cached as long as its records are valid, for at most a minute. Options: `servers` (addresses, with an optional port after a colon; by default those of the system), `timeout` (seconds per query, 5), `attempts` (2), `tcp` (false), `recurse` (true).',
   parameters: [
     { name: 'value', kind: string, description: 'The domain name.' },
     {
@@ -46,10 +46,10 @@ export const dnsLookup = defineFunction({
       kind: string,
       required: false,
       default: 'A',
-      description: 'The type of records: `A`, `AAAA`, `MX`, `TXT`, ….',
+      description: 'The record type: `A`, `AAAA`, `MX`, `TXT`, ….',
     },
-    { name: 'class', kind: string, required: false, default: 'IN', description: 'The class of records.' },
-    { name: 'options', kind: kinds.object, required: false, default: {}, description: 'How to ask.' },
+    { name: 'class', kind: string, required: false, default: 'IN', description: 'The record class.' },
+    { name: 'options', kind: kinds.object, required: false, default: {}, description: 'Query options.' },
   ],
   returns: kinds.objectOf({
     fullRcode: integer,
@@ -79,7 +79,7 @@ export const dnsLookup = defineFunction({
     additional: records,
   }),
   fallible: 'always',
-  errors: ['The name, the type, the class or an option is not valid.', 'No name server answered.'],
+  errors: ['The name, the type, the class or an option is invalid.', 'No name server answered.'],
   pure: false,
   reaches: 'network',
   examples: [
@@ -123,7 +123,7 @@ interface LookupOptions {
   readonly recurse: boolean
 }
 
-/** The options; a sentence if one is not valid. */
+/** The options; a sentence if one is invalid. */
 function optionsOf(given: ValueObject): LookupOptions | string {
   let options: LookupOptions = { servers: [], timeoutMs: 5000, attempts: 2, tcp: false, recurse: true }
   for (const name of fieldNames(given)) {
@@ -141,14 +141,14 @@ function optionsOf(given: ValueObject): LookupOptions | string {
   return options
 }
 
-/** How long the shortest-lived record may be used. */
+/** How long the shortest-lived record is valid. */
 function lifetime(data: Uint8Array | undefined): number {
   try {
     const message = parseDnsMessage(Buffer.from(data ?? []))
     const lives = [...message.answers, ...message.authorities].map((record) => record.ttl * 1000)
     return Math.min(maxKeptMs, ...lives)
   } catch {
-    return 0 // The caller asks again, and reports the error.
+    return 0 // the caller repeats the query and reports the error
   }
 }
 
@@ -157,7 +157,7 @@ function fieldsOf(message: DnsMessage): ValueObject {
   return {
     fullRcode: message.responseCode,
     rcodeName: responseCodeName(message.responseCode)?.toUpperCase() ?? null,
-    // Its kind says integer, here as elsewhere.
+    // Like elsewhere, this field is declared as an integer.
     header: { ...header, qr: header['qr'] === 1 },
     question: message.questions.map((question) => questionFields(withoutDot(question))),
     answers: message.answers.map((record) => recordFields(withoutDot(record))),

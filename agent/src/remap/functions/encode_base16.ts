@@ -8,7 +8,7 @@ import { kinds } from '../kind.ts'
 export const encodeBase16 = defineFunction({
   name: 'encode_base16',
   category: 'Codec',
-  summary: 'The bytes of a string as hexadecimal digits, in lower case.',
+  summary: 'Encodes the bytes of a string as lower-case hexadecimal digits.',
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The string.' }],
   returns: kinds.string,
   fallible: 'never',

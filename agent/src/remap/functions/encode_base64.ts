@@ -9,7 +9,7 @@ import { charset } from '../parameters.ts'
 export const encodeBase64 = defineFunction({
   name: 'encode_base64',
   category: 'Codec',
-  summary: 'The bytes of a string in Base64.',
+  summary: 'Encodes the bytes of a string in Base64.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
     { name: 'padding', kind: kinds.boolean, required: false, default: true, description: 'Fill up with `=`.' },
@@ -18,7 +18,7 @@ export const encodeBase64 = defineFunction({
   returns: kinds.string,
   fallible: 'never',
   failsUnannounced: true,
-  errors: ['The alphabet is not known.'],
+  errors: ['The alphabet is unknown.'],
   pure: true,
   examples: [
     { source: 'encode_base64("a")', result: '"YQ=="' },

@@ -8,15 +8,15 @@ import { kinds } from '../kind.ts'
 export const encodeCharsetFunction = defineFunction({
   name: 'encode_charset',
   category: 'Codec',
-  summary: 'The bytes of a text in a character set.',
-  description: 'Characters outside of the set become numeric references. UTF-16 is written as UTF-8.',
+  summary: 'Encodes a text in a character set.',
+  description: 'Characters outside the set become numeric references. UTF-16 is encoded as UTF-8.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'to_charset', kind: kinds.string, description: 'The character set, such as `iso-8859-1`.' },
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The character set is not known.'],
+  errors: ['The character set is unknown.'],
   pure: true,
   examples: [
     { source: 'encode_base16(encode_charset!("é", "ISO-8859-1"))', result: '"e9"' },

@@ -10,7 +10,7 @@ import { textOfKind } from '../text.ts'
 export const encodeCsv = defineFunction({
   name: 'encode_csv',
   category: 'Codec',
-  summary: 'A CSV record of an array of strings, quoted where needed.',
+  summary: 'Encodes an array of strings as a CSV record, with quotes where needed.',
   parameters: [
     { name: 'value', kind: kinds.any, bytes: true, description: 'The strings.' },
     {
@@ -18,7 +18,7 @@ export const encodeCsv = defineFunction({
       kind: kinds.string,
       required: false,
       default: ',',
-      description: 'One byte between the columns.',
+      description: 'Delimiter between columns, one byte.',
     },
   ],
   returns: kinds.string,
@@ -44,7 +44,7 @@ export const encodeCsv = defineFunction({
       if (value.length === 0) return ''
       if (Buffer.byteLength(delimiter) !== 1) return failure('delimiter must be a single character')
       const write = compileCsvWriter({ ...standardCsv, delimiter })
-      // An empty line would be no record.
+      // An empty line would not be a record.
       if (!bytes) return write(value as string[]) || '""'
       const columns = (value as (string | Bytes)[]).map((item) => bytesOf(item).toString('latin1'))
       return textOf(Buffer.from(write(columns), 'latin1'))

@@ -8,7 +8,7 @@ import { kinds } from '../kind.ts'
 export const encodeJson = defineFunction({
   name: 'encode_json',
   category: 'Codec',
-  summary: 'The JSON text of a value, with keys in their order.',
+  summary: 'Encodes a value as JSON text with sorted keys.',
   parameters: [
     { name: 'value', kind: kinds.any, bytes: true, description: 'The value.' },
     {
@@ -16,7 +16,7 @@ export const encodeJson = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Lines and indents of two blanks.',
+      description: 'Whether to use several lines with an indentation of two spaces.',
     },
   ],
   returns: kinds.string,

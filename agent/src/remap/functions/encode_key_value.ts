@@ -10,7 +10,7 @@ import { delimiters, fieldsOrdering } from '../parameters.ts'
 export const encodeKeyValue = defineFunction({
   name: 'encode_key_value',
   category: 'Codec',
-  summary: 'Key-value text of an object, nested fields flattened.',
+  summary: 'Encodes an object as key-value text, with nested fields flattened.',
   parameters: [
     { name: 'value', kind: kinds.object, description: 'The object.' },
     fieldsOrdering,
@@ -20,7 +20,7 @@ export const encodeKeyValue = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Only the key for true, nothing for false.',
+      description: 'Whether to write only the key for true, and nothing for false.',
     },
   ],
   returns: kinds.string,

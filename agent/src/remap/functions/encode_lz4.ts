@@ -17,7 +17,7 @@ export const encodeLz4 = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: true,
-      description: 'Put the size of the string in front, as 4 bytes.',
+      description: 'Whether to put the size before the block, as 4 bytes.',
     },
   ],
   returns: kinds.string,

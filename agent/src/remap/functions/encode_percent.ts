@@ -14,7 +14,7 @@ const allBut = (kept: RegExp): Set<number> => {
   return set
 }
 
-// The sets of the URL Standard; each of some grows from one before it.
+// The sets of the URL Standard; some extend an earlier set.
 const fragment = plus(controls, ' "<>`')
 const query = plus(controls, ' "#<>')
 const path = plus(query, '?`{}')
@@ -34,7 +34,7 @@ const sets: Readonly<Record<string, ReadonlySet<number>>> = {
 export const encodePercent = defineFunction({
   name: 'encode_percent',
   category: 'Codec',
-  summary: 'Writes the characters of a set, and all that are not ASCII, as `%` and two digits.',
+  summary: 'Encodes the characters of a set, and all non-ASCII characters, as `%` and two digits.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     {

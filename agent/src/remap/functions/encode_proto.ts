@@ -9,9 +9,9 @@ import { kinds } from '../kind.ts'
 export const encodeProto = defineFunction({
   name: 'encode_proto',
   category: 'Codec',
-  summary: 'Writes an object as a message of the protobuf format.',
+  summary: 'Encodes an object as a protobuf message.',
   description:
-    'Fields that the message does not have, and nulls, are left out. Numbers and booleans may be given as text, and a timestamp for an `int64` becomes microseconds since 1970.',
+    'Fields unknown to the message, and nulls, are omitted. Numbers and booleans may be given as text, and a timestamp for an `int64` field becomes microseconds since 1970.',
   parameters: [
     { name: 'value', kind: kinds.any, description: 'The object.' },
     ...descriptorParameters,
@@ -20,7 +20,7 @@ export const encodeProto = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: true,
-      description: 'Write numbers, booleans and timestamps as text where the message has a text.',
+      description: 'Whether to convert numbers, booleans and timestamps to text for a text field.',
     },
   ],
   returns: kinds.string,

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const encodePunycode = defineFunction({
   name: 'encode_punycode',
   category: 'Codec',
-  summary: 'The ASCII form of a domain name.',
+  summary: 'Converts a domain name to its ASCII form.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The name.' },
     {
@@ -15,12 +15,12 @@ export const encodePunycode = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: true,
-      description: 'Refuse names that are not valid.',
+      description: 'Whether to reject invalid names.',
     },
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The name is not valid.'],
+  errors: ['The name is invalid.'],
   pure: true,
   examples: [
     { source: 'encode_punycode!("größe.test")', result: '"xn--gre-6ka8i.test"' },

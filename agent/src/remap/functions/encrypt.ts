@@ -10,16 +10,21 @@ export const encrypt = defineFunction({
   name: 'encrypt',
   category: 'Cryptography',
   summary: 'Encrypts a string with a symmetric cipher; the result is bytes.',
-  description: 'The authenticated ciphers put their tag with the ciphertext.',
+  description: 'Authenticated ciphers append their tag to the ciphertext.',
   parameters: [
     { name: 'plaintext', kind: kinds.string, bytes: true, description: 'The string.' },
     { name: 'algorithm', kind: kinds.string, description: 'The cipher, such as `AES-256-CTR-BE`, in any letter case.' },
-    { name: 'key', kind: kinds.string, bytes: true, description: 'The key, of the length that the cipher wants.' },
-    { name: 'iv', kind: kinds.string, bytes: true, description: 'The initial value, which must not be used twice.' },
+    { name: 'key', kind: kinds.string, bytes: true, description: 'The key, with the length required by the cipher.' },
+    {
+      name: 'iv',
+      kind: kinds.string,
+      bytes: true,
+      description: 'The initialization vector, which must not be reused.',
+    },
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The cipher is not known.', 'The key or the initial value is of another length.'],
+  errors: ['The cipher is unknown.', 'The key or the initialization vector has the wrong length.'],
   pure: true,
   examples: [
     {

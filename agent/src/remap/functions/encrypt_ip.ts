@@ -6,9 +6,9 @@ import { ipCipher } from '../ip-cipher.ts'
 export const encryptIp = defineFunction({
   ...ipCipher(true),
   name: 'encrypt_ip',
-  summary: 'Maps an IP address to another one by a key; `decrypt_ip` maps it back.',
+  summary: 'Maps an IP address to another one with a key; `decrypt_ip` maps it back.',
   description:
-    'In mode `aes128` (a key of 16 bytes) any address becomes any other. In mode `pfx` (a key of 32 bytes) addresses of one family stay in it, and those that share a prefix go on to share one of the same length.',
+    'In mode `aes128` (16-byte key) any address may become any other. Mode `pfx` (32-byte key) keeps the address family, and addresses with a common prefix get a common prefix of the same length.',
   examples: [
     {
       source: 'encrypt_ip!("192.168.1.1", "k0k1k2k3k4k5k6k7", "aes128")',

@@ -1,4 +1,4 @@
-// Function `exists`. The compiler generates its calls, because they look at a path.
+// Function `exists`. The compiler generates its calls, because they work on a path.
 
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const exists = defineFunction({
   name: 'exists',
   category: 'Path',
-  summary: 'Returns whether there is a value at a path, be it null.',
+  summary: 'Returns whether a path exists, even if its value is null.',
   parameters: [{ name: 'field', kind: kinds.any, query: true, description: 'The path.' }],
   returns: kinds.boolean,
   fallible: 'never',

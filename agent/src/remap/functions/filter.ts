@@ -8,7 +8,7 @@ import { kinds } from '../kind.ts'
 export const filter = defineFunction({
   name: 'filter',
   category: 'Enumerate',
-  summary: 'The elements of an array or object for which a closure gives true.',
+  summary: 'Returns the elements of an array or object for which a closure returns true.',
   parameters: [{ name: 'value', kind: kinds.array.or(kinds.object), description: 'The array or object.' }],
   closure: { parameters: (call) => elementKinds(call.kind('value')), result: kinds.boolean },
   returns: (call) => {

@@ -9,16 +9,22 @@ import { globalOf } from '../matching.ts'
 export const find = defineFunction({
   name: 'find',
   category: 'String',
-  summary: 'The position of the first match in a text, in bytes; null if there is none.',
+  summary: 'Returns the byte position of the first match in a text; null if there is none.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The text.' },
     {
       name: 'pattern',
       kind: kinds.string.or(kinds.regex),
       bytes: true,
-      description: 'The text or pattern to look for.',
+      description: 'The text or pattern to search for.',
     },
-    { name: 'from', kind: kinds.integer, required: false, default: 0, description: 'The byte to begin at.' },
+    {
+      name: 'from',
+      kind: kinds.integer,
+      required: false,
+      default: 0,
+      description: 'Byte position where the search starts.',
+    },
   ],
   returns: kinds.integer.or(kinds.null),
   fallible: 'never',

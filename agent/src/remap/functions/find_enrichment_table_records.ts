@@ -7,12 +7,12 @@ import { compileLookup, type Lookup, lookupParameters } from '../table-lookup.ts
 export const findEnrichmentTableRecords = defineFunction({
   name: 'find_enrichment_table_records',
   category: 'Enrichment',
-  summary: 'All records of an enrichment table that meet a condition.',
+  summary: 'Returns all records of an enrichment table that match a condition.',
   parameters: lookupParameters,
   returns: kinds.arrayEach(kinds.object),
   fallible: 'never',
   failsUnannounced: true,
-  errors: ['The table is not known.'],
+  errors: ['The table is unknown.'],
   pure: false,
   examples: [
     {

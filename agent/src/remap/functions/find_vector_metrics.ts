@@ -8,9 +8,9 @@ import { matchingMetrics, metricKind } from '../own-metrics.ts'
 export const findVectorMetrics = defineFunction({
   name: 'find_vector_metrics',
   category: 'Metrics',
-  summary: 'All metrics of the agent itself with a name and tags.',
+  summary: "Returns all of the agent's own metrics with a name and tags.",
   description:
-    'Each has `name`, `type`, `kind`, `tags` (arrays of values) and `value`, which is null for a histogram: that has `buckets`, `count` and `sum`.',
+    'Each has `name`, `type`, `kind`, `tags` (arrays of values) and `value`. A histogram has `buckets`, `count` and `sum` instead, and `value` is null.',
   parameters: [
     { name: 'key', kind: kinds.string, description: 'Name of the metrics.' },
     {
@@ -18,7 +18,7 @@ export const findVectorMetrics = defineFunction({
       kind: kinds.object,
       required: false,
       default: {},
-      description: 'Tags that they must have; a value may hold `*`.',
+      description: 'Tags that the metrics must have; a value may contain `*`.',
     },
   ],
   returns: kinds.arrayEach(metricKind),

@@ -8,7 +8,7 @@ import { tooMuch } from '../meter.ts'
 export const flatten = defineFunction({
   name: 'flatten',
   category: 'Enumerate',
-  summary: 'Brings nested objects, or nested arrays, to one level.',
+  summary: 'Flattens nested objects or nested arrays to one level.',
   parameters: [
     { name: 'value', kind: kinds.array.or(kinds.object), description: 'The array or object.' },
     {
@@ -16,7 +16,7 @@ export const flatten = defineFunction({
       kind: kinds.string,
       required: false,
       default: '.',
-      description: 'The text between the names of fields.',
+      description: 'Separator between field names.',
     },
     {
       name: 'except',
@@ -24,7 +24,7 @@ export const flatten = defineFunction({
       required: false,
       default: [],
       static: true,
-      description: 'Names of fields that stay as they are, at any depth.',
+      description: 'Names of fields that are not flattened, at any depth.',
     },
   ],
   returns: (call) => (call.kind('value').is(kinds.array) ? kinds.array : kinds.object),

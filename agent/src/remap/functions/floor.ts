@@ -5,7 +5,7 @@ import { defineFunction } from '../function.ts'
 
 export const floor = defineFunction({
   name: 'floor',
-  summary: 'Rounds a number down. Integers stay as they are.',
+  summary: 'Rounds a number down. Integers stay unchanged.',
   ...rounding(Math.floor),
   examples: [
     { source: 'floor(4.349, precision: 2)', result: '4.34' },

@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const forEach = defineFunction({
   name: 'for_each',
   category: 'Enumerate',
-  summary: 'Runs a closure for every element of an array or object; evaluates to null.',
+  summary: 'Runs a closure for every element of an array or object; returns null.',
   parameters: [{ name: 'value', kind: kinds.array.or(kinds.object), description: 'The array or object.' }],
   closure: { parameters: (call) => elementKinds(call.kind('value')), result: kinds.any },
   returns: kinds.null,
@@ -42,7 +42,7 @@ function run(value: Value[] | ValueObject, closure: Closure): Result {
     const member = members === undefined ? value[name] : members[index]
     if (member === undefined) continue
     const given = closure(name, member)
-    // `return` ends the run for one field.
+    // `return` ends only the current iteration.
     if (isFailure(given) && given.outcome !== 'return') return given
   }
   return null

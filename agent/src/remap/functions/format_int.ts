@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const formatInt = defineFunction({
   name: 'format_int',
   category: 'Number',
-  summary: 'The text of an integer in a base.',
+  summary: 'Formats an integer in a base.',
   parameters: [
     { name: 'value', kind: kinds.integer, description: 'The integer.' },
     { name: 'base', kind: kinds.integer, required: false, default: 10, description: 'The base, 2 to 36.' },

@@ -9,16 +9,16 @@ import { kinds } from '../kind.ts'
 export const formatNumber = defineFunction({
   name: 'format_number',
   category: 'Number',
-  summary: 'The text of a number with a number of decimals and separators.',
+  summary: 'Formats a number with a fixed number of decimals and separators.',
   description:
-    'A float has the 15 or 16 digits that it holds exactly. A sign counts as a digit of the groups, and a first group of three has a separator in front.',
+    'A float is formatted with its 15 or 16 exact digits. A sign counts as a digit of the groups, so a first group of three gets a separator before it.',
   parameters: [
     { name: 'value', kind: kinds.number, description: 'The number.' },
     {
       name: 'scale',
       kind: kinds.integer,
       required: false,
-      description: 'Decimals; further ones are cut off, missing ones are zeros.',
+      description: 'Number of decimals; excess decimals are cut off, and missing ones are zeros.',
     },
     {
       name: 'decimal_separator',
@@ -58,7 +58,7 @@ export const formatNumber = defineFunction({
       const [, digits = '', decimals = ''] = match
       let whole = digits
       if (grouping !== undefined) {
-        // A sign counts as a digit, and a first group of three has a separator in front: so does the reference.
+        // Like the reference: a sign counts as a digit, and a first group of three gets a separator before it.
         const first = digits.length % 3
         whole = digits.slice(0, first)
         for (let at = first; at < digits.length; at += 3) whole += grouping + digits.slice(at, at + 3)

@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const formatTimestampFunction = defineFunction({
   name: 'format_timestamp',
   category: 'Timestamp',
-  summary: 'The text of a timestamp by strftime items.',
+  summary: 'Formats a timestamp with strftime items.',
   parameters: [
     { name: 'value', kind: kinds.timestamp, description: 'The timestamp.' },
     { name: 'format', kind: kinds.string, description: 'Text with strftime items, such as `%Y-%m-%d`.' },
@@ -22,7 +22,7 @@ export const formatTimestampFunction = defineFunction({
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The format has an unknown item.', 'The time zone is not known.'],
+  errors: ['The format contains an unknown item.', 'The time zone is unknown.'],
   pure: true,
   examples: [
     {

@@ -8,9 +8,9 @@ import { textOfKind } from '../text.ts'
 export const fromEntries = defineFunction({
   name: 'from_entries',
   category: 'Object',
-  summary: 'An object from an array of objects that hold a name and a value.',
+  summary: 'Converts an array of objects with a name and a value to an object.',
   description:
-    'The name is the first of `key`, `Key`, `name`, `Name` that is neither null nor false, the value is `value` or `Value`.',
+    'The name is the first of `key`, `Key`, `name`, `Name` that is neither null nor false; the value is `value` or `Value`.',
   parameters: [{ name: 'value', kind: kinds.array, description: 'The objects.' }],
   returns: kinds.object,
   fallible: 'never',

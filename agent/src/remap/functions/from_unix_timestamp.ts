@@ -6,21 +6,21 @@ import { kinds } from '../kind.ts'
 
 const units = ['seconds', 'milliseconds', 'microseconds', 'nanoseconds']
 
-// The first and the last that there are: the years -262143 and 262142.
+// The first and last valid instants: the years -262143 and 262142.
 const initialMs = -8_334_601_228_800_000
 const lastMs = 8_210_266_876_799_999
 
 export const fromUnixTimestamp = defineFunction({
   name: 'from_unix_timestamp',
   category: 'Convert',
-  summary: 'The timestamp of a Unix time.',
+  summary: 'Converts a Unix time to a timestamp.',
   parameters: [
     { name: 'value', kind: kinds.integer, description: 'The Unix time.' },
     { name: 'unit', kind: kinds.string, required: false, default: 'seconds', enum: units, description: 'Its unit.' },
   ],
   returns: kinds.timestamp,
   fallible: 'always',
-  errors: ['The value is outside of the range of timestamps.'],
+  errors: ['The value is out of range for timestamps.'],
   pure: true,
   examples: [
     { source: 'from_unix_timestamp!(1704067200)', result: "t'2024-01-01T00:00:00Z'" },

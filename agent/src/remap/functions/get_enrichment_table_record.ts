@@ -7,11 +7,11 @@ import { compileLookup, type Lookup, lookupParameters } from '../table-lookup.ts
 export const getEnrichmentTableRecord = defineFunction({
   name: 'get_enrichment_table_record',
   category: 'Enrichment',
-  summary: 'The one record of an enrichment table that meets a condition.',
+  summary: 'Returns the only record of an enrichment table that matches a condition.',
   parameters: lookupParameters,
   returns: kinds.object,
   fallible: 'always',
-  errors: ['No record or more than one meets the condition.', 'The table is not known.'],
+  errors: ['No record, or more than one, matches the condition.', 'The table is unknown.'],
   pure: false,
   examples: [
     { source: 'get_enrichment_table_record("none", {"id": 1}) ?? {}', result: '{  }' },

@@ -6,11 +6,11 @@ import { kinds } from '../kind.ts'
 export const getEnvVar = defineFunction({
   name: 'get_env_var',
   category: 'System',
-  summary: 'The value of an environment variable of the agent.',
+  summary: 'Returns the value of an environment variable of the agent.',
   parameters: [{ name: 'name', kind: kinds.string, description: 'The name of the variable.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The variable is not set.', 'The text can be no name of a variable.'],
+  errors: ['The variable is not set.', 'The text is not a valid variable name.'],
   pure: false,
   reaches: 'environment',
   examples: [

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const getHostname = defineFunction({
   name: 'get_hostname',
   category: 'System',
-  summary: 'The name of the host that the agent runs on.',
+  summary: "Returns the name of the agent's host.",
   parameters: [],
   returns: kinds.string,
   fallible: 'always',

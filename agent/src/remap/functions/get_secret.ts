@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const getSecret = defineFunction({
   name: 'get_secret',
   category: 'Event',
-  summary: 'A secret of the event; null if it has none of this name.',
+  summary: 'Returns a secret of the event; null if there is none with this name.',
   parameters: [{ name: 'key', kind: kinds.string, description: 'The name of the secret.' }],
   returns: kinds.string.or(kinds.null),
   fallible: 'never',

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const getTimezoneName = defineFunction({
   name: 'get_timezone_name',
   category: 'System',
-  summary: 'The name of the time zone of dates that name none.',
+  summary: 'Returns the name of the time zone used for dates without a zone.',
   parameters: [],
   returns: kinds.string,
   fallible: 'always',

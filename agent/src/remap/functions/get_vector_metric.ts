@@ -8,9 +8,9 @@ import { matchingMetrics, metricKind } from '../own-metrics.ts'
 export const getVectorMetric = defineFunction({
   name: 'get_vector_metric',
   category: 'Metrics',
-  summary: 'The first metric of the agent itself with a name and tags; null if there is none.',
+  summary: "Returns the first of the agent's own metrics with a name and tags; null if there is none.",
   description:
-    'It has `name`, `type`, `kind`, `tags` (arrays of values) and `value`, which is null for a histogram: that has `buckets`, `count` and `sum`.',
+    'It has `name`, `type`, `kind`, `tags` (arrays of values) and `value`. A histogram has `buckets`, `count` and `sum` instead, and `value` is null.',
   parameters: [
     { name: 'key', kind: kinds.string, description: 'Name of the metric.' },
     {
@@ -18,7 +18,7 @@ export const getVectorMetric = defineFunction({
       kind: kinds.object,
       required: false,
       default: {},
-      description: 'Tags that it must have; a value may hold `*`.',
+      description: 'Tags that the metric must have; a value may contain `*`.',
     },
   ],
   returns: metricKind.or(kinds.null),

@@ -10,7 +10,7 @@ const radius = { kilometers: 6371.0088, miles: 6371.0088 * 0.6213712 }
 export const haversine = defineFunction({
   name: 'haversine',
   category: 'Map',
-  summary: 'Distance and initial bearing from one point of the earth to another, along the great circle.',
+  summary: 'Returns the distance and initial bearing between two points on the earth, along the great circle.',
   parameters: [
     { name: 'latitude1', kind: kinds.float, description: 'Latitude of the first point, in degrees.' },
     { name: 'longitude1', kind: kinds.float, description: 'Longitude of the first point.' },

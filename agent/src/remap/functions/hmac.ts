@@ -17,7 +17,7 @@ const algorithms: Readonly<Record<string, string>> = {
 export const hmac = defineFunction({
   name: 'hmac',
   category: 'Cryptography',
-  summary: 'A keyed hash of a string, as bytes.',
+  summary: 'Returns the keyed hash of a string, as bytes.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
     { name: 'key', kind: kinds.string, bytes: true, description: 'The key.' },
@@ -31,7 +31,7 @@ export const hmac = defineFunction({
   ],
   returns: kinds.string,
   fallible: (call) => !Object.hasOwn(algorithms, String(call.constant('algorithm')).toUpperCase()),
-  errors: ['The algorithm is not known.'],
+  errors: ['The algorithm is unknown.'],
   pure: true,
   examples: [
     {

@@ -7,7 +7,7 @@ import { askNetwork, needsNetwork } from '../network.ts'
 
 const patienceMs = 10_000
 const keptMs = 10_000
-// Methods that open a tunnel or give back what was sent make no sense here.
+// Methods that open a tunnel or echo the request are not supported.
 const forbiddenMethod = /^(?:connect|trace|track)$/i
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what a header must not have
@@ -17,9 +17,9 @@ const secretHeader = /authorization|cookie|token|secret|key|password/i
 export const httpRequest = defineFunction({
   name: 'http_request',
   category: 'System',
-  summary: 'Makes an HTTP request, and gives the text of its answer, whatever the status.',
+  summary: 'Sends an HTTP request and returns the text of the response, whatever its status.',
   description:
-    'Needs `remap.network: true` at the top level of the configuration. The program waits up to 10 seconds for the answer. The answer to a `get` without body is kept for 10 seconds.',
+    'Needs `remap.network: true` at the top level of the configuration. The program waits up to 10 seconds for the response. The response to a `get` without a body is cached for 10 seconds.',
   parameters: [
     { name: 'url', kind: kinds.string, description: 'The address.' },
     {
@@ -37,19 +37,19 @@ export const httpRequest = defineFunction({
       description: 'Headers: texts, or arrays of texts.',
     },
     { name: 'body', kind: kinds.string, required: false, default: '', description: 'The body.' },
-    { name: 'http_proxy', kind: kinds.string, required: false, description: 'Proxy of addresses with `http`.' },
-    { name: 'https_proxy', kind: kinds.string, required: false, description: 'Proxy of addresses with `https`.' },
+    { name: 'http_proxy', kind: kinds.string, required: false, description: 'Proxy for `http` addresses.' },
+    { name: 'https_proxy', kind: kinds.string, required: false, description: 'Proxy for `https` addresses.' },
     {
       name: 'redact_headers',
       kind: kinds.boolean,
       required: false,
       default: true,
-      description: 'Hide what stands in headers that may be secret when an error shows them.',
+      description: 'Whether errors hide the values of headers that may be secret.',
     },
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The address, the method, a header or a proxy is not valid.', 'No answer came.'],
+  errors: ['The address, the method, a header or a proxy is invalid.', 'There was no response.'],
   pure: false,
   reaches: 'network',
   examples: [
@@ -93,7 +93,7 @@ export const httpRequest = defineFunction({
   },
 })
 
-/** Pairs of names and values; a sentence if one is not valid. */
+/** Pairs of names and values; a sentence if one is invalid. */
 function headersOf(given: ValueObject): (readonly [string, string])[] | string {
   const headers: (readonly [string, string])[] = []
   for (const name of fieldNames(given)) {

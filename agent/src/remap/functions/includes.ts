@@ -8,7 +8,7 @@ import { kinds } from '../kind.ts'
 export const includes = defineFunction({
   name: 'includes',
   category: 'Enumerate',
-  summary: 'Returns whether an array has an item of the same type and content.',
+  summary: 'Returns whether an array contains an item of the same type and content.',
   parameters: [
     { name: 'value', kind: kinds.array, description: 'The array.' },
     { name: 'item', kind: kinds.any, bytes: true, description: 'The item.' },

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const ipAton = defineFunction({
   name: 'ip_aton',
   category: 'IP',
-  summary: 'The integer of an IPv4 address.',
+  summary: 'Converts an IPv4 address to an integer.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The address.' }],
   returns: kinds.integer,
   fallible: 'always',

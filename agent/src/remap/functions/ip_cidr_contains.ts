@@ -9,14 +9,14 @@ import { textOfKind } from '../text.ts'
 export const ipCidrContains = defineFunction({
   name: 'ip_cidr_contains',
   category: 'IP',
-  summary: 'Returns whether an IP address lies in a block, or in one of several.',
+  summary: 'Returns whether an IP address is in an address block, or in one of several.',
   parameters: [
     { name: 'cidr', kind: kinds.string.or(kinds.array), description: 'The block, or an array of blocks.' },
     { name: 'value', kind: kinds.string, description: 'The address.' },
   ],
   returns: kinds.boolean,
   fallible: 'always',
-  errors: ['A block is not valid, or its address is not its first one.', 'The text is not an address.'],
+  errors: ['A block is invalid, or its address is not the first one of the block.', 'The text is not an address.'],
   pure: true,
   examples: [
     { source: 'ip_cidr_contains!("192.168.0.0/16", "192.168.10.32")', result: 'true' },

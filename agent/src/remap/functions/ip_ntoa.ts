@@ -7,11 +7,11 @@ import { kinds } from '../kind.ts'
 export const ipNtoa = defineFunction({
   name: 'ip_ntoa',
   category: 'IP',
-  summary: 'The IPv4 address of an integer.',
+  summary: 'Converts an integer to an IPv4 address.',
   parameters: [{ name: 'value', kind: kinds.integer, description: 'The integer.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The integer does not fit 32 bits.'],
+  errors: ['The integer does not fit in 32 bits.'],
   pure: true,
   examples: [
     { source: 'ip_ntoa!(16909060)', result: '"1.2.3.4"' },

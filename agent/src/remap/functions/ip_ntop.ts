@@ -9,11 +9,11 @@ import { kinds } from '../kind.ts'
 export const ipNtop = defineFunction({
   name: 'ip_ntop',
   category: 'IP',
-  summary: 'The IP address of 4 or 16 bytes.',
+  summary: 'Converts 4 or 16 bytes to an IP address.',
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The bytes.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['There are not 4 or 16 bytes.'],
+  errors: ['The value does not have 4 or 16 bytes.'],
   pure: true,
   examples: [
     { source: 'ip_ntop!(decode_base16!("c0a80001"))', result: '"192.168.0.1"' },

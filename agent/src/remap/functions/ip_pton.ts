@@ -8,7 +8,7 @@ import { kinds } from '../kind.ts'
 export const ipPton = defineFunction({
   name: 'ip_pton',
   category: 'IP',
-  summary: 'The 4 or 16 bytes of an IP address.',
+  summary: 'Converts an IP address to its 4 or 16 bytes.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The address.' }],
   returns: kinds.string,
   fallible: 'always',

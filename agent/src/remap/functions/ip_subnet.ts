@@ -7,14 +7,18 @@ import { kinds } from '../kind.ts'
 export const ipSubnet = defineFunction({
   name: 'ip_subnet',
   category: 'IP',
-  summary: 'The part of an IP address that names its network.',
+  summary: 'Returns the network part of an IP address.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The address.' },
-    { name: 'subnet', kind: kinds.string, description: 'A mask, or the length of a prefix such as `/24`.' },
+    { name: 'subnet', kind: kinds.string, description: 'A mask, or a prefix length such as `/24`.' },
   ],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The address or the mask is not valid.', 'They are of different families.', 'The prefix is too long.'],
+  errors: [
+    'The address or the mask is invalid.',
+    'Address and mask belong to different families.',
+    'The prefix is too long.',
+  ],
   pure: true,
   examples: [
     { source: 'ip_subnet!("192.168.10.32", "255.255.255.0")', result: '"192.168.10.0"' },

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const ipToIpv6 = defineFunction({
   name: 'ip_to_ipv6',
   category: 'IP',
-  summary: 'The IPv6 form of an IP address.',
+  summary: 'Converts an IP address to IPv6.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The address.' }],
   returns: kinds.string,
   fallible: 'always',

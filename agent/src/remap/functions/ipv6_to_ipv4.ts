@@ -7,11 +7,11 @@ import { kinds } from '../kind.ts'
 export const ipv6ToIpv4 = defineFunction({
   name: 'ipv6_to_ipv4',
   category: 'IP',
-  summary: 'The IPv4 address that an IPv6 address stands for.',
+  summary: 'Returns the IPv4 address mapped in an IPv6 address.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The address.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The address stands for no IPv4 address.', 'The text is not an address.'],
+  errors: ['The address does not contain an IPv4 address.', 'The text is not an address.'],
   pure: true,
   examples: [
     { source: 'ipv6_to_ipv4!("::ffff:192.168.0.1")', result: '"192.168.0.1"' },

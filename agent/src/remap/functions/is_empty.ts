@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const isEmpty = defineFunction({
   name: 'is_empty',
   category: 'Type',
-  summary: 'Returns whether a string, array or object has nothing in it.',
+  summary: 'Returns whether a string, array or object is empty.',
   parameters: [
     {
       name: 'value',

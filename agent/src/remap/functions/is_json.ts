@@ -16,7 +16,7 @@ export const isJson = defineFunction({
       kind: kinds.string,
       required: false,
       enum: variants,
-      description: 'The type that the document must have.',
+      description: 'The required type of the document.',
     },
   ],
   returns: kinds.boolean,
@@ -33,7 +33,7 @@ export const isJson = defineFunction({
     try {
       value = JSON.parse(text)
     } catch {
-      return false // The requested kind.
+      return false // not of the requested type
     }
     return variant === undefined || variant === variantOf(value)
   },

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const isNullish = defineFunction({
   name: 'is_nullish',
   category: 'Type',
-  summary: 'Returns whether a value is null, a text of white space only, the empty text or `-`.',
+  summary: 'Returns whether a value is null, an empty text, white space, or `-`.',
   parameters: [{ name: 'value', kind: kinds.any, description: 'The value.' }],
   returns: kinds.boolean,
   fallible: 'never',

@@ -8,10 +8,10 @@ import { tooMuch } from '../meter.ts'
 export const join = defineFunction({
   name: 'join',
   category: 'String',
-  summary: 'Puts the strings of an array together.',
+  summary: 'Joins the strings of an array.',
   parameters: [
     { name: 'value', kind: kinds.array, description: 'The strings.' },
-    { name: 'separator', kind: kinds.string, required: false, description: 'The text between them.' },
+    { name: 'separator', kind: kinds.string, required: false, description: 'Separator between the strings.' },
   ],
   returns: kinds.string,
   fallible: 'always',

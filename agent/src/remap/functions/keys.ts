@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const keys = defineFunction({
   name: 'keys',
   category: 'Enumerate',
-  summary: 'The names of the fields of an object, in their order.',
+  summary: 'Returns the sorted field names of an object.',
   parameters: [{ name: 'value', kind: kinds.object, description: 'The object.' }],
   returns: kinds.arrayEach(kinds.string),
   fallible: 'never',

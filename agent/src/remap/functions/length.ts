@@ -8,7 +8,7 @@ import { kinds } from '../kind.ts'
 export const length = defineFunction({
   name: 'length',
   category: 'Enumerate',
-  summary: 'The number of items of an array, of fields of an object, of bytes of a string.',
+  summary: 'Returns the number of items of an array, fields of an object, or bytes of a string.',
   parameters: [
     { name: 'value', kind: kinds.string.or(kinds.array).or(kinds.object), bytes: true, description: 'The value.' },
   ],

@@ -8,13 +8,13 @@ import { valueText } from '../text.ts'
 export const log = defineFunction({
   name: 'log',
   category: 'Debug',
-  summary: 'Writes a line to the log of the agent.',
-  description: 'Each call in a program writes at most one line per `rate_limit_secs`; further ones are left out.',
+  summary: "Writes a line to the agent's log.",
+  description: 'Each call in a program writes at most one line per `rate_limit_secs`; further lines are suppressed.',
   parameters: [
     {
       name: 'value',
       kind: kinds.any,
-      description: 'The value to log; a value that is no text is logged as JSON-like text.',
+      description: 'The value to log; values other than text are logged in a JSON-like form.',
     },
     {
       name: 'level',
@@ -29,7 +29,7 @@ export const log = defineFunction({
       kind: kinds.integer,
       required: false,
       default: 1,
-      description: 'Seconds between two lines of this call; 0 for no limit.',
+      description: 'Minimum seconds between two lines of this call; 0 for no limit.',
     },
   ],
   returns: kinds.null,

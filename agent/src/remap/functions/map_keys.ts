@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const mapKeys = defineFunction({
   name: 'map_keys',
   category: 'Enumerate',
-  summary: 'Renames the fields of an object to what a closure gives.',
+  summary: 'Renames the fields of an object with a closure.',
   parameters: [
     { name: 'value', kind: kinds.object, description: 'The object.' },
     {
@@ -17,7 +17,7 @@ export const mapKeys = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Also rename fields of nested objects.',
+      description: 'Whether to rename fields of nested objects too.',
     },
   ],
   closure: { parameters: () => [kinds.string], result: kinds.string },
@@ -33,7 +33,7 @@ export const mapKeys = defineFunction({
   compile: () => {
     const known: Renames = { shape: undefined, rename: undefined, others: new Map() }
     return (value: ValueObject, recursive: boolean, closure: Closure): Result => {
-      // A pure closure always gives the same names for the keys of a shape.
+      // A pure closure always returns the same names for the keys of a shape.
       if (closure.pure === true && !recursive) {
         const shape = shapeOf(value)
         const rename = shape === null ? undefined : renameFor(known, shape, closure)
@@ -46,7 +46,7 @@ export const mapKeys = defineFunction({
 
 type Rename = (object: ValueObject) => ValueObject
 
-/** Generated code for shapes met before: that of the last one, and others. */
+/** Generated code for known shapes: the last one, and others. */
 interface Renames {
   shape: Shape | undefined
   rename: Rename | undefined
@@ -62,7 +62,7 @@ function renameFor(known: Renames, shape: Shape, closure: Closure): Rename | und
   return known.rename
 }
 
-/** Undefined if the new keys are not all different strings of an ordinary kind. */
+/** Undefined unless the new keys are distinct ordinary strings. */
 function compileRename(shape: Shape, closure: Closure): Rename | undefined {
   const keys = new Set<string>()
   const members: string[] = []

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const mapValues = defineFunction({
   name: 'map_values',
   category: 'Enumerate',
-  summary: 'Replaces every value of an array or object by what a closure gives.',
+  summary: "Replaces every value of an array or object with a closure's result.",
   parameters: [
     { name: 'value', kind: kinds.array.or(kinds.object), description: 'The array or object.' },
     {
@@ -15,7 +15,7 @@ export const mapValues = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Also visit what is in nested arrays and objects, after these themselves.',
+      description: 'Whether to visit the content of nested arrays and objects, after the collections themselves.',
     },
   ],
   closure: {
@@ -30,7 +30,7 @@ export const mapValues = defineFunction({
     mappedKind(call.kind('value'), call.closureKind.undefinedAsNull, call.constant('recursive') !== false),
   fallible: (call) => call.closureFallible,
   failsUnannounced: true,
-  errors: ['With `recursive` the closure gives collections without end.'],
+  errors: ['With `recursive`, the closure returns new collections forever.'],
   pure: true,
   fresh: true,
   examples: [

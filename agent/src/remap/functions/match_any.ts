@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const matchAny = defineFunction({
   name: 'match_any',
   category: 'String',
-  summary: 'Returns whether any of some regular expressions matches in a text.',
+  summary: 'Returns whether any of several regular expressions matches in a text.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'patterns', kind: kinds.array, static: true, description: 'The patterns, as literals.' },

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const matchArray = defineFunction({
   name: 'match_array',
   category: 'Enumerate',
-  summary: 'Returns whether a regular expression matches in any string of an array, or in every one.',
+  summary: 'Returns whether a regular expression matches any string of an array, or every string.',
   parameters: [
     { name: 'value', kind: kinds.array, description: 'The array.' },
     { name: 'pattern', kind: kinds.regex, description: 'The pattern.' },

@@ -11,7 +11,7 @@ export const matchDatadogQuery = defineFunction({
   category: 'Object',
   summary: 'Returns whether an object matches a search query.',
   description:
-    'Words are looked for in `message`; `@a.b:x` asks for a field; `host`, `service`, `source`, `status` are fields of the event, other names are tags (`key:value` in the array `tags`). `AND`, `OR`, `NOT`, parentheses, `*`, comparisons and ranges are understood.',
+    'Words are searched for in `message`; `@a.b:x` tests a field; `host`, `service`, `source`, `status` are fields of the event, and other names are tags (`key:value` in the array `tags`). The query may use `AND`, `OR`, `NOT`, parentheses, `*`, comparisons and ranges.',
   parameters: [
     { name: 'value', kind: kinds.object, description: 'The object.' },
     { name: 'query', kind: kinds.string, static: true, description: 'The query.' },

@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const md5 = defineFunction({
   name: 'md5',
   category: 'Cryptography',
-  summary: 'The MD5 hash of a string, in hexadecimal digits.',
+  summary: 'Returns the MD5 hash of a string in hexadecimal digits.',
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The string.' }],
   returns: kinds.string,
   fallible: 'never',

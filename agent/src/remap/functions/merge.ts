@@ -7,7 +7,7 @@ import { kinds, mergedObjects } from '../kind.ts'
 export const merge = defineFunction({
   name: 'merge',
   category: 'Object',
-  summary: 'The fields of two objects; where both have one, that of the second.',
+  summary: 'Merges the fields of two objects; fields of the second take precedence.',
   parameters: [
     { name: 'to', kind: kinds.object, description: 'The first object.' },
     { name: 'from', kind: kinds.object, description: 'The second object.' },
@@ -16,7 +16,7 @@ export const merge = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Also merge objects that both have under one name.',
+      description: 'Whether to merge objects with the same name too.',
     },
   ],
   returns: (call) => mergedObjects(call.kind('to'), call.kind('from')),

@@ -8,13 +8,14 @@ import { textOfKind } from '../text.ts'
 export const mod = defineFunction({
   name: 'mod',
   category: 'Number',
-  summary: 'The remainder of a division, with the sign of the dividend.',
+  summary: 'Returns the remainder of a division, with the sign of the dividend.',
   parameters: [
     { name: 'value', kind: kinds.number, ownCheck: true, description: 'The dividend.' },
     { name: 'modulus', kind: kinds.number, ownCheck: true, description: 'The divisor.' },
   ],
   returns: (call) => {
-    // As the language defines it, the divisor alone decides: it may be an integer where the dividend turns out to be a float.
+    // By the language's definition only the divisor decides: it may be an integer although the dividend turns out to be a
+    // float.
     const modulus = call.constant('modulus')
     if (isFloat(modulus)) return kinds.float
     if (!isInteger(modulus)) return kinds.number
@@ -25,7 +26,7 @@ export const mod = defineFunction({
     if (!call.kind('value').within(kinds.number)) return true
     return !(isInteger(modulus) || isFloat(modulus)) || toNumber(modulus) === 0
   },
-  errors: ['The divisor is zero.', 'The result is not a number.'],
+  errors: ['The divisor is zero.', 'The result would not be a number.'],
   pure: true,
   examples: [
     { source: 'mod(-7, 3)', result: '-1' },

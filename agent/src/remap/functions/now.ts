@@ -1,5 +1,4 @@
-// Function `now`.
-// No two readings are the same: within a millisecond they are a nanosecond apart.
+// Function `now`. No two results are equal: within a millisecond they differ by a nanosecond.
 
 import { Timestamp } from '../../event/timestamp.ts'
 import { defineFunction } from '../function.ts'
@@ -18,7 +17,7 @@ function read(): Timestamp {
 export const now = defineFunction({
   name: 'now',
   category: 'Timestamp',
-  summary: 'The current time.',
+  summary: 'Returns the current time.',
   parameters: [],
   returns: kinds.timestamp,
   fallible: 'never',

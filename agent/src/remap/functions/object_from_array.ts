@@ -8,9 +8,9 @@ import { textOfKind } from '../text.ts'
 export const objectFromArray = defineFunction({
   name: 'object_from_array',
   category: 'Object',
-  summary: 'An object from pairs, or from values and an array of their names.',
+  summary: 'Builds an object from pairs, or from values and an array of their names.',
   parameters: [
-    { name: 'values', kind: kinds.array, description: 'Arrays of a name and a value, or the values.' },
+    { name: 'values', kind: kinds.array, description: 'Pairs of a name and a value, or the values.' },
     { name: 'keys', kind: kinds.array, required: false, description: 'The names of the values.' },
   ],
   returns: kinds.object,

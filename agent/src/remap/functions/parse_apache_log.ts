@@ -12,16 +12,16 @@ const parsers = { common: parseCommonLog, combined: parseCombinedLog, error: par
 export const parseApacheLog = defineFunction({
   name: 'parse_apache_log',
   category: 'Parse',
-  summary: 'Reads a line of the access log or the error log of the Apache web server.',
+  summary: "Parses a line of the Apache web server's access log or error log.",
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The line.' },
-    { name: 'format', kind: kinds.string, enum: Object.keys(parsers), description: 'The form of the line.' },
+    { name: 'format', kind: kinds.string, enum: Object.keys(parsers), description: 'The format of the line.' },
     {
       name: 'timestamp_format',
       kind: kinds.string,
       required: false,
       default: '%d/%b/%Y:%T %z',
-      description: 'Form of the date.',
+      description: 'The format of the date.',
     },
   ],
   returns: (call) => {
@@ -47,7 +47,7 @@ export const parseApacheLog = defineFunction({
     }
   },
   fallible: 'always',
-  errors: ['The line has another form.', 'The date has another form.'],
+  errors: ['The line has another format.', 'The date has another format.'],
   pure: true,
   fresh: true,
   examples: [

@@ -9,7 +9,7 @@ const textOrNull = kinds.string.or(kinds.null)
 export const parseAwsAlbLog = defineFunction({
   name: 'parse_aws_alb_log',
   category: 'Parse',
-  summary: 'Reads a line of the access log of an application load balancer. `-` is null.',
+  summary: "Parses a line of an application load balancer's access log. `-` becomes null.",
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The line.' },
     {
@@ -17,7 +17,7 @@ export const parseAwsAlbLog = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: true,
-      description: 'Refuse lines with fields that are not known.',
+      description: 'Whether to reject lines with unknown fields.',
     },
   ],
   returns: kinds.objectOf({
@@ -55,7 +55,7 @@ export const parseAwsAlbLog = defineFunction({
     traceability_id: textOrNull,
   }),
   fallible: 'always',
-  errors: ['The line has another form.'],
+  errors: ['The line has another format.'],
   pure: true,
   examples: [
     {

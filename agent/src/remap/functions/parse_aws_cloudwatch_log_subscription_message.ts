@@ -9,8 +9,8 @@ import { kinds } from '../kind.ts'
 export const parseAwsCloudwatchLogSubscriptionMessage = defineFunction({
   name: 'parse_aws_cloudwatch_log_subscription_message',
   category: 'Parse',
-  summary: 'Reads the message of a log subscription.',
-  parameters: [{ name: 'value', kind: kinds.string, description: 'The message, a JSON text.' }],
+  summary: 'Parses the message of a log subscription.',
+  parameters: [{ name: 'value', kind: kinds.string, description: 'The message, as JSON text.' }],
   returns: kinds.objectOf({
     owner: kinds.string,
     message_type: kinds.string,
@@ -22,7 +22,7 @@ export const parseAwsCloudwatchLogSubscriptionMessage = defineFunction({
     ),
   }),
   fallible: 'always',
-  errors: ['The text has another form.'],
+  errors: ['The text has another format.'],
   pure: true,
   examples: [
     {

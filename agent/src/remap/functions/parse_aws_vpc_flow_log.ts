@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const parseAwsVpcFlowLog = defineFunction({
   name: 'parse_aws_vpc_flow_log',
   category: 'Parse',
-  summary: 'Reads a line of the flow log of a virtual network. `-` is null.',
+  summary: "Parses a line of a virtual network's flow log. `-` becomes null.",
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The line.' },
     {
@@ -26,7 +26,7 @@ export const parseAwsVpcFlowLog = defineFunction({
     ),
   ),
   fallible: 'always',
-  errors: ['The line has another number of fields.', 'A field is not known, or its value is not valid.'],
+  errors: ['The number of fields differs.', 'A field is unknown, or its value is invalid.'],
   pure: true,
   examples: [
     {

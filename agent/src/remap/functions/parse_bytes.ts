@@ -11,7 +11,7 @@ function factor(prefix: string, binary: boolean): bigint {
   return (binary ? 1024n : 1000n) ** BigInt(prefix === '' ? 0 : prefixes.indexOf(prefix.toUpperCase()) + 1)
 }
 
-/** Bytes in the unit of a result; undefined if the base has none of this name. */
+/** Factor of a result unit; undefined if the base has no such unit. */
 function unitFactor(unit: string, binary: boolean): bigint | undefined {
   const match = (binary ? /^([KMGTPE]?)B$|^([KMGTPE])iB$/ : /^([kMGTPE]?)B$/).exec(unit)
   return match === null ? undefined : factor(match[1] ?? (match[2] as string), binary)
@@ -19,7 +19,7 @@ function unitFactor(unit: string, binary: boolean): bigint | undefined {
 
 const size = /^[ _]*((?:[0-9][ _]*)+)(?:\.[ _]*((?:[0-9][ _]*)*))?(?:e([ _+]*)(-?)([0-9 _]*))?$/i
 
-/** Whole bytes of a size such as `1.5 MiB`, `2e3` or `1_000k`; undefined if it is none, or has more than 64 bits. */
+/** Whole bytes of a size such as `1.5 MiB`, `2e3` or `1_000k`; undefined if it is invalid or exceeds 64 bits. */
 function parseSize(text: string, binary: boolean): bigint | undefined {
   const [, number, prefix, i] = /^(.*?)([kmgtpe]?)(i?)b?$/is.exec(text) as RegExpExecArray
   const match = size.exec(number as string)
@@ -37,14 +37,13 @@ function parseSize(text: string, binary: boolean): bigint | undefined {
 export const parseBytes = defineFunction({
   name: 'parse_bytes',
   category: 'Parse',
-  summary: 'Reads a size such as `3MiB` as a number of a unit.',
+  summary: 'Parses a size such as `3MiB` to a number in a unit.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     {
       name: 'unit',
       kind: kinds.string,
-      description:
-        'The unit of the result, one of the base: `B`, `KiB` or `KB`, `MiB` or `MB`, …; of base 10 `B`, `kB`, `MB`, …',
+      description: 'The unit of the result. Base 2: `B`, `KiB` or `KB`, `MiB` or `MB`, …; base 10: `B`, `kB`, `MB`, …',
     },
     {
       name: 'base',
@@ -52,12 +51,12 @@ export const parseBytes = defineFunction({
       required: false,
       default: '2',
       enum: ['2', '10'],
-      description: 'The base of `kB`, `MB`, …: powers of 1024 (`2`) or of 1000 (`10`).',
+      description: 'The meaning of `kB`, `MB`, …: powers of 1024 (`2`) or of 1000 (`10`).',
     },
   ],
   returns: kinds.float,
   fallible: 'always',
-  errors: ['The text is not a size.', 'The unit is not one of the base.'],
+  errors: ['The text is not a size.', 'The unit does not exist in this base.'],
   pure: true,
   examples: [
     { source: 'parse_bytes!("3072KiB", unit: "MiB")', result: '3' },

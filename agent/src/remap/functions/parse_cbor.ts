@@ -9,11 +9,11 @@ import { kinds } from '../kind.ts'
 export const parseCborFunction = defineFunction({
   name: 'parse_cbor',
   category: 'Parse',
-  summary: 'Reads CBOR data.',
+  summary: 'Parses CBOR data.',
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The data.' }],
   returns: kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null).or(kinds.array).or(kinds.object),
   fallible: 'always',
-  errors: ['The data is not CBOR, or has values that JSON could not have.'],
+  errors: ['The data is not CBOR, or contains values that JSON cannot express.'],
   pure: true,
   examples: [
     { source: 'parse_cbor!(decode_base16!("83f4f6fb3ff8000000000000"))', result: '[false, null, 1.5]' },

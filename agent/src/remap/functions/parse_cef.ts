@@ -11,27 +11,27 @@ const labelled = /^(?:c6a[1-4]|cfp[1-4]|cn[1-3]|cs[1-6]|deviceCustomDate[12]|fle
 export const parseCef = defineFunction({
   name: 'parse_cef',
   category: 'Parse',
-  summary: 'Reads a line of the Common Event Format. Every value stays text.',
+  summary: 'Parses a line of the Common Event Format. All values stay text.',
   parameters: [
-    { name: 'value', kind: kinds.string, description: 'The line; what stands before `CEF:` is passed over.' },
+    { name: 'value', kind: kinds.string, description: 'The line; text before `CEF:` is skipped.' },
     {
       name: 'translate_custom_fields',
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Name custom fields (`cs1`) by their labels (`cs1Label`).',
+      description: 'Whether to name custom fields (`cs1`) by their labels (`cs1Label`).',
     },
     {
       name: 'strict',
       kind: kinds.boolean,
       required: false,
       default: true,
-      description: 'Fail where the extension has another form; else keep what was read before that.',
+      description: 'Whether an invalid extension is an error; otherwise the fields before the invalid part are kept.',
     },
   ],
   returns: kinds.objectEach(kinds.string),
   fallible: 'always',
-  errors: ['The line has another form.'],
+  errors: ['The line has another format.'],
   pure: true,
   fresh: true,
   examples: [
@@ -105,7 +105,7 @@ export const parseCef = defineFunction({
 
 type Read = [value: string | undefined, end: number]
 
-/** A field of the header up to the next `|`, which a backslash keeps. */
+/** A header field up to the next `|` that is not escaped by a backslash. */
 function headerValue(text: string, from: number): Read {
   let at = text[from] === '|' ? from + 1 : from
   let value = ''
@@ -120,13 +120,13 @@ function headerValue(text: string, from: number): Read {
   return [value.trim(), at]
 }
 
-/** The key that is at a place, after blanks; `key.lastIndex` is behind its `=` then. */
+/** The key at a position, after blanks; `key.lastIndex` is then after its `=`. */
 function keyAt(text: string, at: number): string | undefined {
   key.lastIndex = at
   return key.exec(text)?.[1]
 }
 
-/** A value goes as far as the next key; undefined if it does not begin, or ends with a backslash. */
+/** A value extends to the next key; undefined if it does not begin, or ends with a backslash. */
 function extensionValue(text: string, from: number, strict: boolean): Read {
   let value = ''
   let at = from

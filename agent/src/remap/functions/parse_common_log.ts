@@ -10,7 +10,7 @@ import { commonLogKind } from '../log-kinds.ts'
 export const parseCommonLogFunction = defineFunction({
   name: 'parse_common_log',
   category: 'Parse',
-  summary: 'Reads a line of the common log format of web servers.',
+  summary: 'Parses a line of the common log format of web servers.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The line.' },
     {
@@ -18,12 +18,12 @@ export const parseCommonLogFunction = defineFunction({
       kind: kinds.string,
       required: false,
       default: '%d/%b/%Y:%T %z',
-      description: 'Form of the date.',
+      description: 'The format of the date.',
     },
   ],
   returns: commonLogKind({}),
   fallible: 'always',
-  errors: ['The line has another form.', 'The date has another form.'],
+  errors: ['The line has another format.', 'The date has another format.'],
   pure: true,
   fresh: true,
   examples: [

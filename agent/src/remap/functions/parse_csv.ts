@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const parseCsvFunction = defineFunction({
   name: 'parse_csv',
   category: 'Parse',
-  summary: 'The columns of the first record of a CSV text.',
+  summary: 'Parses the first record of a CSV text to an array of columns.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The text.' },
     {
@@ -17,7 +17,7 @@ export const parseCsvFunction = defineFunction({
       kind: kinds.string,
       required: false,
       default: ',',
-      description: 'One byte between the columns.',
+      description: 'Delimiter between columns, one byte.',
     },
   ],
   returns: kinds.arrayEach(kinds.string),
@@ -36,7 +36,7 @@ export const parseCsvFunction = defineFunction({
   compile: () => (text: string | Bytes, delimiter: string) => {
     if (Buffer.byteLength(delimiter) !== 1) return failure('delimiter must be a single character')
     if (typeof text === 'string') return parseCsvRecord(text, delimiter)
-    // Delimiters and quotes are ASCII: bytes that are no text pass unchanged.
+    // Delimiters and quotes are ASCII, so bytes that are not text stay unchanged.
     return parseCsvRecord(text.bytes.toString('latin1'), delimiter).map((item) => textOf(Buffer.from(item, 'latin1')))
   },
 })

@@ -9,8 +9,8 @@ const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 export const parseDnstapFunction = defineFunction({
   name: 'parse_dnstap',
   category: 'Parse',
-  summary: 'Reads a dnstap message, written in Base64: what a name server was asked or answered.',
-  description: 'A DNS message in it that cannot be read stays Base64, as `rawData`, and `error` says why.',
+  summary: 'Parses a Base64-encoded dnstap message, a query to or a response from a name server.',
+  description: 'An unreadable DNS message in it stays Base64 in `rawData`, and `error` contains the reason.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The message in Base64.' },
     {
@@ -18,12 +18,12 @@ export const parseDnstapFunction = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Write names of hosts in lower case.',
+      description: 'Whether to convert host names to lower case.',
     },
   ],
   returns: kinds.object,
   fallible: 'always',
-  errors: ['The text is not Base64.', 'The data are not a dnstap message.'],
+  errors: ['The text is not Base64.', 'The data is not a dnstap message.'],
   pure: true,
   examples: [
     {

@@ -22,14 +22,14 @@ const units: Readonly<Record<string, bigint>> = {
 export const parseDuration = defineFunction({
   name: 'parse_duration',
   category: 'Parse',
-  summary: 'Reads a duration such as `1h30m` as a number of a unit.',
+  summary: 'Parses a duration such as `1h30m` to a number in a unit.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'unit', kind: kinds.string, description: `The unit of the result: ${Object.keys(units).join(', ')}.` },
   ],
   returns: kinds.float,
   fallible: 'always',
-  errors: ['The text is not a duration.', 'A unit is not known.'],
+  errors: ['The text is not a duration.', 'A unit is unknown.'],
   pure: true,
   examples: [
     { source: 'parse_duration!("1307ms", unit: "s")', result: '1.307' },
@@ -46,7 +46,7 @@ export const parseDuration = defineFunction({
     (text: string, unit: string): Result => {
       const divisor = Object.hasOwn(units, unit) ? units[unit] : undefined
       if (divisor === undefined) return failure(`unknown unit format: '${unit}'`)
-      // No duration is that long, and the search for its pieces takes time that grows faster than the text.
+      // No valid duration is that long, and the search time grows faster than the text.
       if (text.length > 1000) return failure('unable to parse duration: the text is too long')
       const piece = new RegExp(`([0-9]*)(?:\\.([0-9]+))?${whiteSpace}?([µa-z]{1,2})`, 'gi')
       let total = 0
@@ -62,7 +62,7 @@ export const parseDuration = defineFunction({
         const scale = Object.hasOwn(units, match[3] as string) ? units[match[3] as string] : undefined
         if (scale === undefined) return failure(`unknown duration unit: '${match[3]}'`)
         const decimals = match[2] ?? ''
-        // Pieces are decimals, their sum is one of floats.
+        // Parts are decimals, but their sum is a sum of floats.
         total += decimalFloat(BigInt((match[1] as string) + decimals) * scale, 10n ** BigInt(decimals.length) * divisor)
         at = piece.lastIndex
       }

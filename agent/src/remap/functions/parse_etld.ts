@@ -8,9 +8,9 @@ import { kinds } from '../kind.ts'
 export const parseEtld = defineFunction({
   name: 'parse_etld',
   category: 'Parse',
-  summary: 'The public suffix of a host name, such as `co.uk`.',
+  summary: 'Returns the public suffix of a host name, such as `co.uk`.',
   description:
-    'Names are compared as they are: letters must be lower-case. Where no rule of the list is met the last label counts as suffix, and `known_suffix` is false.',
+    'The comparison is case-sensitive, so letters must be lower-case. If no rule of the list matches, the last label counts as suffix, and `known_suffix` is false.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The host name.' },
     {
@@ -18,7 +18,7 @@ export const parseEtld = defineFunction({
       kind: kinds.integer,
       required: false,
       default: 0,
-      description: 'How many labels before the suffix `etld_plus` has.',
+      description: 'Number of labels before the suffix in `etld_plus`.',
     },
     {
       name: 'psl',
@@ -26,7 +26,7 @@ export const parseEtld = defineFunction({
       required: false,
       static: true,
       meaning: 'file',
-      description: 'Path of a list in the form of publicsuffix.org; absent: the list that comes with the agent.',
+      description: "Path of a list in the publicsuffix.org format; by default the agent's built-in list.",
     },
   ],
   returns: kinds.objectOf({ etld: kinds.string, etld_plus: kinds.string, known_suffix: kinds.boolean }),
@@ -51,7 +51,7 @@ export const parseEtld = defineFunction({
     const path = call.constant('psl')
     const suffixes = typeof path === 'string' ? read(path, call) : standardSuffixes()
     return (name: string, plus: number | bigint): Result => {
-      // A dot at the end is that of a full name: it belongs to the last label.
+      // A final dot marks a fully qualified name, and belongs to the last label.
       const labels = (name.endsWith('.') && name !== '.' ? name.slice(0, -1) : name).split('.')
       const known = name === '' || name === '.' ? 0 : suffixes(labels)
       if (name.endsWith('.')) labels[labels.length - 1] += '.'

@@ -9,7 +9,7 @@ import { valueText } from '../text.ts'
 export const parseFloatFunction = defineFunction({
   name: 'parse_float',
   category: 'String',
-  summary: 'Reads a decimal float.',
+  summary: 'Parses a decimal float.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }],
   returns: kinds.float,
   fallible: 'always',

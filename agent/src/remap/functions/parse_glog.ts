@@ -6,7 +6,7 @@ import { googleLog } from '../google-log.ts'
 export const parseGlog = defineFunction({
   ...googleLog({ name: 'glog', dateDigits: 8, completeTime: (time) => time }),
   name: 'parse_glog',
-  summary: 'Reads a line of the Google logging library.',
+  summary: 'Parses a line of the Google logging library.',
   pure: true,
   examples: [
     {

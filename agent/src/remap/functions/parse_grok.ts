@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const parseGrok = defineFunction({
   name: 'parse_grok',
   category: 'Parse',
-  summary: 'The fields of a text that a grok pattern names. Every value is text.',
+  summary: "Parses a text with a grok pattern to the pattern's fields. All values are text.",
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     {

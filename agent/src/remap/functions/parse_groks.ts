@@ -11,12 +11,12 @@ import { valueText } from '../text.ts'
 export const parseGroks = defineFunction({
   name: 'parse_groks',
   category: 'Parse',
-  summary: 'The fields of a text that the first matching one of several grok patterns names.',
+  summary: 'Parses a text with the first matching grok pattern to its fields.',
   description:
-    'The patterns are of an extended dialect: `%{matcher:path:filter}`, where a matcher such as `integer`, `date("...")` or `regex("...")` converts, a path may be nested (`http.status`), and a filter such as `lowercase`, `json`, `keyvalue` or `array` changes the value. A pattern must match the whole text.',
+    'The patterns use an extended dialect: `%{matcher:path:filter}`. A matcher such as `integer`, `date("...")` or `regex("...")` converts the value, a path may be nested (`http.status`), and a filter such as `lowercase`, `json`, `keyvalue` or `array` changes the value. A pattern must match the whole text.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'patterns', kind: kinds.array, static: true, description: 'The patterns, tried in their order.' },
+    { name: 'patterns', kind: kinds.array, static: true, description: 'The patterns, tried in order.' },
     {
       name: 'aliases',
       kind: kinds.object,
@@ -32,12 +32,12 @@ export const parseGroks = defineFunction({
       default: [],
       static: true,
       meaning: 'file',
-      description: 'Paths of files with such names: JSON objects, or lines with a name and a pattern.',
+      description: 'Paths of files with named patterns: JSON objects, or lines with a name and a pattern.',
     },
   ],
   returns: kinds.object,
   fallible: 'always',
-  errors: ['No pattern matches.', 'A file of names cannot be read.'],
+  errors: ['No pattern matches.', 'A file with named patterns cannot be read.'],
   pure: true,
   fresh: true,
   examples: [

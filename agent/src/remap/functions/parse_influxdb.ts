@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const parseInfluxdb = defineFunction({
   name: 'parse_influxdb',
   category: 'Parse',
-  summary: 'Reads lines of the InfluxDB line protocol into an array with one object per field.',
+  summary: 'Parses lines of the InfluxDB line protocol into an array with one object per field.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The lines.' }],
   returns: kinds.arrayEach(
     kinds.objectOf({
@@ -21,7 +21,7 @@ export const parseInfluxdb = defineFunction({
     }),
   ),
   fallible: 'always',
-  errors: ['A line has another form.', 'A field is text.'],
+  errors: ['A line has another format.', 'A field is text.'],
   pure: true,
   examples: [
     {

@@ -14,8 +14,8 @@ const prefixes: readonly (readonly [string, number])[] = [
 export const parseIntFunction = defineFunction({
   name: 'parse_int',
   category: 'Parse',
-  summary: 'Reads an integer in a base.',
-  description: 'Without a base the prefixes `0b`, `0o`, `0x` and `0` (octal) are understood, else it is ten.',
+  summary: 'Parses an integer in a base.',
+  description: 'Without a base, the prefixes `0b`, `0o`, `0x` and `0` (octal) determine it; otherwise the base is ten.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'base', kind: kinds.integer, required: false, description: 'The base, 2 to 36.' },
@@ -23,9 +23,9 @@ export const parseIntFunction = defineFunction({
   returns: kinds.integer,
   fallible: 'always',
   errors: [
-    'A character is no digit of the base.',
+    'A character is not a digit of the base.',
     'The base is not between 2 and 36.',
-    'The number does not fit 64 bits.',
+    'The number does not fit in 64 bits.',
   ],
   pure: true,
   examples: [
@@ -64,7 +64,7 @@ function integerOf(text: string, base: number): bigint | undefined {
     const digit = Number.parseInt(character, 36)
     if (digit >= base) return undefined
     value = value * BigInt(base) + BigInt(digit)
-    // Longer ones do not fit anyway.
+    // Longer texts cannot fit.
     if (value > 0xffff_ffff_ffff_ffffn) return undefined
   }
   return match[1] === '-' ? -value : value

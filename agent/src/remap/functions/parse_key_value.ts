@@ -8,8 +8,8 @@ import { delimiters } from '../parameters.ts'
 export const parseKeyValueFunction = defineFunction({
   name: 'parse_key_value',
   category: 'Parse',
-  summary: 'Reads key-value text. Every value stays text.',
-  description: 'A key that stands alone is true, a key that is repeated makes an array.',
+  summary: 'Parses key-value text. All values stay text.',
+  description: 'A key without a value is true, and a repeated key gives an array.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     ...delimiters,
@@ -19,19 +19,19 @@ export const parseKeyValueFunction = defineFunction({
       required: false,
       default: 'lenient',
       enum: ['lenient', 'strict'],
-      description: 'Whether blanks may stand around the delimiter of key and value.',
+      description: 'Whether blanks may surround the delimiter of key and value.',
     },
     {
       name: 'accept_standalone_key',
       kind: kinds.boolean,
       required: false,
       default: true,
-      description: 'Whether a key may stand alone.',
+      description: 'Whether a key may have no value.',
     },
   ],
   returns: kinds.objectEach(kinds.string.or(kinds.boolean).or(kinds.arrayEach(kinds.string))),
   fallible: 'always',
-  errors: ['The text has another form.'],
+  errors: ['The text has another format.'],
   pure: true,
   fresh: true,
   examples: [

@@ -9,13 +9,13 @@ import { syslogKind } from '../log-kinds.ts'
 export const parseLinuxAuthorization = defineFunction({
   name: 'parse_linux_authorization',
   category: 'Parse',
-  summary: 'Reads a line of a log of authorisations (`/var/log/auth.log`).',
+  summary: 'Parses a line of an authorization log (`/var/log/auth.log`).',
   description:
-    'Such lines name no year: it is the current one, or the last one for a line of December that is read in January.',
+    'Such lines contain no year: the function adds the current one, or the previous one for a December line read in January.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The line.' }],
   returns: syslogKind,
   fallible: 'always',
-  errors: ['The line has another form.'],
+  errors: ['The line has another format.'],
   pure: false,
   fresh: true,
   examples: [

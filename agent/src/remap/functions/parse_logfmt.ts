@@ -7,11 +7,11 @@ import { kinds } from '../kind.ts'
 export const parseLogfmtFunction = defineFunction({
   name: 'parse_logfmt',
   category: 'Parse',
-  summary: 'Reads a logfmt line. Every value stays text.',
+  summary: 'Parses a logfmt line. All values stay text.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The line.' }],
   returns: kinds.objectEach(kinds.string.or(kinds.boolean).or(kinds.arrayEach(kinds.string))),
   fallible: 'always',
-  errors: ['The line has another form.'],
+  errors: ['The line has another format.'],
   pure: true,
   fresh: true,
   examples: [

@@ -12,20 +12,20 @@ const forms = ['combined', 'error', 'ingress_upstreaminfo', 'main'] as const
 export const parseNginxLogFunction = defineFunction({
   name: 'parse_nginx_log',
   category: 'Parse',
-  summary: 'Reads a line of the access log or the error log of nginx and its ingress controller.',
+  summary: 'Parses a line of the access log or error log of nginx, or of its ingress controller.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The line.' },
-    { name: 'format', kind: kinds.string, enum: forms, description: 'The form of the line.' },
+    { name: 'format', kind: kinds.string, enum: forms, description: 'The format of the line.' },
     {
       name: 'timestamp_format',
       kind: kinds.string,
       required: false,
-      description: 'Form of the date; that of nginx if absent.',
+      description: 'The format of the date; by default that of nginx.',
     },
   ],
   returns: (call) => nginxLogKind(call.constant('format')),
   fallible: 'always',
-  errors: ['The line has another form.', 'The date has another form.'],
+  errors: ['The line has another format.', 'The date has another format.'],
   pure: true,
   fresh: true,
   examples: [

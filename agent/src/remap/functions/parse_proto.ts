@@ -9,16 +9,16 @@ import { kinds } from '../kind.ts'
 export const parseProto = defineFunction({
   name: 'parse_proto',
   category: 'Parse',
-  summary: 'Reads a message of the protobuf format.',
+  summary: 'Parses a protobuf message.',
   description:
-    'Fields have the names of the .proto file, enums are their names, and fields that are not set are absent. `google.protobuf.Timestamp` becomes a timestamp.',
+    'Fields have the names in the .proto file, enum values are their names, and unset fields are absent. `google.protobuf.Timestamp` becomes a timestamp.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The message.' },
     ...descriptorParameters,
   ],
   returns: kinds.object,
   fallible: 'always',
-  errors: ['The data are not such a message.'],
+  errors: ['The data is not such a message.'],
   pure: true,
   examples: [
     {

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const parseQueryString = defineFunction({
   name: 'parse_query_string',
   category: 'Parse',
-  summary: 'Reads the query of a URL. A key that is repeated makes an array.',
+  summary: 'Parses the query of a URL. A repeated key gives an array.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The query, with or without `?`.' }],
   returns: kinds.objectEach(kinds.string.or(kinds.arrayEach(kinds.string))),
   fallible: 'never',
@@ -28,7 +28,7 @@ export const parseQueryString = defineFunction({
   },
 })
 
-/** Node drops one byte of a character beyond ASCII next to an escape. */
+/** Node loses a byte of a non-ASCII character next to an escape. */
 function inAscii(text: string): string {
   return text.replace(/[^\0-\x7f]+/g, (part) => encodeURIComponent(part.toWellFormed()))
 }

@@ -8,8 +8,8 @@ import { captureParameters, capturesKind, compileCaptures } from '../matching.ts
 export const parseRegex = defineFunction({
   name: 'parse_regex',
   category: 'Parse',
-  summary: 'The named groups of the first match of a regular expression.',
-  description: 'A group that did not match is null.',
+  summary: 'Returns the named groups of the first match of a regular expression.',
+  description: 'A group without a match is null.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }, ...captureParameters],
   returns: (call) => capturesKind(call.constant('pattern')),
   fallible: 'always',

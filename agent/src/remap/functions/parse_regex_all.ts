@@ -9,7 +9,7 @@ import { textOfKind } from '../text.ts'
 export const parseRegexAll = defineFunction({
   name: 'parse_regex_all',
   category: 'Parse',
-  summary: 'The named groups of all matches of a regular expression.',
+  summary: 'Returns the named groups of all matches of a regular expression.',
   parameters: [{ name: 'value', kind: kinds.any, description: 'The text.' }, ...captureParameters],
   returns: (call) => kinds.arrayEach(capturesKind(call.constant('pattern'))),
   fallible: 'always',

@@ -7,13 +7,13 @@ import { kinds } from '../kind.ts'
 export const parseRubyHashFunction = defineFunction({
   name: 'parse_ruby_hash',
   category: 'Parse',
-  summary: 'Reads the text form of a Ruby hash. Numbers are floats.',
+  summary: 'Parses the text form of a Ruby hash. Numbers become floats.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }],
   returns: kinds.objectEach(
     kinds.string.or(kinds.float).or(kinds.boolean).or(kinds.null).or(kinds.array).or(kinds.object),
   ),
   fallible: 'always',
-  errors: ['The text has another form.'],
+  errors: ['The text has another format.'],
   pure: true,
   fresh: true,
   examples: [

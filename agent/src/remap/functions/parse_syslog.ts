@@ -9,8 +9,8 @@ import { syslogKind } from '../log-kinds.ts'
 export const parseSyslogFunction = defineFunction({
   name: 'parse_syslog',
   category: 'Parse',
-  summary: 'Reads a syslog line: RFC 5424, RFC 3164 and what is sent in their name.',
-  description: 'Parts that are absent give no field. Structured data are objects under their ids.',
+  summary: 'Parses a syslog line: RFC 5424, RFC 3164 and common variants.',
+  description: 'Missing parts give no field. Structured data becomes objects under their ids.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The line.' }],
   returns: syslogKind,
   fallible: 'always',

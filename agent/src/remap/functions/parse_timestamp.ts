@@ -11,9 +11,9 @@ import { textOfKind, valueText } from '../text.ts'
 export const parseTimestampFunction = defineFunction({
   name: 'parse_timestamp',
   category: 'Parse',
-  summary: 'Reads a timestamp from text by strftime items.',
+  summary: 'Parses text to a timestamp with strftime items.',
   description:
-    'The text must name a full date and time of day, or a Unix time. A date without a zone is in `timezone`, else in the time zone of the program. A timestamp passes as it is.',
+    'The text must contain a full date and time of day, or a Unix time. The zone of a date without one is `timezone`, else the time zone of the program. A timestamp is returned unchanged.',
   parameters: [
     { name: 'value', kind: kinds.string.or(kinds.timestamp), ownCheck: true, description: 'The text.' },
     { name: 'format', kind: kinds.string, description: 'Text with strftime items, such as `%d/%b/%Y:%T %z`.' },
@@ -21,15 +21,15 @@ export const parseTimestampFunction = defineFunction({
       name: 'timezone',
       kind: kinds.string,
       required: false,
-      description: 'Name in the time zone database, or `local`, of dates without a zone.',
+      description: 'Zone of dates without one: a name in the time zone database, or `local`.',
     },
   ],
   returns: kinds.timestamp,
   fallible: 'always',
   errors: [
-    'The text has another form.',
-    'The local time does not exist or exists twice.',
-    'The time zone is not known.',
+    'The text has another format.',
+    'The local time does not exist or is ambiguous.',
+    'The time zone is unknown.',
   ],
   pure: true,
   examples: [

@@ -1,5 +1,4 @@
-// Function `parse_tokens`.
-// A quoted or bracketed token, a plain one; what fits none is one token to the end.
+// Function `parse_tokens`. A token is quoted, bracketed or plain; if none fits, the rest is one token.
 
 import type { Value } from '../../event/value.ts'
 import { defineFunction } from '../function.ts'
@@ -10,7 +9,7 @@ const token = /"((?:[^"\\]|\\["\\])*)"|\[((?:[^\]\\]|\\[\]\\])*)\]|([^ \t["]+)/y
 export const parseTokens = defineFunction({
   name: 'parse_tokens',
   category: 'Parse',
-  summary: 'Splits a line at blanks, except within quotes and brackets. `-` is null.',
+  summary: 'Splits a line at blanks, except within quotes and brackets. `-` becomes null.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The line.' }],
   returns: kinds.arrayEach(kinds.string.or(kinds.null)),
   fallible: 'never',

@@ -10,8 +10,8 @@ const ports: Readonly<Record<string, number>> = { http: 80, https: 443, ws: 80, 
 export const parseUrl = defineFunction({
   name: 'parse_url',
   category: 'Parse',
-  summary: 'Takes an absolute URL apart.',
-  description: 'It is normalised as the URL Standard says. Of a repeated key of the query the last value counts.',
+  summary: 'Parses an absolute URL into its parts.',
+  description: 'The URL is normalised by the URL Standard. The last value of a repeated query key is kept.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The URL.' },
     {
@@ -19,7 +19,7 @@ export const parseUrl = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Give the usual port of the scheme where the URL names none.',
+      description: 'Whether to return the default port of the scheme for a URL without a port.',
     },
   ],
   returns: kinds.objectOf({
@@ -61,7 +61,7 @@ export const parseUrl = defineFunction({
         path: /%5e/i.test(text) ? url.pathname : url.pathname.replaceAll('%5E', '^'),
         host: url.hostname === '' ? null : url.hostname,
         port: url.port === '' ? (knownPorts ? (ports[scheme] ?? null) : null) : Number(url.port),
-        // An empty fragment is one, as an empty query is none.
+        // An empty fragment counts as a fragment, but an empty query does not count as a query.
         fragment: url.hash === '' ? (url.href.endsWith('#') ? '' : null) : url.hash.slice(1),
         query,
       }

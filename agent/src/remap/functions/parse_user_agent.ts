@@ -8,7 +8,7 @@ import { type Kind, kinds } from '../kind.ts'
 
 const text = kinds.string.or(kinds.null)
 
-/** A result has up to 16 short texts, which are pieces of the user agent or of the data set. */
+/** A result has up to 16 short texts, which are slices of the user agent or of the data set. */
 const limits = { maxEntries: 1000, maxBytes: 4 << 20, sizeOf: () => 1500 }
 
 const plainKind = kinds.objectOf({
@@ -27,7 +27,7 @@ export const parseUserAgent = defineFunction({
   category: 'Parse',
   summary: 'Detects browser, operating system and device from the text of a user agent.',
   description:
-    'Mode `fast` uses a small data set. `reliable` also uses a large one if the small one knows no browser or no system. `enriched` prefers the large one, and returns versions in parts and the model of the device. Unknown fields are null.',
+    'Mode `fast` uses a small data set. `reliable` also uses a large one if the small one does not know the browser or system. `enriched` prefers the large one, and returns version parts and the device model. Unknown fields are null.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The user agent.' },
     {
@@ -66,7 +66,7 @@ export const parseUserAgent = defineFunction({
   compile(call) {
     const mode = call.constant('mode')
     const shaped = mode === 'enriched' ? enriched : mode === 'reliable' ? reliable : fast
-    // A few user agents make most of a log.
+    // A few user agents make up most of a log.
     const known = new BoundedMap<ValueObject>(limits)
     return (agent: string) => {
       const before = known.get(agent)
@@ -97,7 +97,7 @@ function plain(known: KnownAgent): ValueObject {
   }
 }
 
-/** Names and parts of versions as the large data set has them; whole versions and categories as the small one has them. */
+/** Names and version parts from the large data set; whole versions and categories from the small one. */
 function enriched(agent: string): ValueObject {
   const known = knownAgent(agent)
   const { browser, os, device } = matchedAgent(agent)

@@ -9,7 +9,7 @@ const below = kinds.string.or(kinds.number).or(kinds.boolean).or(kinds.null).or(
 export const parseYamlFunction = defineFunction({
   name: 'parse_yaml',
   category: 'Parse',
-  summary: 'Reads a YAML document.',
+  summary: 'Parses a YAML document.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The document.' }],
   returns: below,
   fallible: 'always',

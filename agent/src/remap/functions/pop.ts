@@ -8,7 +8,7 @@ import { kinds } from '../kind.ts'
 export const pop = defineFunction({
   name: 'pop',
   category: 'Array',
-  summary: 'An array without its last item.',
+  summary: 'Returns an array without its last item.',
   parameters: [{ name: 'value', kind: kinds.array, description: 'The array.' }],
   returns: (call) => {
     const kind = call.kind('value').and(kinds.array)

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const push = defineFunction({
   name: 'push',
   category: 'Array',
-  summary: 'An array with one item more at its end.',
+  summary: 'Returns an array with an additional item at its end.',
   parameters: [
     { name: 'value', kind: kinds.array, description: 'The array.' },
     { name: 'item', kind: kinds.any, bytes: true, description: 'The item.' },

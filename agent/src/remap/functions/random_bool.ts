@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const randomBool = defineFunction({
   name: 'random_bool',
   category: 'Random',
-  summary: 'True or false, by chance.',
+  summary: 'Returns true or false at random.',
   parameters: [],
   returns: kinds.boolean,
   fallible: 'never',

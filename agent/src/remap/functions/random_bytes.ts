@@ -11,8 +11,8 @@ const most = 65_536
 export const randomBytesFunction = defineFunction({
   name: 'random_bytes',
   category: 'Random',
-  summary: 'A string of random bytes.',
-  parameters: [{ name: 'length', kind: kinds.integer, description: 'Their number, up to 65536.' }],
+  summary: 'Returns a string of random bytes.',
+  parameters: [{ name: 'length', kind: kinds.integer, description: 'Number of bytes, up to 65536.' }],
   returns: kinds.string,
   fallible: (call) => !isInteger(call.constant('length')),
   errors: ['The number is negative or too large.'],

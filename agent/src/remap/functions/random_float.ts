@@ -7,10 +7,10 @@ import { kinds } from '../kind.ts'
 export const randomFloat = defineFunction({
   name: 'random_float',
   category: 'Random',
-  summary: 'A random float.',
+  summary: 'Returns a random float.',
   parameters: [
     { name: 'min', kind: kinds.float, description: 'The smallest.' },
-    { name: 'max', kind: kinds.float, description: 'Greater than the largest.' },
+    { name: 'max', kind: kinds.float, description: 'Exclusive upper limit.' },
   ],
   returns: kinds.float,
   fallible: (call) => call.constant('min') === undefined || call.constant('max') === undefined,

@@ -8,10 +8,10 @@ import { kinds } from '../kind.ts'
 export const randomIntFunction = defineFunction({
   name: 'random_int',
   category: 'Random',
-  summary: 'A random integer.',
+  summary: 'Returns a random integer.',
   parameters: [
     { name: 'min', kind: kinds.integer, description: 'The smallest.' },
-    { name: 'max', kind: kinds.integer, description: 'Greater than the largest.' },
+    { name: 'max', kind: kinds.integer, description: 'Exclusive upper limit.' },
   ],
   returns: kinds.integer,
   fallible: (call) => call.constant('min') === undefined || call.constant('max') === undefined,

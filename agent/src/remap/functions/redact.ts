@@ -9,12 +9,17 @@ import { compileRedaction, type Redaction } from '../redaction.ts'
 export const redact = defineFunction({
   name: 'redact',
   category: 'String',
-  summary: 'Replaces what is sensitive in a string, also within arrays and objects.',
+  summary: 'Replaces sensitive text in a string, and within arrays and objects.',
   description:
-    'A filter is a regular expression, `"us_social_security_number"`, or an object `{"type": "pattern", "patterns": [...]}`. A redactor is `"full"` (writes `[REDACTED]`), an object `{"type": "text", "replacement": "..."}`, or `"sha2"` and `"sha3"`, also as objects with `variant` and `encoding`.',
+    'A filter is a regular expression, `"us_social_security_number"`, or an object `{"type": "pattern", "patterns": [...]}`. A redactor is `"full"` (writes `[REDACTED]`), an object `{"type": "text", "replacement": "..."}`, or `"sha2"` or `"sha3"`, which may also be objects with `variant` and `encoding`.',
   parameters: [
     { name: 'value', kind: kinds.string.or(kinds.object).or(kinds.array), description: 'The value.' },
-    { name: 'filters', kind: kinds.array, static: true, description: 'Patterns and names of sensitive data.' },
+    {
+      name: 'filters',
+      kind: kinds.array,
+      static: true,
+      description: 'Patterns, and names of kinds of sensitive data.',
+    },
     {
       name: 'redactor',
       kind: kinds.string.or(kinds.object),
@@ -49,7 +54,7 @@ export const redact = defineFunction({
   },
 })
 
-/** Undefined if all texts together would exceed the rest of the budget. */
+/** Undefined if all texts together would exceed the remaining budget. */
 function redacted(value: Value, redaction: Redaction, limit: { left: number }): Value | undefined {
   if (typeof value === 'string' || value instanceof Bytes) {
     const text = redaction(String(value), limit.left)

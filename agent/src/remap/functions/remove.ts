@@ -10,7 +10,7 @@ import { containerAndPath, containerKind } from '../parameters.ts'
 export const remove = defineFunction({
   name: 'remove',
   category: 'Path',
-  summary: 'A copy of an object or array without the value at a path that is only known at run time.',
+  summary: 'Returns a copy of an object or array without the value at a path computed at run time.',
   parameters: [
     ...containerAndPath,
     {
@@ -18,7 +18,7 @@ export const remove = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Also remove parents that are empty then.',
+      description: 'Whether to remove parents that become empty.',
     },
   ],
   returns: containerKind,
@@ -36,7 +36,7 @@ export const remove = defineFunction({
     (value: Value, path: Value[], compact: boolean): Result => {
       const segments = pathSegments(path)
       if (isFailure(segments)) return segments
-      // Other values are unchanged: they have no members.
+      // Other values have no members and stay unchanged.
       if (!Array.isArray(value) && !isObject(value)) return segments.length === 0 ? null : value
       const empty: Value = Array.isArray(value) ? [] : {}
       if (segments.length === 0) return empty

@@ -10,9 +10,9 @@ import { compileRegex } from '../regex.ts'
 export const replace = defineFunction({
   name: 'replace',
   category: 'String',
-  summary: 'Replaces what a pattern matches.',
+  summary: 'Replaces the matches of a pattern.',
   description:
-    'With a regular expression the replacement may refer to groups: `$1`, `$name`, or with braces around the name; `$$` is a dollar sign. With a string it is taken as it is.',
+    'With a regular expression, the replacement may refer to groups: `$1`, `$name`, or with braces around the name; `$$` is a dollar sign. With a string, the replacement is literal.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'pattern', kind: kinds.string.or(kinds.regex), description: 'The text or pattern to replace.' },
@@ -22,7 +22,7 @@ export const replace = defineFunction({
       kind: kinds.integer,
       required: false,
       default: -1,
-      description: 'The largest number of replacements; -1 for all.',
+      description: 'Maximum number of replacements; -1 for all.',
     },
   ],
   returns: kinds.string,

@@ -1,4 +1,4 @@
-// Function `replace_with`.
+// Replaces the matches of a regular expression with a closure's results.
 
 import { Regex, type ValueObject } from '../../event/value.ts'
 import { type Closure, defineFunction, failure, isFailure, type RemapError, type Result } from '../function.ts'
@@ -12,7 +12,7 @@ export const replaceWith = defineFunction({
   category: 'String',
   summary: 'Replaces what a regular expression matches by what a closure gives.',
   description:
-    'The closure gets an object: `string`, the whole match; `captures`, an array of the groups, null where one did not match; and a field for each named group.',
+    'The closure receives an object: `string`, the whole match; `captures`, an array of the groups, with null for groups without a match; and a field for each named group.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'pattern', kind: kinds.regex, description: 'The pattern to replace.' },
@@ -21,7 +21,7 @@ export const replaceWith = defineFunction({
       kind: kinds.integer,
       required: false,
       default: -1,
-      description: 'The largest number of replacements; -1 for all.',
+      description: 'Maximum number of replacements; -1 for all.',
     },
   ],
   closure: {
@@ -40,7 +40,7 @@ export const replaceWith = defineFunction({
   fallible: (call) => call.closureFallible,
   failsUnannounced: true,
   growth: 'product',
-  errors: ['A group of the pattern has the name `string` or `captures`.'],
+  errors: ['A group of the pattern is named `string` or `captures`.'],
   pure: true,
   examples: [
     {

@@ -11,13 +11,13 @@ const keptMs = 60_000
 export const reverseDns = defineFunction({
   name: 'reverse_dns',
   category: 'System',
-  summary: 'The name of the host that has an IP address, as the system looks it up.',
+  summary: "Looks up the host name of an IP address with the system's resolver.",
   description:
-    'Needs `remap.network: true` at the top level of the configuration. The program waits up to 5 seconds; an answer is kept for a minute.',
+    'Needs `remap.network: true` at the top level of the configuration. The program waits up to 5 seconds; a result is cached for a minute.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The address.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['The text is not an address.', 'The address has no name, or no answer came.'],
+  errors: ['The text is not an address.', 'The address has no name, or there was no response.'],
   pure: false,
   reaches: 'network',
   examples: [

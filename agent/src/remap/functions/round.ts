@@ -5,7 +5,7 @@ import { defineFunction } from '../function.ts'
 
 export const round = defineFunction({
   name: 'round',
-  summary: 'Rounds a number, halves away from zero. Integers stay as they are.',
+  summary: 'Rounds a number, with halves away from zero. Integers stay unchanged.',
   ...rounding((value) => {
     const whole = Math.trunc(value)
     return Math.abs(value - whole) >= 0.5 ? whole + Math.sign(value) : whole

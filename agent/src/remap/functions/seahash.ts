@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const seahash = defineFunction({
   name: 'seahash',
   category: 'Cryptography',
-  summary: 'The SeaHash of a string, as a signed integer.',
+  summary: 'Returns the SeaHash of a string as a signed integer.',
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The string.' }],
   returns: kinds.integer,
   fallible: 'never',

@@ -15,7 +15,7 @@ export const set = defineFunction({
   returns: containerKind,
   fallible: 'always',
   valueOfFailure: '',
-  errors: ['A part of the path is neither a string nor an integer, or an index beyond 65535.'],
+  errors: ['A part of the path is neither a string nor an integer, or an index exceeds 65535.'],
   pure: true,
   examples: [
     { source: 'set!({"a": 1}, ["b", "c"], 2)', result: '{ "a": 1, "b": { "c": 2 } }' },

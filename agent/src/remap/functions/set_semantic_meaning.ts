@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const setSemanticMeaning = defineFunction({
   name: 'set_semantic_meaning',
   category: 'Event',
-  summary: 'Declares what a path of the event means. Nothing happens at run time.',
+  summary: 'Declares the meaning of an event path. It has no effect at run time.',
   parameters: [
     { name: 'target', kind: kinds.any, query: true, description: 'The path.' },
     {

@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const sha1 = defineFunction({
   name: 'sha1',
   category: 'Cryptography',
-  summary: 'The SHA-1 hash of a string, in hexadecimal digits.',
+  summary: 'Returns the SHA-1 hash of a string in hexadecimal digits.',
   parameters: [{ name: 'value', kind: kinds.string, bytes: true, description: 'The string.' }],
   returns: kinds.string,
   fallible: 'never',

@@ -18,7 +18,7 @@ const algorithms: Readonly<Record<string, string>> = {
 export const sha2 = defineFunction({
   name: 'sha2',
   category: 'Cryptography',
-  summary: 'A SHA-2 hash of a string, in hexadecimal digits.',
+  summary: 'Returns a SHA-2 hash of a string in hexadecimal digits.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
     {

@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const sha3 = defineFunction({
   name: 'sha3',
   category: 'Cryptography',
-  summary: 'A SHA-3 hash of a string, in hexadecimal digits.',
+  summary: 'Returns a SHA-3 hash of a string in hexadecimal digits.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
     {

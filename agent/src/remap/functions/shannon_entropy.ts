@@ -5,7 +5,7 @@ import { bytesOf } from '../byte-text.ts'
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
 
-// Made on first use: it takes ten milliseconds.
+// Created on first use, which takes ten milliseconds.
 let segmenter: Intl.Segmenter | undefined
 
 function graphemes(): Intl.Segmenter {
@@ -16,7 +16,7 @@ function graphemes(): Intl.Segmenter {
 export const shannonEntropy = defineFunction({
   name: 'shannon_entropy',
   category: 'String',
-  summary: 'The Shannon entropy of a text, in bits.',
+  summary: 'Returns the Shannon entropy of a text in bits.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The text.' },
     {
@@ -25,7 +25,7 @@ export const shannonEntropy = defineFunction({
       required: false,
       default: 'byte',
       enum: ['byte', 'codepoint', 'grapheme'],
-      description: 'The unit that is counted.',
+      description: 'The unit to count.',
     },
   ],
   returns: kinds.float,
@@ -52,7 +52,7 @@ export const shannonEntropy = defineFunction({
   },
 })
 
-/** How often each byte is there, in the order of their values: sums of floats depend on the order. */
+/** Number of occurrences by byte value: the order matters for sums of floats. */
 function byteCounts(bytes: Buffer): Uint32Array {
   const counts = new Uint32Array(256)
   for (const byte of bytes) counts[byte] = (counts[byte] as number) + 1

@@ -9,7 +9,7 @@ import { tooMuch } from '../meter.ts'
 export const sieve = defineFunction({
   name: 'sieve',
   category: 'String',
-  summary: 'Keeps what a regular expression matches and replaces what lies between the matches.',
+  summary: 'Keeps the matches of a regular expression and replaces the text between them.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'permitted_characters', kind: kinds.regex, description: 'The characters to keep.' },

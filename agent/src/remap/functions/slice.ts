@@ -8,8 +8,8 @@ import { kinds } from '../kind.ts'
 export const slice = defineFunction({
   name: 'slice',
   category: 'String',
-  summary: 'A part of a string, in bytes, or of an array.',
-  description: 'A negative position counts from the end. An `end` behind the end is the end.',
+  summary: 'Returns a part of a string, in bytes, or of an array.',
+  description: 'A negative position counts from the end. An `end` beyond the length means the end.',
   parameters: [
     { name: 'value', kind: kinds.string.or(kinds.array), bytes: true, description: 'The string or array.' },
     { name: 'start', kind: kinds.integer, description: 'Position of the first item or byte.' },
@@ -22,7 +22,7 @@ export const slice = defineFunction({
     return result.isNever ? kinds.string.or(kinds.array) : result
   },
   fallible: 'always',
-  errors: ['The start is outside of the value.', 'The end is before the start.'],
+  errors: ['The start is out of range.', 'The end is before the start.'],
   pure: true,
   examples: [
     { source: 'slice!("abcdef", 1, 3)', result: '"bc"' },

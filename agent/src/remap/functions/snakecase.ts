@@ -9,7 +9,7 @@ import { splitWords, wordBoundaries } from '../words.ts'
 export const snakecase = defineFunction({
   name: 'snakecase',
   category: 'String',
-  summary: 'Rewrites the words of a text in `snake_case`.',
+  summary: 'Converts the words of a text to `snake_case`.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     originalCase,
@@ -18,7 +18,7 @@ export const snakecase = defineFunction({
       kind: kinds.array,
       required: false,
       static: true,
-      description: `Boundaries at which no word ends: ${wordBoundaries.join(', ')}.`,
+      description: `Boundaries at which words are not split: ${wordBoundaries.join(', ')}.`,
     },
   ],
   returns: kinds.string,

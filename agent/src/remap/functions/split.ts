@@ -9,15 +9,15 @@ import { compileRegex } from '../regex.ts'
 export const split = defineFunction({
   name: 'split',
   category: 'String',
-  summary: 'Splits text at every occurrence of a pattern.',
+  summary: 'Splits a text at every match of a pattern.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'pattern', kind: kinds.string.or(kinds.regex), description: 'The separator of the parts.' },
+    { name: 'pattern', kind: kinds.string.or(kinds.regex), description: 'The separator.' },
     {
       name: 'limit',
       kind: kinds.integer,
       required: false,
-      description: 'The largest number of parts; the last one holds the rest.',
+      description: 'Maximum number of parts; the last one contains the rest.',
     },
   ],
   returns: kinds.arrayEach(kinds.string),

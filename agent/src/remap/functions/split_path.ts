@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const splitPath = defineFunction({
   name: 'split_path',
   category: 'String',
-  summary: 'The parts of a file path.',
+  summary: 'Splits a file path into its parts.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The path.' }],
   returns: kinds.arrayEach(kinds.string),
   fallible: 'never',

@@ -10,7 +10,7 @@ const sequences =
 export const stripAnsiEscapeCodes = defineFunction({
   name: 'strip_ansi_escape_codes',
   category: 'String',
-  summary: 'Removes escape sequences of terminals, and control characters other than line ends.',
+  summary: 'Removes terminal escape sequences, and control characters other than line ends.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }],
   returns: kinds.string,
   fallible: 'never',

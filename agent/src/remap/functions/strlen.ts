@@ -6,7 +6,7 @@ import { kinds } from '../kind.ts'
 export const strlen = defineFunction({
   name: 'strlen',
   category: 'Enumerate',
-  summary: 'The number of characters (code points) of a text.',
+  summary: 'Returns the number of characters (code points) of a text.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The text.' }],
   returns: kinds.integer,
   fallible: 'never',

@@ -8,7 +8,7 @@ import { kinds } from '../kind.ts'
 export const tagTypesExternally = defineFunction({
   name: 'tag_types_externally',
   category: 'Type',
-  summary: 'Puts every scalar into an object whose one key names its type.',
+  summary: 'Wraps every scalar in an object whose only key is its type.',
   parameters: [{ name: 'value', kind: kinds.any, bytes: true, description: 'The value.' }],
   returns: (call) => {
     const kind = call.kind('value')

@@ -8,7 +8,7 @@ import { textOfKind, valueText } from '../text.ts'
 export const tally = defineFunction({
   name: 'tally',
   category: 'Enumerate',
-  summary: 'Counts the equal strings of an array.',
+  summary: 'Counts equal strings in an array.',
   parameters: [{ name: 'value', kind: kinds.array, description: 'The strings.' }],
   returns: kinds.objectEach(kinds.integer),
   fallible: 'always',

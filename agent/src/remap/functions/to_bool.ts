@@ -13,11 +13,11 @@ export const toBool = defineFunction({
   category: 'Coerce',
   summary: 'Converts a value to a boolean.',
   description:
-    'Texts are `true`, `t`, `yes`, `y` and `false`, `f`, `no`, `n` in any letter case, or a decimal integer; numbers are true unless they are zero; null is false.',
+    'Accepts the texts `true`, `t`, `yes`, `y` and `false`, `f`, `no`, `n` in any letter case, or a decimal integer. Numbers are true unless they are zero; null is false.',
   parameters: [{ name: 'value', kind: kinds.any, description: 'The value.' }],
   returns: kinds.boolean,
   fallible: (call) => !call.kind('value').undefinedAsNull.within(fine),
-  errors: ['The value has no reading as a boolean.'],
+  errors: ['The value cannot be converted to a boolean.'],
   pure: true,
   examples: [
     { source: 'to_bool("99999999999999999999") ?? "more than 64 bits"', result: '"more than 64 bits"' },

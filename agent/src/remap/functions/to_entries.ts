@@ -8,7 +8,7 @@ import { kinds } from '../kind.ts'
 export const toEntries = defineFunction({
   name: 'to_entries',
   category: 'Object',
-  summary: 'An array of objects with `key` and `value` for the elements of an object or array.',
+  summary: 'Converts an object or array to an array of objects with `key` and `value`.',
   parameters: [{ name: 'value', kind: kinds.object.or(kinds.array), description: 'The object or array.' }],
   returns: (call) => {
     const [key, value] = elementKinds(call.kind('value'))

@@ -13,7 +13,7 @@ export const toFloat = defineFunction({
   name: 'to_float',
   category: 'Coerce',
   summary: 'Converts a value to a float.',
-  description: 'Null is 0.0, true 1.0, a timestamp its Unix time in seconds.',
+  description: 'Null becomes 0.0, true 1.0, and a timestamp its Unix time in seconds.',
   parameters: [{ name: 'value', kind: kinds.any, description: 'The value.' }],
   returns: kinds.float,
   fallible: (call) => !call.kind('value').undefinedAsNull.within(fine),

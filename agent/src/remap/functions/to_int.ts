@@ -49,7 +49,7 @@ function fromFloat(value: number): number | bigint {
 
 function parse(text: string): Result {
   const digits = text.length
-  // Fifteen characters are always exact as a double, and nearly all there is.
+  // Up to fifteen characters fit exactly in a double, which covers nearly all texts.
   if (digits < 16 && /^[+-]?[0-9]+$/.test(text)) return Number(text) + 0
   if (digits === 0) return failure(`Invalid integer ${valueText(text)}: cannot parse integer from empty string`)
   if (!/^[+-]?[0-9]+$/.test(text)) return failure(`Invalid integer ${valueText(text)}: invalid digit found in string`)

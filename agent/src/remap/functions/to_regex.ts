@@ -8,11 +8,11 @@ import { compileRegex } from '../regex.ts'
 export const toRegex = defineFunction({
   name: 'to_regex',
   category: 'Coerce',
-  summary: 'Compiles a regular expression at run time. Where the pattern is known, a literal is much faster.',
+  summary: 'Compiles a regular expression at run time. If the pattern is constant, a literal is much faster.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The pattern.' }],
   returns: kinds.regex,
   fallible: 'always',
-  errors: ['The pattern is not valid.'],
+  errors: ['The pattern is invalid.'],
   pure: true,
   examples: [
     { source: 'match("abc", to_regex!("^a"))', result: 'true' },

@@ -13,7 +13,7 @@ export const toStringFunction = defineFunction({
   name: 'to_string',
   category: 'Coerce',
   summary: 'Converts a value to text.',
-  description: 'Null is the empty text, a timestamp its RFC 3339 form, an integral float has no decimals.',
+  description: 'Null becomes the empty text, a timestamp its RFC 3339 form, and an integral float has no decimals.',
   parameters: [{ name: 'value', kind: kinds.any, bytes: true, description: 'The value.' }],
   returns: kinds.string,
   fallible: (call) => !call.kind('value').undefinedAsNull.within(fine),

@@ -12,11 +12,11 @@ export const facilityKeywords = [
 export const toSyslogFacility = defineFunction({
   name: 'to_syslog_facility',
   category: 'Convert',
-  summary: 'The keyword of a syslog facility.',
+  summary: 'Returns the keyword of a syslog facility.',
   parameters: [{ name: 'value', kind: kinds.integer, description: 'The facility, 0 to 23.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['There is no such facility.'],
+  errors: ['The facility does not exist.'],
   pure: true,
   examples: [
     { source: 'to_syslog_facility!(4)', result: '"auth"' },

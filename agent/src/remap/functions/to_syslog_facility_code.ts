@@ -7,11 +7,11 @@ import { facilityKeywords } from './to_syslog_facility.ts'
 export const toSyslogFacilityCode = defineFunction({
   name: 'to_syslog_facility_code',
   category: 'Convert',
-  summary: 'The syslog facility of a keyword.',
+  summary: 'Returns the code of a syslog facility keyword.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The keyword.' }],
   returns: kinds.integer,
   fallible: 'always',
-  errors: ['There is no such keyword.'],
+  errors: ['The keyword does not exist.'],
   pure: true,
   examples: [
     { source: 'to_syslog_facility_code!("authpriv")', result: '10' },

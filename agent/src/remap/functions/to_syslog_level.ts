@@ -7,11 +7,11 @@ import { kinds } from '../kind.ts'
 export const toSyslogLevel = defineFunction({
   name: 'to_syslog_level',
   category: 'Convert',
-  summary: 'The keyword of a syslog severity.',
+  summary: 'Returns the keyword of a syslog severity.',
   parameters: [{ name: 'value', kind: kinds.integer, description: 'The severity, 0 to 7.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['There is no such severity.'],
+  errors: ['The severity does not exist.'],
   pure: true,
   examples: [
     { source: 'to_syslog_level!(4)', result: '"warning"' },

@@ -9,12 +9,12 @@ const synonyms: Readonly<Record<string, number>> = { panic: 0, error: 3, warn: 4
 export const toSyslogSeverity = defineFunction({
   name: 'to_syslog_severity',
   category: 'Convert',
-  summary: 'The syslog severity of a keyword.',
-  description: '`panic`, `error` and `warn` are known beside the keywords.',
+  summary: 'Returns the code of a syslog severity keyword.',
+  description: 'Also accepts `panic`, `error` and `warn`.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The keyword.' }],
   returns: kinds.integer,
   fallible: 'always',
-  errors: ['There is no such keyword.'],
+  errors: ['The keyword does not exist.'],
   pure: true,
   examples: [
     { source: 'to_syslog_severity!("err")', result: '3' },

@@ -13,7 +13,7 @@ export const toTimestamp = defineFunction({
   category: 'Coerce',
   summary: 'Converts a value to a timestamp.',
   description:
-    'Numbers are Unix times in `unit`. Texts are tried against common forms of dates; where the form is known, `parse_timestamp` is faster and stricter.',
+    'Numbers are Unix times in `unit`. Texts are tried against common date formats; if the format is known, `parse_timestamp` is faster and stricter.',
   parameters: [
     { name: 'value', kind: kinds.string.or(kinds.number).or(kinds.timestamp), description: 'The value.' },
     {
@@ -27,7 +27,7 @@ export const toTimestamp = defineFunction({
   ],
   returns: kinds.timestamp,
   fallible: (call) => !call.kind('value').within(kinds.timestamp),
-  errors: ['The text is no date of a known form.', 'The number is out of range.'],
+  errors: ['The text is not a date in a known format.', 'The number is out of range.'],
   pure: true,
   examples: [
     { source: 'to_timestamp!("2024-02-29T10:11:12+01:00")', result: "t'2024-02-29T09:11:12Z'" },

@@ -8,8 +8,8 @@ import { kinds } from '../kind.ts'
 export const toUnixTimestamp = defineFunction({
   name: 'to_unix_timestamp',
   category: 'Convert',
-  summary: 'The Unix time of a timestamp.',
-  description: 'Fractions are rounded towards the past. Nanoseconds must fit 64 bits, which is so from 1677 to 2262.',
+  summary: 'Converts a timestamp to a Unix time.',
+  description: 'Fractions are rounded down. Nanoseconds must fit in 64 bits, which holds from 1677 to 2262.',
   parameters: [
     { name: 'value', kind: kinds.timestamp, description: 'The timestamp.' },
     {

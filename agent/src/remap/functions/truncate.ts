@@ -6,15 +6,15 @@ import { kinds } from '../kind.ts'
 export const truncate = defineFunction({
   name: 'truncate',
   category: 'String',
-  summary: 'Cuts a text after a number of characters.',
+  summary: 'Truncates a text to a number of characters.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
-    { name: 'limit', kind: kinds.integer, description: 'The number of characters that stay.' },
+    { name: 'limit', kind: kinds.integer, description: 'Number of characters to keep.' },
     {
       name: 'suffix',
       kind: kinds.string,
       required: false,
-      description: 'The text to append to a truncated text, beyond the limit.',
+      description: 'Text appended to a truncated text, beyond the limit.',
     },
   ],
   returns: kinds.string,

@@ -9,7 +9,7 @@ const names = ['integer', 'float', 'boolean', 'timestamp', 'regex', 'null', 'und
 export const typeDef = defineFunction({
   name: 'type_def',
   category: 'Type',
-  summary: 'Returns what the compiler knows about the type of a value. For debugging; the form may change.',
+  summary: "Returns the compiler's knowledge about the type of a value. For debugging; the format may change.",
   parameters: [{ name: 'value', kind: kinds.any, description: 'The value.' }],
   returns: kinds.any.without(kinds.undefined),
   fallible: 'never',
@@ -30,7 +30,7 @@ function described(kind: Kind, depth: number): Value {
   if (depth > 16 || kind.isAny || kind.contains(kinds.any.without(kinds.undefined))) return { any: true }
   if (kind.isNever) return { never: true }
   const fields: ValueObject = {}
-  // The name that users know: strings are bytes.
+  // The user-visible name: strings are called bytes.
   if (kind.overlaps(kinds.string)) fields['bytes'] = true
   for (const name of names) if (kind.overlaps(kinds[name])) fields[name] = true
   for (const name of ['array', 'object'] as const) {

@@ -7,8 +7,8 @@ import { kinds } from '../kind.ts'
 export const unflatten = defineFunction({
   name: 'unflatten',
   category: 'Enumerate',
-  summary: 'Makes nested objects of the names of fields, which it splits at a separator.',
-  description: 'If a name has a value and is also the beginning of other names, the value is dropped.',
+  summary: 'Converts field names with a separator to nested objects.',
+  description: 'If a name has a value and is also the prefix of other names, its value is dropped.',
   parameters: [
     { name: 'value', kind: kinds.object, description: 'The object.' },
     {
@@ -16,14 +16,14 @@ export const unflatten = defineFunction({
       kind: kinds.string,
       required: false,
       default: '.',
-      description: 'The text at which names are split.',
+      description: 'The separator at which names are split.',
     },
     {
       name: 'recursive',
       kind: kinds.boolean,
       required: false,
       default: true,
-      description: 'Also split names within nested objects.',
+      description: 'Whether to split names in nested objects too.',
     },
   ],
   returns: kinds.object,

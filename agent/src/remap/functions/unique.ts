@@ -9,7 +9,7 @@ import { kinds } from '../kind.ts'
 export const unique = defineFunction({
   name: 'unique',
   category: 'Enumerate',
-  summary: 'The items of an array without later duplicates.',
+  summary: 'Removes repeated items from an array.',
   parameters: [{ name: 'value', kind: kinds.array, description: 'The array.' }],
   returns: (call) => loosened(call.kind('value').and(kinds.array)),
   fallible: 'never',

@@ -1,4 +1,4 @@
-// Function `unnest`. The compiler generates its calls, because they look at what is around a path.
+// Function `unnest`. The compiler generates its calls, because they need the value around a path.
 
 import { defineFunction } from '../function.ts'
 import { kinds } from '../kind.ts'
@@ -6,11 +6,11 @@ import { kinds } from '../kind.ts'
 export const unnest = defineFunction({
   name: 'unnest',
   category: 'Object',
-  summary: 'Makes one copy of the event for each item of an array field, with the item in place of the array.',
+  summary: 'Returns one copy of the event for each item of an array field, with the item replacing the array.',
   parameters: [{ name: 'path', kind: kinds.array, query: true, description: 'The path of the array.' }],
   returns: kinds.array,
   fallible: (call) => !call.kind('path').within(kinds.array),
-  errors: ['There is no array at the path.'],
+  errors: ['The value at the path is not an array.'],
   pure: false,
   examples: [
     {

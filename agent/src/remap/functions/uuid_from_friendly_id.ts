@@ -10,11 +10,11 @@ const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 export const uuidFromFriendlyId = defineFunction({
   name: 'uuid_from_friendly_id',
   category: 'Random',
-  summary: 'The UUID of a number in base 62.',
+  summary: 'Decodes a number in base 62 to a UUID.',
   parameters: [{ name: 'value', kind: kinds.string, description: 'The number.' }],
   returns: kinds.string,
   fallible: 'always',
-  errors: ['A character is no digit.', 'The number does not fit 128 bits.'],
+  errors: ['A character is not a base 62 digit.', 'The number does not fit in 128 bits.'],
   pure: true,
   examples: [
     { source: 'uuid_from_friendly_id!("3s87yEvnmkiPBMHsj8bwwc")', result: '"7f41deed-d5e2-8b5e-7a13-ab4ff93cfad2"' },
@@ -28,7 +28,7 @@ export const uuidFromFriendlyId = defineFunction({
       for (const character of value) {
         const digit = digits.indexOf(character)
         if (digit < 0) return failure(`failed to decode friendly id: ${valueText(character)} is no digit of base 62`)
-        if (number < limit) number = number * 62n + BigInt(digit) // a text without end would make numbers without end
+        if (number < limit) number = number * 62n + BigInt(digit) // bounded, because an arbitrarily long text would give an arbitrarily large number
       }
       if (value === '' || number >= limit) return failure('failed to decode friendly id: it is empty or too large')
       const hex = number.toString(16).padStart(32, '0')

@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const uuidV4 = defineFunction({
   name: 'uuid_v4',
   category: 'Random',
-  summary: 'A random UUID (version 4).',
+  summary: 'Returns a random UUID (version 4).',
   parameters: [],
   returns: kinds.string,
   fallible: 'never',

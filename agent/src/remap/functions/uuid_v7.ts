@@ -8,10 +8,10 @@ import { kinds } from '../kind.ts'
 export const uuidV7 = defineFunction({
   name: 'uuid_v7',
   category: 'Random',
-  summary: 'A UUID (version 7) that begins with a time.',
-  description: 'With a timestamp the time is exact to about four seconds.',
+  summary: 'Returns a UUID (version 7) that begins with a time.',
+  description: 'A given timestamp is encoded with a precision of about four seconds.',
   parameters: [
-    { name: 'timestamp', kind: kinds.timestamp, required: false, description: 'The time; the present if absent.' },
+    { name: 'timestamp', kind: kinds.timestamp, required: false, description: 'The time; the current time if absent.' },
   ],
   returns: kinds.string,
   fallible: 'never',
@@ -31,7 +31,7 @@ export const uuidV7 = defineFunction({
   },
 })
 
-// The reference takes the low 32 bits of the nanoseconds since the epoch for the fraction of the second.
+// Like the reference, uses the low 32 bits of the nanoseconds since the epoch as the fraction of the second.
 function milliseconds(timestamp: Timestamp): number {
   const fraction = Number(timestamp.toNanoseconds() & 0xffff_ffffn)
   return Math.floor(timestamp.ms / 1000) * 1000 + Math.floor(fraction / 1_000_000)

@@ -10,7 +10,7 @@ import { kinds } from '../kind.ts'
 
 const require = createRequire(import.meta.url)
 
-// Loaded by programs that use them: one module for each draft of the schemas, one for the formats.
+// Loaded by programs that use them: one module for each schema draft, and one for the formats.
 const drafts: Readonly<Record<string, string>> = {
   'https://json-schema.org/draft/2020-12/schema': 'ajv/dist/2020.js',
   'https://json-schema.org/draft/2019-09/schema': 'ajv/dist/2019.js',
@@ -33,7 +33,7 @@ const formats = [
   'uri-template',
   'uuid',
 ] as const
-/** Of paths that come from data; a validator brings its own instance of the library. */
+/** Limits for paths from data; each validator has its own instance of the library. */
 const limits = {
   maxEntries: 64,
   maxBytes: 32 << 20,
@@ -41,13 +41,13 @@ const limits = {
 }
 type Validator = Judge | string
 
-/** The rules for a text: the schema, and the number of references that one text may follow. */
+/** Validates a text: the schema, and the number of references that one text may follow. */
 interface Judge {
   readonly validate: ValidateFunction
   readonly turns: Turns
 }
 
-/** Schemas that refer to themselves may follow references without end, or as often as two to the depth of a text. */
+/** A self-referencing schema may follow references without end, or exponentially often in the depth of a text. */
 class Turns {
   left = 0
 
@@ -60,14 +60,14 @@ class Turns {
 class TooLong extends Error {}
 
 const maxSchemaBytes = 1 << 20
-/** Tables and lists in a schema, and how deep they are nested. */
+/** Maximum number and nesting depth of a schema's tables and lists. */
 const maxSchemaParts = 20_000
 const maxSchemaDepth = 128
-/** References that are followed for one text. */
+/** Maximum number of followed references per text. */
 const maxTurns = 1_000_000
 const tooLong = `JSON schema validation failed: the text needs more than ${maxTurns} references of the schema, or is nested too deep`
 
-/** Formats of the drafts whose texts are not looked at. */
+/** Formats of the drafts that are not checked. */
 const unchecked = ['idn-email', 'idn-hostname', 'iri', 'iri-reference']
 
 export const validateJsonSchema = defineFunction({
@@ -75,7 +75,7 @@ export const validateJsonSchema = defineFunction({
   category: 'Type',
   summary: 'Returns whether a JSON text satisfies the schema in a file.',
   description:
-    'The file is read once for each call in a program; of paths that change from event to event, the last ones are remembered. Schemas are of the draft that `$schema` names, else of 2020-12. A schema has at most 1 MiB; its references must be within it, because none is fetched; its patterns must run in bounded time, so back-references are refused, and a pattern whose assertions look far matches no text that is too long to look through.',
+    'The file is read once for each call in a program. If paths differ between events, the last few files are cached. The draft of a schema is that of `$schema`, else 2020-12. A schema has at most 1 MiB. Its references must be internal, because remote schemas are not fetched. Its patterns must run in bounded time, so back-references are rejected, and a pattern with far look-arounds does not match texts that are too long to check.',
   parameters: [
     { name: 'value', kind: kinds.string, description: 'The text.' },
     { name: 'schema_definition', kind: kinds.string, meaning: 'file', description: 'Path of the file.' },
@@ -84,16 +84,16 @@ export const validateJsonSchema = defineFunction({
       kind: kinds.boolean,
       required: false,
       default: false,
-      description: 'Accept formats that are not known.',
+      description: 'Whether to accept unknown formats.',
     },
   ],
   returns: kinds.boolean,
   fallible: 'always',
   errors: [
     'The text is not JSON.',
-    'The schema is missing or not valid.',
-    'A format is not known.',
-    'The text needs too many references of the schema.',
+    'The schema is missing or invalid.',
+    'A format is unknown.',
+    'Validating the text needs too many references.',
   ],
   pure: false,
   examples: [
@@ -129,7 +129,7 @@ export const validateJsonSchema = defineFunction({
       try {
         if (validate(value)) return true
       } catch (error) {
-        // The library walks by recursion.
+        // The library is recursive.
         if (error instanceof TooLong || error instanceof RangeError) return failure(tooLong)
         throw error
       }
@@ -167,7 +167,7 @@ function isSchema(schema: unknown): schema is Schema {
   return typeof schema === 'object' && schema !== null && !Array.isArray(schema)
 }
 
-/** Without the trailing `#`, which says nothing. */
+/** Removes the trailing `#`, which has no meaning. */
 function draftOf(schema: unknown): string {
   const draft = isSchema(schema) ? schema['$schema'] : undefined
   return typeof draft === 'string' ? draft.replace(/#$/, '') : standardDraft
@@ -180,7 +180,7 @@ function validatorOf(schema: unknown, turns: Turns): Ajv {
   ;(addFormats as unknown as (ajv: Ajv, options: object) => void)(ajv, { formats: [...formats] })
   for (const format of unchecked) ajv.addFormat(format, true)
   ajv.addKeyword({ keyword: turnKeyword, before: '$ref', errors: false, validate: () => turns.take() })
-  // The library compares each item with each.
+  // The library compares every pair of items.
   ajv.removeKeyword('uniqueItems')
   ajv.addKeyword({
     keyword: 'uniqueItems',
@@ -193,13 +193,13 @@ function validatorOf(schema: unknown, turns: Turns): Ajv {
   return ajv
 }
 
-/** Patterns match data that may come from anybody. */
+/** Patterns are applied to untrusted data. */
 const linear = Object.assign((pattern: string, flags: string) => compileBounded(pattern, flags), { code: 'linear' })
 
 /** Marks each reference, to count how often validation follows it. */
 const turnKeyword = 'x-penstock-turn'
 
-/** @param isByName whether the members are schemas by names that users choose, and no keywords */
+/** @param isByName whether the members are schemas under user-chosen names rather than keywords */
 function counted(schema: unknown, isByName = false): unknown {
   if (Array.isArray(schema)) return schema.map((each) => counted(each))
   if (!isSchema(schema)) return schema
@@ -216,7 +216,7 @@ const references = ['$ref', '$dynamicRef', '$recursiveRef']
 /** Keywords whose values are schemas by name. */
 const byName = ['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'patternProperties', 'properties']
 
-/** A text that is the same for equal values of JSON. */
+/** A text that is equal for equal JSON values. */
 function identityOf(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(identityOf).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -224,7 +224,7 @@ function identityOf(value: unknown): string {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${identityOf(member)}`).join()}}`
 }
 
-/** Refuses schemas of which the library would make too much code. */
+/** Rejects schemas for which the library would generate too much code. */
 function checkSize(schema: unknown): void {
   let level: unknown[] = [schema]
   let parts = 0
@@ -238,7 +238,7 @@ function checkSize(schema: unknown): void {
   }
 }
 
-/** Drafts before 2019 are read as draft 7, which has the last of their forms. */
+/** Drafts before 2019 are treated as draft 7, which covers their syntax. */
 function withoutOldDraft(schema: unknown): Schema | boolean {
   if (!isSchema(schema)) return schema as boolean
   const { $schema: draft, ...rest } = schema
@@ -248,7 +248,7 @@ function withoutOldDraft(schema: unknown): Schema | boolean {
 /** Keywords whose values are data. */
 const data: readonly string[] = ['const', 'default', 'enum', 'examples']
 
-/** The first format in a schema that no draft has. */
+/** The first format in a schema that no draft defines. */
 function unknownFormat(schema: unknown): string | undefined {
   if (Array.isArray(schema)) return schema.map(unknownFormat).find((format) => format !== undefined)
   if (!isSchema(schema)) return undefined

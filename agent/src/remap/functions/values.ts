@@ -7,7 +7,7 @@ import { kinds } from '../kind.ts'
 export const values = defineFunction({
   name: 'values',
   category: 'Enumerate',
-  summary: 'The values of the fields of an object, in the order of their names.',
+  summary: 'Returns the field values of an object, sorted by field name.',
   parameters: [{ name: 'value', kind: kinds.object, description: 'The object.' }],
   returns: (call) => {
     const elements = call.kind('value').and(kinds.object).elements

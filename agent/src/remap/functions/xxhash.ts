@@ -16,8 +16,8 @@ const variants: Readonly<Record<string, (bytes: Buffer) => Value>> = {
 export const xxhash = defineFunction({
   name: 'xxhash',
   category: 'Checksum',
-  summary: 'The xxHash of a string.',
-  description: 'An integer, signed for 64 bits; decimal text for 128 bits.',
+  summary: 'Returns the xxHash of a string.',
+  description: 'The result is an integer, signed for 64 bits, or decimal text for 128 bits.',
   parameters: [
     { name: 'value', kind: kinds.string, bytes: true, description: 'The string.' },
     {
@@ -28,7 +28,7 @@ export const xxhash = defineFunction({
       description: `One of ${Object.keys(variants).join(', ')}.`,
     },
   ],
-  // The reference types the result as a string, whatever it is: the kind here is what comes.
+  // The reference declares the result as a string; this is the actual kind.
   returns: (call) => {
     const variant = call.constant('variant')
     if (!Object.hasOwn(variants, String(variant))) return kinds.string.or(kinds.integer)
@@ -36,7 +36,7 @@ export const xxhash = defineFunction({
   },
   fallible: (call) => !Object.hasOwn(variants, String(call.constant('variant'))),
   valueOfFailure: '',
-  errors: ['The variant is not known.'],
+  errors: ['The variant is unknown.'],
   pure: true,
   examples: [
     { source: 'xxhash("penstock")', result: '2081285011' },

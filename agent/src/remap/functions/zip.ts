@@ -8,7 +8,7 @@ import { textOfKind } from '../text.ts'
 export const zip = defineFunction({
   name: 'zip',
   category: 'Array',
-  summary: 'Pairs the items of arrays by their index, as far as the shortest goes.',
+  summary: 'Pairs the items of arrays by index, up to the length of the shortest.',
   parameters: [
     { name: 'array_0', kind: kinds.array, description: 'The first array, or an array of all arrays.' },
     { name: 'array_1', kind: kinds.array, required: false, description: 'The second array.' },
@@ -16,7 +16,7 @@ export const zip = defineFunction({
   returns: kinds.array,
   fallible: 'never',
   failsUnannounced: true,
-  errors: ['The one argument is not an array of arrays.'],
+  errors: ['The only argument is not an array of arrays.'],
   pure: true,
   examples: [
     { source: 'zip([1, 2], ["a", "b"])', result: '[[1, "a"], [2, "b"]]' },
