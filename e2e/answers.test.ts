@@ -181,7 +181,7 @@ const answers: readonly Answer[] = [
       '| `throttle` |',
       'penstock lint -f pipeline.yaml',
     ],
-    tries: { 'penstock convert -f vector.yaml > pipeline.yaml': /Read as a configuration of Vector/ },
+    tries: { 'penstock convert -f vector.yaml > pipeline.yaml': /Reading it as a configuration of Vector/ },
   },
   {
     question: 'move from another agent',
@@ -193,7 +193,7 @@ const answers: readonly Answer[] = [
       '## Outputs',
       'penstock lint -f pipeline.yaml',
     ],
-    tries: { 'penstock convert -f fluent-bit.conf > pipeline.yaml': /Read as a configuration of Fluent Bit/ },
+    tries: { 'penstock convert -f fluent-bit.conf > pipeline.yaml': /Reading it as a configuration of Fluent Bit/ },
   },
 ]
 

@@ -177,8 +177,8 @@ describe.skipIf(missing !== undefined)(
     does not: source app: its selector app=other does not match the labels of the pod (app=web)
   Pipeline shop/web
     reads it: source app: containers web; left out: proxy
-    the agent of its node reads it; not yet on all nodes: NodesFailed: 1 of 2 agents failed.
-    where reading stands is not known: There is no Service penstock-operator in namespace penstock-system: is Penstock installed in another one? Give it by --operator-namespace.
+    the agent of its node reads it; not yet running on all nodes: NodesFailed: 1 of 2 agents failed.
+    read positions are unknown: There is no Service penstock-operator in namespace penstock-system: if Penstock is installed in another one, set it with --operator-namespace.
 Its logs are read.
 `)
       const left = await penstock('why', 'left-1', '-n', 'shop')

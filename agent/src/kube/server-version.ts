@@ -36,7 +36,7 @@ export async function reportServerVersion(client: ApiServerClient, logger: Logge
       }
       const version = parseServerVersion(body)
       const facts = { server_version: version?.text, min_version: `v1.${minServerMinor}` }
-      if (version === undefined) logger.debug(facts, 'The Kubernetes API server does not say its version.')
+      if (version === undefined) logger.debug(facts, 'The Kubernetes API server does not report its version.')
       else if (version.minor >= minServerMinor) logger.info(facts, 'The Kubernetes API server answers.')
       else
         logger.warn(

@@ -1,8 +1,8 @@
-// The process of the agent that `penstock run` starts.
+// The agent process that `penstock run` starts.
 
-// It ends with its parent, however that ends: a parent that was killed passes no signal on.
+// Exits with its parent, however the parent ends: a killed parent forwards no signal.
 process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
 process.channel?.unref()
 
-// Loaded last, as it runs while it is loaded.
+// Imported last, because it runs during its import.
 await import('@penstock/agent/main')

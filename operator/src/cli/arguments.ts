@@ -1,5 +1,5 @@
-// How the commands of `penstock` read their flags, and where they find resources: `-f PATH`, as with kubectl, or plain words; folders
-// with all below them by `-R`.
+// How the commands of `penstock` parse flags and locate resources: `-f PATH`, as in kubectl, or plain arguments; `-R` includes
+// sub-folders.
 
 import { PenstockError } from '@penstock/agent/errors'
 import { type Dialect, type Flags, flagHelp, type ParsedArgs, parseFlags as read } from '@penstock/agent/program'
@@ -10,10 +10,7 @@ const dialect: Dialect = {
   notOneOf: (shown, found, allowed) => `\`${shown}\` takes one of ${allowed.join(', ')}; found \`${found}\`.`,
 }
 
-/**
- * Reads the words of a command.
- * @param words whether words that are no flags are taken, too
- */
+/** Parses the arguments of a command. @param words whether arguments that are not flags are accepted */
 export function parseFlags<const F extends Flags>(argv: readonly string[], flags: F, words?: 'words'): ParsedArgs<F> {
   const parsed = read(argv, flags, dialect)
   const [word] = parsed.words
@@ -35,12 +32,12 @@ export const resourceOptions = {
     short: 'f',
     multiple: true,
     value: 'PATH',
-    help: 'File, folder with .yaml files, or - for standard input, such as the output of `helm template`. May be repeated; -f may be left out.',
+    help: 'File, folder with .yaml files, or - for standard input, such as the output of `helm template`. May be repeated; -f may be omitted.',
   },
-  recursive: { type: 'boolean', short: 'R', help: 'Read the folders below a folder, too.' },
+  recursive: { type: 'boolean', short: 'R', help: 'Whether to read sub-folders too.' },
 } as const satisfies Flags
 
-/** The flag of a command that shows what resources become on a cluster. */
+/** The flag of a command that shows how resources look in a cluster. */
 export const clusterNameOption = {
   'cluster-name': { type: 'string', value: 'NAME', help: 'Value of `fieldRef: clusterName` (cluster).' },
 } as const satisfies Flags
@@ -51,14 +48,14 @@ export function resourcePaths(
 ): readonly [string, ...string[]] {
   const [first, ...more] = [...(files ?? []), ...words]
   if (first !== undefined) return [first, ...more]
-  throw new PenstockError('PEN_USAGE', 'Name the resources with `-f PATH`: a file or a folder with .yaml files.')
+  throw new PenstockError('PEN_USAGE', 'Name the resources with `-f PATH`: a file, or a folder with .yaml files.')
 }
 
-/** Milliseconds of `10s`, `500ms`, `2m` or plain seconds. */
+/** Parses `10s`, `500ms`, `2m` or plain seconds to milliseconds. */
 export function durationMs(text: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text)
   if (match === null) {
-    throw new PenstockError('PEN_USAGE', `A time is written like \`10s\` or \`2m\`; found \`${text}\`.`)
+    throw new PenstockError('PEN_USAGE', `A duration has the form \`10s\` or \`2m\`; found \`${text}\`.`)
   }
   const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }[(match[2] ?? 's') as 'ms' | 's' | 'm' | 'h']
   return Number(match[1]) * unit

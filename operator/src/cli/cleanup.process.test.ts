@@ -1,4 +1,5 @@
-// The real command at a double of the API server that keeps a list of the requests: what `cleanup` changes, and when nothing.
+// The real command with a double of the API server that records the requests: which changes `cleanup` makes, and when it
+// makes none.
 
 import { expect, test } from 'vitest'
 import { notFound, runAtDouble } from '../testing/command.ts'
@@ -10,7 +11,7 @@ const deployment = {
   metadata: { name: 'penstock-operator', namespace: system },
 }
 
-/** Runs `penstock cleanup`; returns its exit code, its output and each request that was no GET. */
+/** Runs `penstock cleanup`; returns its exit code, its output and each request other than GET. */
 async function cleanup(existing: Readonly<Record<string, object>>, flags: readonly string[] = []) {
   const changes: string[] = []
   const run = await runAtDouble(

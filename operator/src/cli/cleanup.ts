@@ -1,8 +1,8 @@
-// `penstock cleanup`: ends what must end before an installation is removed. The operator ends first, so it restores nothing. Then the
-// command deletes the Agents of the installation, the bindings that garbage collection does not reach, and finalizers that nothing else
-// would remove. It leaves the Agents and all other objects of users. `helm uninstall` needs none of this if agents have cluster-wide
-// rights: garbage collection removes the operator's objects. The command serves other kinds of installations, and bindings in
-// namespaces.
+// `penstock cleanup`: stops everything that must stop before an installation is removed. It stops the operator first, so that the
+// operator restores nothing. Then it deletes the Agents of the installation, the bindings that garbage collection does not reach, and
+// finalizers that nothing else would remove. It leaves the users' Agents and all their other objects. If agents have cluster-wide
+// rights, `helm uninstall` needs none of this, because garbage collection removes the operator's objects. The command is for other
+// kinds of installations, and for bindings in namespaces.
 
 import { type Flags, pause } from '@penstock/agent/program'
 import { agentKind } from '../api/kinds.ts'
@@ -21,9 +21,9 @@ export const options = {
   namespaces: {
     type: 'string',
     value: 'A,B',
-    help: 'Namespaces of the Agents, where the account may read only these (all).',
+    help: 'Namespaces of the Agents, if the account may only read these (all).',
   },
-  timeout: { type: 'string', default: '45s', value: 'TIME', help: 'How long to wait for the operator (45s).' },
+  timeout: { type: 'string', default: '45s', value: 'TIME', help: 'How long to wait for the operator to stop (45s).' },
   ...connectionOptions,
 } as const satisfies Flags
 
@@ -38,7 +38,7 @@ export async function run(argv: string[]): Promise<number> {
   const { flags: values } = parseFlags(argv, options)
   const timeoutMs = durationMs(values.timeout)
   const { client, namespace = 'default' } = await connect(values)
-  // Agents of the installation's own namespace count wherever it may look.
+  // Agents in the installation's own namespace always count.
   const within =
     values.namespaces === undefined ? undefined : [...new Set([namespace, ...values.namespaces.split(',')])]
   const everywhere = async (type: ResourceType, labelSelector?: string) => {
@@ -53,19 +53,19 @@ export async function run(argv: string[]): Promise<number> {
     const ended = await wait(timeoutMs, async () => {
       return (await client.list(podType, { namespace, labelSelector })).length === 0
     })
-    if (!ended) console.error(`The operator did not end in ${values.timeout}.`)
+    if (!ended) console.error(`The operator did not stop within ${values.timeout}.`)
   }
   for (const { metadata } of await everywhere(agentKind)) {
     if ((metadata.finalizers ?? []).length === 0) continue
     const kept = (metadata.finalizers ?? []).filter((name) => !name.startsWith('penstock.dev/'))
     await client.patch(agentKind, metadata.namespace, metadata.name, { metadata: { finalizers: kept } })
-    console.log(`Agent ${metadata.namespace}/${metadata.name} waits for the operator no more.`)
+    console.log(`Agent ${metadata.namespace}/${metadata.name} no longer waits for the operator.`)
   }
   for (const { metadata } of await everywhere(agentKind)) {
     if (metadata.ownerReferences?.some((owner) => owner.kind === 'ConfigMap' && owner.name === defaultsName) !== true)
       continue
     await client.delete(agentKind, metadata.namespace, metadata.name)
-    console.log(`Agent ${metadata.namespace}/${metadata.name} ends with the installation.`)
+    console.log(`Agent ${metadata.namespace}/${metadata.name} is deleted with the installation.`)
   }
   const left = new Set((await everywhere(agentKind)).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`))
   const ours = `${labels.managedBy}=penstock`
@@ -73,7 +73,7 @@ export async function run(argv: string[]): Promise<number> {
     for (const name of clusterBindings) {
       const found = await client.get<Binding>(clusterRoleBindingType, undefined, name)
       if (found?.metadata.labels?.[labels.managedBy] !== 'penstock') continue
-      // Agents that stay keep their rights.
+      // Remaining Agents keep their rights.
       const accounts = new Set([...left].map((agent) => agent.replace('/', '/penstock-')))
       if (found.subjects?.some((subject) => accounts.has(`${subject.namespace}/${subject.name}`)) === true) continue
       await client.delete(clusterRoleBindingType, undefined, name, { uid: found.metadata.uid ?? '' })

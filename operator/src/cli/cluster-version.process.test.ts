@@ -1,4 +1,4 @@
-// The real process at an API server of a version: a double that answers to `/version` and to nothing else.
+// The real process with a double of an API server that only answers `/version`.
 
 import { readFileSync } from 'node:fs'
 import { minServerMinor } from '@penstock/agent/kube'
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { type CommandRun, runAtDouble } from '../testing/command.ts'
 import { clusterNeeds, minClusterMinor, minEssentialMinor } from '../workloads/cluster-needs.ts'
 
-/** Exit code and output of an operator that is stopped when it has logged a line with the version. */
+/** Exit code and output of an operator that is stopped after it has logged its version. */
 function operatorAt(minor: number): Promise<CommandRun> {
   let isStopped = false
   return runAtDouble(
@@ -17,7 +17,7 @@ function operatorAt(minor: number): Promise<CommandRun> {
         : { status: 503, body: {} },
     {
       heard(said, end) {
-        // A second signal would end it at once.
+        // A second signal would stop it at once.
         if (isStopped || !said.includes('server_version')) return
         isStopped = true
         end()

@@ -1,14 +1,15 @@
-// Whether the operator can work in a cluster of a version: it refuses to start without what is essential, and warns of the rest.
+// Decides whether the operator can run in a cluster of a version: it refuses to start if essential features are missing, and
+// warns about others.
 
 import { PenstockError } from '@penstock/agent/errors'
 import { minServerMinor, type ServerVersion } from '@penstock/agent/kube'
 import type { Logger } from '@penstock/agent/telemetry'
 import { clusterNeeds, minClusterMinor, minEssentialMinor } from '../workloads/cluster-needs.ts'
 
-/** Throws PEN_KUBERNETES for a version in which the operator must not run. */
+/** Throws PEN_KUBERNETES for a version on which the operator must not run. */
 export function checkClusterVersion(version: ServerVersion | undefined, logger: Logger): void {
   if (version === undefined) {
-    logger.debug('The Kubernetes API server does not say its version.')
+    logger.debug('The Kubernetes API server does not report its version.')
     return
   }
   const facts = { server_version: version.text, min_version: `v1.${minClusterMinor}` }

@@ -1,4 +1,4 @@
-// How sub-commands that look at a cluster reach it: as kubectl does, by kubeconfig, context and namespace.
+// How sub-commands connect to a cluster: like kubectl, with kubeconfig, context and namespace.
 
 import { PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
@@ -7,16 +7,16 @@ import type { ResourceType } from '../api/object.ts'
 import { createKubeClient, type KubeClient } from '../kube/client.ts'
 import { KubeConnection } from '../kube/connection.ts'
 
-/** Flags of every command that looks at a cluster. */
+/** Flags of every command that accesses a cluster. */
 export const connectionOptions = {
   kubeconfig: { type: 'string', value: 'FILE', help: 'Kubeconfig, as for kubectl.' },
-  context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig, as for kubectl.' },
-  as: { type: 'string', value: 'USER', help: 'Ask as another user, as for kubectl.' },
+  context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig, as in kubectl.' },
+  as: { type: 'string', value: 'USER', help: 'User to impersonate, as in kubectl.' },
   'as-group': {
     type: 'string',
     multiple: true,
     value: 'GROUP',
-    help: 'With --as: ask as a member of this group, as for kubectl. May be repeated.',
+    help: 'With --as: group to impersonate, as in kubectl. May be repeated.',
   },
 } as const satisfies Flags
 

@@ -1,4 +1,4 @@
-// Every command as a newcomer meets it: its help, and its messages for wrong words and a missing cluster.
+// Every command as a new user sees it: its help, and its messages for invalid arguments and a missing cluster.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
 import { actingAsText } from '../serving/observe/acting-as.ts'
 import { main, commands as table } from './commands.ts'
 
-// The modules that access a cluster are large, and load once.
+// The modules that access a cluster are large, and are loaded once.
 
 const folder = mkdtempSync(join(tmpdir(), 'penstock-commands-'))
 let port = 0
@@ -73,7 +73,7 @@ async function penstock(args: string, kubeconfig = 'kubeconfig') {
   return { code, ...said }
 }
 
-/** Those that the program itself lists. */
+/** The commands that the program itself lists. */
 const commands = (await penstock('--help')).out.split('\n').flatMap((line) => /^ {2}(\w\S*) +\S/.exec(line)?.[1] ?? [])
 
 test.each([
@@ -597,7 +597,7 @@ test.each([
 ])('an API server that answers 404 $body: Penstock may be missing: $isKindMissing', async ({ body, isKindMissing }) => {
   await using server = createHttpServer((_, response) => response.writeHead(404).end(body)).listen(0, '127.0.0.1')
   await new Promise((done) => server.once('listening', done))
-  // The client takes plain HTTP where certificates are not checked.
+  // The client accepts plain HTTP if it does not verify certificates.
   const cluster = {
     'insecure-skip-tls-verify': true,
     server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

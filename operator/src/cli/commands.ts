@@ -1,4 +1,4 @@
-// The commands of `penstock`, how each is found, and the report of an error that ended one.
+// The commands of `penstock`, how each is found, and how an error that ends one is reported.
 
 import { errorText, exitCodeOf, exitCodes, PenstockError } from '@penstock/agent/errors'
 import { commandNamed, faultText, firstWords, helpText, readColor, version } from '@penstock/agent/program'
@@ -21,7 +21,7 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
   lint: { about: 'Check resources without a cluster.', load: () => import('./lint.ts') },
   list: { about: 'List the types of sources, transforms and sinks.', load: () => import('./list.ts') },
   migrate: {
-    about: 'Rewrite stored objects or files in the current version.',
+    about: 'Rewrite stored objects or files in the newest version.',
     load: () => import('./migrate.ts'),
   },
   operator: { about: 'Run the operator (in its image).', load: () => import('./operator.ts') },
@@ -30,9 +30,9 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
     about: 'Show, pause, resume, undo or retry a rollout.',
     load: () => import('./rollout.ts'),
   },
-  run: { about: 'Run resources on this machine, on sample pods or files.', load: () => import('./run.ts') },
+  run: { about: 'Run resources on this machine, with sample pods or files.', load: () => import('./run.ts') },
   selftest: {
-    about: 'Test an installation with a Pipeline that delivers nothing.',
+    about: 'Test an installation with a Pipeline that delivers nowhere.',
     load: () => import('./selftest.ts'),
   },
   status: { about: 'Show the state of Pipelines, their components and agents.', load: () => import('./status.ts') },
@@ -45,7 +45,7 @@ export const commands: Readonly<Record<string, ListedCommand>> = {
   top: { about: 'Show live figures of Pipelines.', load: () => import('./top.ts') },
   version: { about: 'Print the version.', load: () => import('./version.ts') },
   webhook: {
-    about: 'Serve the admission webhooks (in the image of the operator).',
+    about: "Serve the admission webhooks (used in the operator's image).",
     load: () => import('./webhook.ts'),
   },
   why: { about: 'Show which Pipelines read the logs of a pod, and why.', load: () => import('./why.ts') },
@@ -61,13 +61,13 @@ Every command also takes:
   --color auto|always|never  Whether to colour. auto: on a terminal, unless NO_COLOR is set or TERM is dumb.
   --debug                    Print the stack of an error.`
 
-/** These write logs, each line as JSON, or let an agent write. */
+/** These commands write logs in JSON, or let an agent write. */
 export const ownStreams: ReadonlySet<string> = new Set(['operator', 'webhook', 'run'])
 
-/** Flags that kubectl takes before the name of a plugin's command, too. */
+/** Flags that kubectl also accepts before the name of a plugin's command. */
 const mayLead: ReadonlySet<string> = new Set(['--kubeconfig', '--context', '--as', '--as-group', '--namespace', '-n'])
 
-/** The words with the command as the first one: `-n shop status` as `status -n shop`. */
+/** The arguments with the command first: `-n shop status` becomes `status -n shop`. */
 function commandFirst(words: readonly string[]): readonly string[] {
   let at = 0
   for (let word = words[0]; word !== undefined && mayLead.has(word.split('=')[0] ?? ''); word = words[at])
@@ -76,7 +76,7 @@ function commandFirst(words: readonly string[]): readonly string[] {
   return at === 0 || command === undefined ? words : [command, ...words.slice(0, at), ...words.slice(at + 1)]
 }
 
-/** Runs a command; gives the exit code. */
+/** Runs a command; returns the exit code. */
 export async function main(given: readonly string[]): Promise<number> {
   if (given[0] === '__complete') {
     const { complete } = await import('./completion.ts')
@@ -121,13 +121,13 @@ const whatToDoWith = (path: string) => `\`penstock lint ${path}\` checks it, and
 /** The remedy for a refusal of the API server; `object` names the object that it is about. */
 function refusalHelp(status: number | undefined, object: string | undefined): readonly string[] {
   if (status === 401)
-    return ['Your credentials are not accepted, or have expired: `kubectl auth whoami` shows your identity.']
+    return ['Your credentials are invalid or have expired: `kubectl auth whoami` shows your identity.']
   if (status === 403) {
     return [
-      'Ask for more: the ClusterRole penstock-view lets look, penstock-edit change; Cluster kinds are for the platform.',
+      'Request more rights: the ClusterRole penstock-view grants reading, and penstock-edit grants changes; Cluster kinds are for the platform team.',
     ]
   }
-  // No object is missing, but the whole kind: the API server does not serve its path.
+  // The whole kind is missing, not just an object: the API server does not serve its path.
   if (status === 404 && object === undefined)
     return ['Is Penstock installed in this cluster? Check with `kubectl get crds pipelines.penstock.dev`.']
   return []

@@ -1,9 +1,9 @@
-// `penstock __complete WORDS…`: what kubectl offers after `kubectl penstock WORDS…` and Tab. Its program `kubectl_complete-penstock` calls
-// this. The last word is the one that is being typed, and may be empty.
+// `penstock __complete WORDS…`: the completions that kubectl offers after `kubectl penstock WORDS…` and Tab. Its program
+// `kubectl_complete-penstock` calls this. The last word is being typed, and may be empty.
 
 import type { CompletionCommand, CompletionFlag } from '@penstock/agent/output'
 
-/** How the shell goes on, as the completion scripts of kubectl number it. */
+/** How the shell continues, in the numbering of kubectl's completion scripts. */
 const directives = { filesToo: 0, theseOnly: 4 } as const
 
 interface Offer {
@@ -14,16 +14,15 @@ interface Offer {
 const offersOf = (flags: readonly CompletionFlag[]): Offer[] =>
   flags.map(({ name, help }) => ({ word: `--${name}`, help }))
 
-/** The flag of a word such as `--output`, `--output=x` or `-o`. */
+/** The flag in a word such as `--output`, `--output=x` or `-o`. */
 function flagOf(word: string, flags: readonly CompletionFlag[]): CompletionFlag | undefined {
   const name = word.split('=')[0]
   return flags.find((flag) => name === `--${flag.name}` || (flag.short !== undefined && name === `-${flag.short}`))
 }
 
 /**
- * @param before the words of the command line behind `kubectl penstock`, with the command as the first one
- * @param typed the word that is being typed
- * @returns lines of a word, a tab and what it means; the last one is a colon and a number for the shell
+ * @param before the arguments after `kubectl penstock`, with the command first @param typed the word being typed
+ * @returns lines with a word, a tab and its meaning; the last line is a colon and a number for the shell
  */
 export function completionLines(
   before: readonly string[],

@@ -1,4 +1,4 @@
-// The scripts of `completion`, loaded in the shells that they are for: what a line offers after Tab.
+// The scripts of `completion`, loaded in their shells: which completions a line offers after Tab.
 
 import { execFile, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -16,12 +16,12 @@ const programs = {
   'penstock-agent': fileURLToPath(new URL('../../../agent/src/main.ts', import.meta.url)),
 }
 
-/** Calls the function of the script as bash does after Tab. */
+/** Calls the script's function like bash after Tab. */
 const bash = `source "$1"; read -ra COMP_WORDS <<< "$2"; [[ $2 == *" " ]] && COMP_WORDS+=("")
 COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); COMP_LINE=$2; COMP_POINT=\${#2}
 "_\${COMP_WORDS[0]//-/_}" "\${COMP_WORDS[0]}" "\${COMP_WORDS[COMP_CWORD]}" "\${COMP_WORDS[COMP_CWORD-1]}"
 printf '%s\n' "\${COMPREPLY[@]}"`
-/** Types the line and a Tab in an interactive shell of its own, and waits for what is expected. */
+/** Types the line and a Tab in a new interactive shell, and waits for the expected output. */
 const zsh = `zmodload zsh/zpty; zpty shell "TERM=dumb zsh -f -i"
 zpty -w shell "autoload -Uz compinit; compinit -u -D; source \${(q)1}; bindkey '^I' list-choices; PS1='READY'; PS1+='> '"
 zpty -r shell out '*READY> *'
@@ -70,7 +70,7 @@ describe('kubectl penstock', () => {
     symlinkSync(join(bins, 'kubectl-complete.js'), join(folder, 'kubectl_complete-penstock'))
   })
 
-  /** The words that are offered, without their help, and the directive. */
+  /** The offered words without their help, and the directive. */
   async function offers(program: string, words: readonly string[]) {
     const { stdout } = await promisify(execFile)(program, words, { env, timeout: 60_000 })
     return stdout.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')[0]]))

@@ -1,4 +1,4 @@
-// `penstock completion SHELL`: a completion script, derived from the commands and their flags.
+// `penstock completion SHELL`: prints a completion script, derived from the commands and their flags.
 
 import { PenstockError } from '@penstock/agent/errors'
 import { type CompletionCommand, completionScript, referencePages, shells } from '@penstock/agent/output'
@@ -25,7 +25,7 @@ const usage = `Usage: penstock completion ${shells.join('|')}
 Prints a completion script for a shell: source <(penstock completion bash)
 `
 
-/** The command, which describes the others. */
+/** The command in this file. */
 export function completionOf(commands: Readonly<Record<string, ListedCommand>>): CommandModule {
   const options = {}
   return {
@@ -44,9 +44,8 @@ export function completionOf(commands: Readonly<Record<string, ListedCommand>>):
 }
 
 /**
- * Prints what kubectl offers.
- * @param before the words of the command line, with the command as the first one
- * @param typed the word that is being typed
+ * Prints the completions for kubectl. @param before the arguments, with the command first @param typed the word being
+ * typed
  */
 export async function complete(
   before: readonly string[],

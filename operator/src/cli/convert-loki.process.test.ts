@@ -1,4 +1,4 @@
-// Converted configurations of Promtail and Alloy from the lines of a pod to the bytes that a server of Loki receives.
+// Converted configurations of Promtail and Alloy, from the lines of a pod to the bytes that a Loki server receives.
 
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -29,7 +29,7 @@ test.each([
 ])('a configuration of Vector in %s comes from standard input', (_, text) => {
   const { stdout, stderr, status } = convert(['-f', '-'], text)
   expect(status).toBe(0)
-  expect(stderr).toContain('Read as a configuration of Vector')
+  expect(stderr).toContain('Reading it as a configuration of Vector')
   expect(parse(stdout)).toMatchObject({ kind: 'ClusterPipeline', spec: { sinks: [{ type: 'blackhole' }] } })
 })
 
@@ -47,7 +47,7 @@ test('the files of a folder are one configuration', () => {
   writeFileSync(join(all, 'README.txt'), 'no configuration')
   const { stdout, stderr, status } = convert([all, '--name', 'both'])
   expect({ stderr, status }).toEqual({
-    stderr: 'Read as a configuration of Vector; --from says otherwise.\n',
+    stderr: 'Reading it as a configuration of Vector; --from says otherwise.\n',
     status: 0,
   })
   expect(parse(stdout)).toMatchObject({ metadata: { name: 'both' }, spec: { sinks: [{ inputs: ['k'] }] } })
@@ -73,7 +73,7 @@ test.each([
   {
     what: 'a source without a counterpart',
     text: 'sources: { host: { type: host_metrics } }\nsinks: { o: { type: blackhole, inputs: [host] } }\n',
-    says: ['  source `host`: it has no counterpart, and a source of an empty file stands for it'],
+    says: ['  source `host`: it has no equivalent; a source of an empty file replaces it'],
   },
   {
     what: 'files that are read and written',
@@ -89,7 +89,7 @@ sinks: { o: { type: file, inputs: [k, f], path: /srv/out.log, encoding: { codec:
     [
       'A Pipeline of a namespace may not read or write files of the node:',
       ...says,
-      'Leave `-n` out: the result is a ClusterPipeline. Or take these parts out of the configuration.',
+      'Omit `-n` to get a ClusterPipeline. Or remove these parts from the configuration.',
     ].join('\n'),
   )
   expect(convert(['-f', '-'], text).status).toBe(0)
@@ -123,7 +123,7 @@ test('a Fluent Bit configuration with an included file becomes a ClusterPipeline
     file,
   ])
 
-  expect(stderr).toContain('Read as a configuration of Fluent Bit')
+  expect(stderr).toContain('Reading it as a configuration of Fluent Bit')
   expect(parse(stdout)).toMatchObject({
     kind: 'ClusterPipeline',
     spec: { sources: [{ type: 'file' }], sinks: [{ type: 'blackhole' }] },

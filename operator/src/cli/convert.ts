@@ -1,5 +1,5 @@
-// `penstock convert -f CONFIG`: the configuration of another agent as a Pipeline with comments on standard output, and a row for each gap
-// on standard error: what it is, why it has no counterpart, and what to use instead.
+// `penstock convert -f CONFIG`: prints another agent's configuration as a Pipeline with comments on standard output. Standard error gets
+// a row for each gap: the setting, why it has no equivalent, and the replacement.
 
 import { globSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -28,14 +28,14 @@ export const options = {
     type: 'string',
     oneOf: agentNames,
     value: 'AGENT',
-    help: `Agent of the configuration: ${agentNames.join(', ')} (recognised by its text).`,
+    help: `Agent of the configuration: ${agentNames.join(', ')} (detected from its content).`,
   },
   name: { type: 'string', default: 'converted', value: 'NAME', help: 'Name of the Pipeline (converted).' },
   namespace: {
     type: 'string',
     short: 'n',
     value: 'NS',
-    help: 'Print a Pipeline of this namespace, which reads only the pods in it.',
+    help: 'Print a Pipeline of this namespace, which only reads pods in it.',
   },
   cluster: { type: 'boolean', help: 'Print a ClusterPipeline (the default without -n).' },
   report: {
@@ -82,19 +82,19 @@ export async function run(argv: string[]): Promise<number> {
   if (report !== '') console.error(report)
   if (values.namespace !== undefined && format === 'text') {
     console.error(
-      `The Pipeline reads the pods of namespace ${values.namespace} only, where the old agent read all pods of a node.`,
+      `The Pipeline only reads the pods of namespace ${values.namespace}; the old agent read all pods of a node.`,
     )
   }
   process.stdout.write(pipelines.map((each) => each.toString({ lineWidth: 0, blockQuote: 'literal' })).join('---\n'))
   return proof === undefined ? 0 : prove(pipelines[0]?.toJS(), proof, { agent, files, included })
 }
 
-/** The rules for namespaces refuse sources and sinks of files, and sources that stand for what has no counterpart are such. */
+/** The rules for namespaces reject file sources and sinks, which also replace sources without an equivalent. */
 function refuseFiles(draft: Draft): void {
   const refused = draft.ofFiles()
   if (refused.length === 0) return
   const lines = refused.map(({ kind, name, paths, isMissing }) => {
-    if (isMissing) return `  source \`${name}\`: it has no counterpart, and a source of an empty file stands for it`
+    if (isMissing) return `  source \`${name}\`: it has no equivalent; a source of an empty file replaces it`
     return `  ${kind === 'sources' ? 'source' : 'sink'} \`${name}\`: it ${kind === 'sources' ? 'reads' : 'writes'} ${paths.join(', ')}`
   })
   throw new PenstockError(
@@ -102,16 +102,17 @@ function refuseFiles(draft: Draft): void {
     [
       'A Pipeline of a namespace may not read or write files of the node:',
       ...lines,
-      'Leave `-n` out: the result is a ClusterPipeline. Or take these parts out of the configuration.',
+      'Omit `-n` to get a ClusterPipeline. Or remove these parts from the configuration.',
     ].join('\n'),
   )
 }
 
-/** The agent that the flag names, or that knows a file as its own. */
+/** The agent in the flag, or the agent whose format matches a file. */
 function agentOf(files: readonly NamedText[], name: OldAgent['name'] | undefined): FoundAgent {
   const found = agentFor(files, name)
   if (found !== undefined) {
-    if (name === undefined) console.error(`Read as a configuration of ${found.agent.title}; --from says otherwise.`)
+    if (name === undefined)
+      console.error(`Reading it as a configuration of ${found.agent.title}; use --from to override.`)
     return found
   }
   for (const file of files) refuseInvalidYaml(file)
@@ -126,11 +127,11 @@ function agentOf(files: readonly NamedText[], name: OldAgent['name'] | undefined
   const titles = oldAgents.map(({ title }) => title).join(', ')
   throw new PenstockError(
     'PEN_USAGE',
-    `${names}: this is no configuration that is known by its text. Name its agent by \`--from\`: ${titles}.`,
+    `${names}: could not detect the agent of this configuration. Set it with \`--from\`: ${titles}.`,
   )
 }
 
-/** Reports the first mistake of a file that is not valid YAML: no format would recognize it. */
+/** Reports the first error of a file that is not valid YAML, because no format would match it. */
 function refuseInvalidYaml({ file, text }: NamedText): void {
   if (!/\.ya?ml$/i.test(file)) return
   const { documents, lines, problem } = readYamlDocuments(text)
@@ -142,11 +143,12 @@ function refuseInvalidYaml({ file, text }: NamedText): void {
 
 const maxFiles = 200
 
-/** The files of a path; of a folder those that it holds itself. */
+/** The files of a path; for a folder, the files directly in it. */
 function filesOf(path: string): NamedText[] {
   if (path === '-') {
     const text = withoutMark(readFileSync(0, 'utf8'))
-    // Sections in brackets are TOML, or the classic syntax of Fluent Bit; all else that has no name is YAML, as JSON is.
+    // Text with sections in brackets is TOML, or the classic syntax of Fluent Bit; other unnamed text is YAML, which
+    // includes JSON.
     const isSections = /^\s*\[+[\w."-]+\]+\s*$/m.test(text) && !isYamlLike(text)
     return [{ file: isSections ? 'stdin.toml' : 'stdin.yaml', text }]
   }
@@ -156,7 +158,7 @@ function filesOf(path: string): NamedText[] {
     .map(({ name }) => name)
     .sort()
   if (names.length === 0) throw new PenstockError('PEN_USAGE', `"${path}" holds no configuration.`)
-  if (names.length > maxFiles) throw new PenstockError('PEN_USAGE', `"${path}" holds more than ${maxFiles} files.`)
+  if (names.length > maxFiles) throw new PenstockError('PEN_USAGE', `"${path}" contains more than ${maxFiles} files.`)
   return names.map((name) => ({ file: join(path, name), text: readText(join(path, name)) }))
 }
 
@@ -168,12 +170,12 @@ function readText(file: string): string {
   }
 }
 
-/** Editors of Windows begin a file with a mark of its encoding. */
+/** Windows editors may begin a file with a byte order mark. */
 function withoutMark(text: string): string {
   return text.replace(/^\uFEFF/, '')
 }
 
-/** The files of an include, which may be a pattern. A relative path begins at the folder of the file that names it. */
+/** The files of an include, which may be a pattern. A relative path starts at the folder of the including file. */
 function included(path: string, from: string): readonly NamedText[] {
   const folder = resolve(dirname(from))
   return globSync(path, { cwd: folder })

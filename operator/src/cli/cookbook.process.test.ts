@@ -1,4 +1,4 @@
-// The examples, as a reader tries them: resources without problems, tests that pass, commands that print what their README shows.
+// The examples as a reader tries them: resources without problems, passing tests, and commands whose output matches their README.
 
 import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,12 +11,12 @@ import { consoleBlocks, shownLine } from '../testing/console-blocks.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const examples = join(root, 'examples')
-/** The quickstart is a walk, which documents.process.test.ts takes. */
+/** The quickstart is covered by documents.process.test.ts. */
 const recipes = readdirSync(examples).filter(
   (name) => name !== 'quickstart' && existsSync(join(examples, name, 'README.md')),
 )
 
-/** `npx penstock` is this source, whatever is installed. */
+/** `npx penstock` runs this source, regardless of any installation. */
 const bin = mkdtempSync(join(tmpdir(), 'penstock-cookbook-'))
 const main = join(root, 'operator/src/main.ts')
 writeFileSync(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' --conditions=source '${main}' "$@"\n`, {
@@ -24,21 +24,21 @@ writeFileSync(join(bin, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' --
 })
 afterAll(() => rmSync(bin, { recursive: true }))
 
-/** A command that goes on for ever, such as a `run` without input, is ended. */
+/** Ends a command that would run forever, such as a `run` without input. */
 const timeout = 280_000
 
-/** Runs a command as a reader pastes it, and returns what it prints. It fails as the command does. */
+/** Runs a command as a reader pastes it, and returns its output. Fails if the command fails. */
 async function pasted(command: string): Promise<string> {
   const { FORCE_COLOR: _, ...environment } = process.env
   const env = { ...environment, PATH: `${bin}:${process.env['PATH']}` }
-  // A pipeline fails with its first command that does.
+  // A shell pipeline fails if any of its commands fails.
   const { stdout } = await promisify(execFile)('bash', ['-o', 'pipefail', '-c', command], { cwd: root, env, timeout })
   return stdout
 }
 
 /**
- * Compares a command's output with the recorded output, where `…` matches any text.
- * @param isOrdered false: events of several pods or sinks may come in any order
+ * Compares a command's output with the recorded output, where `…` matches any text. @param isOrdered whether events
+ * must come in this order; false for several pods or sinks
  */
 function expectShown(printed: string, shown: string, isOrdered: boolean): void {
   const inOrder = (text: string) => (isOrdered ? text.split('\n') : text.split('\n').sort())
@@ -51,14 +51,14 @@ function expectShown(printed: string, shown: string, isOrdered: boolean): void {
   for (const [index, pattern] of patterns.entries()) expect(lines[index]).toMatch(shownLine(pattern))
 }
 
-/** The parts of a resource's `spec` that matter here. */
+/** The relevant parts of a resource's `spec`. */
 interface Spec {
   readonly sinks?: readonly object[]
   readonly transforms?: readonly object[]
   readonly tests?: readonly object[]
 }
 
-/** The words of a `run` that name its resources. */
+/** The arguments of a `run` that name its resources. */
 function resourcesOf(run: string): string {
   const [, words = ''] = /penstock run (.*)/s.exec(run.replaceAll('\\\n', ' ')) ?? []
   return words.replace(/--input \S+|--print|\|.*/gs, '').trim()

@@ -1,4 +1,4 @@
-// The parts that bring bundles to agents and hear what became of them, with what they share.
+// The parts that deliver bundles to agents and receive their reports, with their shared state.
 
 import type { OperatorPart } from '../context.ts'
 import { type AgentControllerOptions, agentPart } from '../controllers/agent.ts'
@@ -12,7 +12,7 @@ export interface DeliveryPartsOptions extends AgentControllerOptions, HeartbeatS
 
 export function deliveryParts(options: DeliveryPartsOptions): OperatorPart[] {
   const fleet = new FleetState(options.heartbeatPeriodMs)
-  // Agents trust what the server that they report to shows.
+  // Agents trust the certificate of the server to which they report.
   const workloadInput: AgentControllerOptions['workloadInput'] = (agent) => {
     const ca = options.certificate?.current()?.ca
     return { ...(ca === undefined ? {} : { operatorAuthority: ca }), ...options.workloadInput?.(agent) }

@@ -1,4 +1,4 @@
-// The real `penstock diff` at a double of the API server that lets its user read what a Role of one namespace allows.
+// The real `penstock diff` with a double of the API server that grants the rights of a namespace's Role.
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// `penstock diff -f PATH`: the changes that applying resources would make for the agents. It compiles the given resources and those in
-// the cluster, and compares the configurations. The exit code is 1 if they differ, as with diff.
+// `penstock diff -f PATH`: shows the changes for agents if the resources were applied. It compiles the given resources and those in
+// the cluster, and compares the configurations. The exit code is 1 if they differ, as for diff.
 
 import { PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
@@ -39,7 +39,7 @@ export async function run(argv: string[]): Promise<number> {
     const object = type === undefined ? undefined : await client.get(type, own === '' ? undefined : own, name)
     if (object !== undefined) live.push(resourceOf({ ...object, kind }))
   }
-  // Shared objects that the files refer to and do not hold are those of the cluster, on both sides.
+  // Shared objects that the files refer to but do not contain come from the cluster, on both sides.
   const named = new Set(files.map((resource) => `${resource.kind} ${resource.namespace}/${resource.name}`))
   const shared = (await sharedResources(client, [...files, ...live])).filter(
     (resource) => !named.has(`${resource.kind} ${resource.namespace}/${resource.name}`),
@@ -61,7 +61,7 @@ export async function run(argv: string[]): Promise<number> {
   return 1
 }
 
-/** The shared objects of the kinds that Pipelines refer to: those of other kinds need no right. */
+/** The shared objects of the referenced kinds: reading other kinds would need rights unnecessarily. */
 async function sharedResources(client: KubeClient, resources: readonly Resource[]): Promise<Resource[]> {
   const namespaces = new Set(resources.map((resource) => resource.namespace).filter((each) => each !== ''))
   const found: Resource[] = []
@@ -77,7 +77,7 @@ async function sharedResources(client: KubeClient, resources: readonly Resource[
         const what = `${kind}s${namespace === undefined ? '' : ` in namespace ${namespace}`}`
         throw new PenstockError(
           'PEN_KUBERNETES',
-          `${user.kind} ${user.name} refers to a ${kind}, and you may not read ${what}: without it the result would not be true. Ask for the ClusterRole penstock-view${namespace === undefined ? ', by a ClusterRoleBinding' : ''}. ${error.message}`,
+          `${user.kind} ${user.name} refers to a ${kind}, and you may not read ${what}, which the comparison needs. Request the ClusterRole penstock-view${namespace === undefined ? ', with a ClusterRoleBinding' : ''}. ${error.message}`,
           { cause: error },
         )
       }
@@ -86,7 +86,7 @@ async function sharedResources(client: KubeClient, resources: readonly Resource[
   return found
 }
 
-/** Whether a source or sink of a Pipeline refers to an object of a kind. The spec may be anything. */
+/** Whether a source or sink of a Pipeline refers to an object of a kind. The spec may have any content. */
 function refersTo({ content }: Resource, kind: string): boolean {
   const spec = tableOf(content['spec'])
   return ['sources', 'sinks'].some((name) =>
@@ -94,7 +94,10 @@ function refersTo({ content }: Resource, kind: string): boolean {
   )
 }
 
-/** A configuration with sorted keys: the API server sorts those of open objects, files have them as people wrote them. */
+/**
+ * Sorts the keys of a configuration: the API server sorts those of untyped objects, and files keep the order of their
+ * authors.
+ */
 export function comparableText(config: object | undefined): string {
   return config === undefined ? '' : stringify(config, { lineWidth: 0, sortMapEntries: true })
 }

@@ -1,5 +1,5 @@
-// The commands of README and guide, as a reader tries them: each command and flag exists, each named file exists, and commands that
-// need no cluster run as printed.
+// The commands of README and guide as a reader tries them: every command, flag and file exists, and commands that need no cluster
+// run as shown.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: root, encoding: '
   .split('\n')
   .filter((path) => /^(?:README|CONTRIBUTING|operator\/guide\/.*|charts\/.*|examples\/quickstart\/.*)\.md$/.test(path))
 
-/** The blocks of `sh` and `console` of a page: their commands, without comments, where a backslash joins two lines. */
+/** Extracts the commands in a page's `sh` and `console` blocks, without comments; a backslash joins two lines. */
 function blocksOf(page: string): readonly (readonly string[])[] {
   const text = read(page)
   const shown = consoleBlocks(text).map((block) => block.map(({ command }) => command).join('\n'))
@@ -30,7 +30,7 @@ function blocksOf(page: string): readonly (readonly string[])[] {
   )
 }
 
-/** The words of every call of a program in the commands of a page. */
+/** The arguments of every call of a program in a page's commands. */
 function callsOf(page: string, program: RegExp): readonly (readonly string[])[] {
   const words = blocksOf(page)
     .flat()
@@ -87,7 +87,7 @@ test('every file of the repository that a command names is there', () => {
   expect(named.filter(({ path }) => !existsSync(join(root, path)))).toEqual([])
 })
 
-/** A folder in which a reader works, and the programs as this source has them. */
+/** A folder in which a reader works, with the programs of this source. */
 const bin = mkdtempSync(join(tmpdir(), 'penstock-documents-'))
 afterAll(() => rmSync(bin, { recursive: true }))
 for (const [name, main] of [
@@ -99,16 +99,16 @@ for (const [name, main] of [
   writeFileSync(join(bin, name), start, { mode: 0o755 })
 }
 writeFileSync(join(bin, 'npx'), '#!/bin/sh\nexec "$@"\n', { mode: 0o755 })
-// kubectl finds the plugin in the PATH. Commands with a cluster are not run here.
+// kubectl finds the plugin in the PATH. Commands that need a cluster are not run here.
 writeFileSync(join(bin, 'kubectl'), '#!/bin/sh\nplugin=kubectl-$1\nshift\nexec "$plugin" "$@"\n', { mode: 0o755 })
-// `npm ci` has been done, and `npm start` is the command of package.json in the reader's copy.
+// `npm ci` is done, and `npm start` is the command of package.json in the reader's copy.
 const { start } = JSON.parse(read('package.json')).scripts
 const npm = `#!/bin/sh\ncase $1 in ci) ;; start) exec penstock ${start.split('main.ts ')[1]} ;; *) exit 64 ;; esac\n`
 writeFileSync(join(bin, 'npm'), npm, { mode: 0o755 })
 
 /**
- * Runs a command as a reader pastes it.
- * @param isDone whether the output shows that an endless command has done its work; it then gets Ctrl-C
+ * Runs a command as a reader pastes it. @param isDone whether the output shows that an endless command has finished its
+ * work; the command then gets Ctrl-C
  */
 async function pasted(command: string, cwd: string, isDone: (printed: string) => boolean = () => false) {
   const { FORCE_COLOR: _, ...environment } = process.env
@@ -131,9 +131,9 @@ async function pasted(command: string, cwd: string, isDone: (printed: string) =>
 
 interface Walk {
   readonly page: string
-  /** A command of the block that is meant. */
+  /** A command of this block. */
   readonly block: string
-  /** Files that the reader has, by name: a path of the repository, or the text. */
+  /** The reader's files, by name: a path in the repository, or the text. */
   readonly files: Readonly<Record<string, string>>
 }
 
@@ -200,10 +200,10 @@ test('the first Pipeline of the README has no problems', async () => {
   }
 })
 
-/** Events, and lines with their results: those of several pods come in any order. */
+/** Events, and lines with their results; those of several pods may come in any order. */
 const isEvent = (line: string) => /^(?:in |out|\S* (?:INFO|WARN|ERROR) )/.test(line)
 
-/** Compares a command's output with the documented output. A line `…` matches any lines; within a line `…` matches any text. */
+/** Compares a command's output with the documented output. A line `…` matches any lines; `…` within a line matches any text. */
 function expectShown(printed: string, shown: string): void {
   const lines = printed.trimEnd().split('\n')
   const patterns = shown.trimEnd().split('\n')
@@ -221,7 +221,7 @@ function expectShown(printed: string, shown: string): void {
   }
 }
 
-/** Whether a command continues, as a line `…` shows, and has printed all events that are shown. */
+/** Whether a command continues, as a line `…` shows, and has printed all shown events. */
 function isSeen(printed: string, shown: string): boolean {
   if (!/^…$/m.test(shown)) return false
   const lines = printed.split('\n').slice(0, -1)
@@ -229,7 +229,7 @@ function isSeen(printed: string, shown: string): boolean {
   return events.length > 0 && events.every((event) => lines.some((line) => shownLine(event).test(line)))
 }
 
-/** Pages that show what commands print, with the files that the reader has: of an example, or a block of the page with a text. */
+/** Pages that show command output, with the reader's files: from an example, or from a block of the page. */
 const recorded: readonly { readonly page: string; readonly files?: readonly string[]; readonly block?: string }[] = [
   { page: 'examples/quickstart/README.md' },
   { page: 'operator/guide/getting-started.md' },

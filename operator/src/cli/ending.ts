@@ -1,12 +1,12 @@
-// The end of the operator: waiting for the signal, and then for its parts, but not forever.
+// The shutdown of the operator: waits for the signal, and then for its parts, with a time limit.
 
 import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry'
 
-/** How long what is being worked on may take to end. */
+/** Time limit for work in progress. */
 const drainMs = 25_000
 
-/** Waits for an end, but not forever. */
+/** Waits for an end, with a time limit. */
 export async function limited(ending: Promise<void>, logger: Logger): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
-// `penstock explain NAME`: a kind or a field of one, as `kubectl explain` shows it, or the reference page of a component, function, metric
-// or error code, as the agent prints it.
+// `penstock explain NAME`: shows a kind or field like `kubectl explain`, or the agent's reference page of a component, function, metric or
+// error code.
 
 import { closest, PenstockError } from '@penstock/agent/errors'
 import { explain } from '@penstock/agent/output'
@@ -42,8 +42,7 @@ export async function run(argv: string[]): Promise<number> {
   const found = fieldText(kind, path.join('.'))
   if (!found.ok) {
     const near = closest(path.at(-1) ?? '', found.known)
-    const hint =
-      near === undefined ? `Known fields there: ${found.known.join(', ') || 'none'}.` : `Did you mean \`${near}\`?`
+    const hint = near === undefined ? `Known fields: ${found.known.join(', ') || 'none'}.` : `Did you mean \`${near}\`?`
     throw new PenstockError('PEN_USAGE', `There is no field \`${path.join('.')}\` of ${kind.kind}. ${hint}`)
   }
   process.stdout.write(found.text)

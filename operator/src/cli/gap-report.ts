@@ -5,7 +5,7 @@ import type { Gap } from '../migrate/draft.ts'
 
 export const reportFormats = ['text', 'json', 'markdown'] as const
 
-/** Rows in the order of the files; empty text if there are none. */
+/** Rows in file order; empty text if there are none. */
 export function gapReport(gaps: readonly Gap[], format: (typeof reportFormats)[number]): string {
   if (format === 'json') return JSON.stringify(gaps.map(rowOf), undefined, 2)
   if (gaps.length === 0) return ''

@@ -1,4 +1,4 @@
-// `penstock init [FILE]`: writes a first Pipeline with comments, which passes `lint` and `test` and runs here.
+// `penstock init [FILE]`: writes a first Pipeline with comments, which passes `lint` and `test` and runs locally.
 
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -13,7 +13,7 @@ const schemaFile = 'penstock.schema.json'
 export const options = {
   schema: {
     type: 'boolean',
-    help: 'Also write penstock.schema.json, with which editors complete and check the file.',
+    help: 'Also write penstock.schema.json, which editors use to complete and check the file.',
   },
   name: { type: 'string', default: 'first', value: 'NAME', help: 'Name of the Pipeline (first).' },
   namespace: {
@@ -41,10 +41,10 @@ export async function run(argv: string[]): Promise<number> {
   // The schema belongs to this version of the command, so it replaces an older one.
   if (values.schema) create(join(dirname(file), schemaFile), schemaText(), 'w')
   const next = [
-    [`${npx}penstock run ${file}`, 'runs it here, on the logs of sample pods'],
+    [`${npx}penstock run ${file}`, 'runs it here, with the logs of sample pods'],
     [`${npx}penstock test ${file}`, 'runs the tests in it'],
     [`${npx}penstock lint ${file}`, 'checks it as the operator does'],
-    [`kubectl apply -f ${file}`, 'runs it on a cluster with Penstock'],
+    [`kubectl apply -f ${file}`, 'runs it in a cluster with Penstock'],
   ]
   const width = Math.max(...next.map(([command = '']) => command.length))
   const lines = next.map(([command = '', purpose]) => `  ${command.padEnd(width)}  ${purpose}`)
@@ -52,7 +52,7 @@ export async function run(argv: string[]): Promise<number> {
   return 0
 }
 
-/** @param flag `wx`: a file that exists stays as it is */
+/** @param flag `wx`: an existing file is not overwritten */
 function create(file: string, text: string, flag: 'w' | 'wx' = 'wx'): void {
   try {
     writeFileSync(file, text, { flag })

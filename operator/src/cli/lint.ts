@@ -1,4 +1,4 @@
-// `penstock lint -f PATH`: checks resources as the operator does: shape, references, tenancy, options and programs.
+// `penstock lint -f PATH`: checks resources like the operator: structure, references, tenancy, options and programs.
 
 import { counted, type Flags } from '@penstock/agent/program'
 import { compileFiles } from '../compile/config.ts'

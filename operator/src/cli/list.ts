@@ -1,4 +1,4 @@
-// `penstock list`: the types of components that Pipelines are made of, with the products that they work with.
+// `penstock list`: lists the component types for Pipelines, and the products that they work with.
 
 import { list, outputFormats } from '@penstock/agent/output'
 import type { Flags } from '@penstock/agent/program'

@@ -1,5 +1,5 @@
-// The `apiVersion` of Penstock's resources in a text, replaced by the newest one. Only these characters change: comments, order and
-// layout of a file that people have written stay.
+// Replaces the `apiVersion` of Penstock's resources in a text with the newest one. Only these characters change, so the comments,
+// order and layout of the file stay.
 
 import { positionAt, readYamlDocuments } from '@penstock/agent/config'
 import type { Problem } from '@penstock/agent/errors'
@@ -30,7 +30,7 @@ export function migrateText(
       report(line, col, message)
     }
     if (found.length > 0) continue
-    // A `List` has resources as its items.
+    // The items of a `List` are resources.
     const items = isMap(document.contents) ? document.contents.get('items', true) : undefined
     for (const node of [document.contents, ...(isSeq(items) ? items.items : [])]) {
       if (!isMap(node) || kindOf(String(node.get('kind'))) === undefined) continue
@@ -43,7 +43,7 @@ export function migrateText(
   let migrated = ''
   let from = 0
   for (const [start, end] of places) {
-    // The text of the value may have quotes around it.
+    // The value may be quoted in the text.
     const value = text.slice(start, end).replace(/penstock\.dev\/\w+/, newest)
     migrated += text.slice(from, start) + value
     from = end

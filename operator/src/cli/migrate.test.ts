@@ -1,4 +1,4 @@
-// The command at a double of the API server that keeps a list of the writes, and on files.
+// The command with a double of the API server that records the writes, and with files.
 
 import { createHash } from 'node:crypto'
 import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
@@ -28,14 +28,14 @@ async function penstock(...args: string[]) {
 const hashOf = (text: string) => createHash('sha256').update(text).digest().subarray(0, 8).toString('base64')
 
 interface Facts {
-  /** `storedVersions` of Pipelines; other kinds have only what is stored now. */
+  /** `storedVersions` of Pipelines; other kinds only list the storage version. */
   readonly stored: readonly string[]
-  /** Status codes of answers to a write, by the last part of its path. */
+  /** Response codes for writes, by the last part of the path. */
   readonly refusals?: Readonly<Record<string, number>>
   readonly isInstalled?: boolean
 }
 
-/** Runs `penstock migrate` where Pipelines are stored as v1beta1 now; returns each write with its body as well. */
+/** Runs `penstock migrate` with Pipelines stored as v1beta1; returns each write with its body. */
 async function migrate(flags: readonly string[], { stored, refusals = {}, isInstalled = true }: Facts) {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'penstock-migrate-'))
   const writes: string[] = []
@@ -66,7 +66,7 @@ async function migrate(flags: readonly string[], { stored, refusals = {}, isInst
       })
     }
     if (pathname === '/apis/penstock.dev/v1beta1') {
-      // The hash of penstock.dev/v1alpha1/Pipeline first: the server takes a moment.
+      // The hash is first that of penstock.dev/v1alpha1/Pipeline, because the server needs a moment.
       const storageVersionHash = discoveries++ === 0 ? 'HZYo2v3Vb3k=' : hashOf('penstock.dev/v1beta1/Pipeline')
       return answer(200, { resources: [{ name: 'pipelines/status' }, { name: 'pipelines', storageVersionHash }] })
     }

@@ -1,6 +1,6 @@
-// `penstock migrate`: rewrites objects of the cluster in the storage version of their kind, so a later release can stop serving the
-// other versions. With files, it updates their `apiVersion` to the newest. A stored object keeps the version of its last write. A write
-// without a change is enough, because the API server stores the object again if the bytes differ.
+// `penstock migrate`: rewrites objects of the cluster in the storage version of their kind, so that a later release can stop serving
+// the other versions. With files, it updates their `apiVersion` to the newest. A stored object keeps the version of its last write. A
+// write without a change is enough, because the API server stores the object again if the bytes differ.
 
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ import { migrateText } from './migrate-text.ts'
 import { printProblems } from './problems.ts'
 
 export const options = {
-  'dry-run': { type: 'boolean', help: 'Change nothing. Exit code 1 if something would change.' },
+  'dry-run': { type: 'boolean', help: 'Make no changes. Exit code 1 if something would change.' },
   ...resourceOptions,
   ...connectionOptions,
 } as const satisfies Flags
@@ -38,7 +38,8 @@ export async function run(argv: string[]): Promise<number> {
   if (values.file.length > 0 || words.length > 0) {
     return migrateFiles(resourcePaths(values.file, words), values.recursive, isDry)
   }
-  if (values.recursive) throw new PenstockError('PEN_USAGE', '`-R` is for files: name a folder with `-f PATH`.')
+  if (values.recursive)
+    throw new PenstockError('PEN_USAGE', '`-R` only works with files: name a folder with `-f PATH`.')
   const { client } = await connect(values)
   let code: number = exitCodes.ok
   for (const kind of kinds) {
@@ -53,7 +54,7 @@ type Definition = KubeObject & {
   readonly status?: { readonly storedVersions?: readonly string[] }
 }
 
-/** Exit code of one kind: 1 is for a dry run that would write. */
+/** Exit code for one kind: 1 for a dry run with pending changes. */
 async function migrateKind(client: KubeClient, kind: ResourceKind, isDry: boolean): Promise<number> {
   const name = `${kind.plural}.${kind.group}`
   const definition = await client.get<Definition>(customResourceDefinitionType, undefined, name)
@@ -65,7 +66,7 @@ async function migrateKind(client: KubeClient, kind: ResourceKind, isDry: boolea
   const stored = definition.status?.storedVersions ?? []
   const earlier = stored.filter((version) => version !== storage)
   if (storage === undefined || earlier.length === 0) {
-    console.log(`${name}: everything is stored as ${storage}.`)
+    console.log(`${name}: all objects are stored as ${storage}.`)
     return exitCodes.ok
   }
   const type = { ...kind, version: storage }
@@ -94,8 +95,8 @@ async function migrateKind(client: KubeClient, kind: ResourceKind, isDry: boolea
 const inForceMs = 60_000
 
 /**
- * Waits until the API server stores in the version that the CRD says: after a change of the CRD it takes a moment, in which a rewrite
- * would keep the version of before. Discovery has a hash of the version in use.
+ * Waits until the API server uses the storage version of the CRD: after a change of the CRD this takes a moment, in which a rewrite
+ * would keep the earlier version. The discovery document contains a hash of the version in use.
  */
 async function inForce(client: KubeClient, { group, version, kind, plural }: ResourceType): Promise<void> {
   const expected = createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64')
@@ -107,7 +108,7 @@ async function inForce(client: KubeClient, { group, version, kind, plural }: Res
     if (limit.aborted) {
       throw new PenstockError(
         'PEN_KUBERNETES',
-        `The API server does not store ${plural} as ${version} ${inForceMs / 1000} s after the CRD says so. Nothing was changed; run the command again.`,
+        `The API server still does not store ${plural} as ${version} ${inForceMs / 1000} s after the change of the CRD. Nothing was changed; run the command again.`,
       )
     }
     await pause(500, limit)
@@ -118,7 +119,7 @@ interface Discovery {
   readonly resources: readonly { readonly name: string; readonly storageVersionHash?: string }[]
 }
 
-/** Writes an object without a change. False if the API server refuses, which is reported; an object that is gone needs nothing. */
+/** Writes an object without a change. False if the API server rejects it, which is reported; a deleted object needs no write. */
 async function rewrite(client: KubeClient, type: ResourceType, object: KubeObject): Promise<boolean> {
   const { namespace, name } = object.metadata
   try {
@@ -133,8 +134,8 @@ async function rewrite(client: KubeClient, type: ResourceType, object: KubeObjec
 }
 
 /**
- * Applies only to the definition that was read. If it has changed meanwhile, such as its stored version, the API server refuses this,
- * and another run starts from the new definition.
+ * Applies only to the definition that was read. If it has changed meanwhile, for example its storage version, the API server rejects
+ * this, and another run starts from the new definition.
  */
 async function prune(client: KubeClient, { metadata }: Definition, storage: string): Promise<void> {
   const body = {
@@ -163,7 +164,7 @@ function migrateFiles(paths: readonly string[], isRecursive: boolean, isDry: boo
     return reading(path, () => resourceFiles(path, isRecursive).filter((file) => !statSync(file).isDirectory()))
   })
   if (files.length === 0) throw new PenstockError('PEN_USAGE', `There is no .yaml or .yml file in ${paths.join(', ')}.`)
-  // One file that cannot be read stops all: the files of a change belong together.
+  // One unreadable file stops everything, because the files of a change belong together.
   const changes = files.map((file) => {
     return {
       file,

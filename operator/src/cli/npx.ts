@@ -1,2 +1,2 @@
-/** Stands before commands that messages suggest: in a checkout npx finds them; archives and packages put them into the PATH. */
+/** The prefix of suggested commands: npx in a checkout; archives and packages put the programs into the PATH. */
 export const npx = import.meta.filename.endsWith('.ts') ? 'npx ' : ''

@@ -1,5 +1,5 @@
-// The binary of an old agent on recorded lines, for `penstock convert --prove SAMPLE --binary PATH`. It prints the events; it is ended when it
-// prints no more, since agents continue waiting for lines, and it is never left behind.
+// Runs the binary of an old agent on recorded lines, for `penstock convert --prove SAMPLE --binary PATH`. It prints the events, and is
+// stopped when it prints no more, because agents keep waiting for lines. It never outlives the command.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, writeFileSync } from 'node:fs'
@@ -7,19 +7,15 @@ import { join } from 'node:path'
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import type { Trial } from '../migrate/trial.ts'
 
-/** Without further events for this long the agent has made them all. */
+/** If no further events come for this long, the agent has printed all. */
 const quietMs = 5000
-/** For the first event. Large binaries need some seconds to start. */
+/** Wait for the first event. Large binaries need some seconds to start. */
 const firstMs = 30_000
 /** For the end after SIGTERM. */
 const graceMs = 10_000
 const maxOutputBytes = 256 << 20
 
-/**
- * Returns what the binary prints.
- * @param stdin a file
- * @param limitMs how long it may run
- */
+/** Returns the output of the binary. @param stdin a file @param limitMs maximum run time */
 export async function runOldAgent(
   binary: string,
   { files, words }: Trial,
@@ -47,18 +43,18 @@ export async function runOldAgent(
   const refuse = (message: string) => new PenstockError('PEN_USAGE', `${binary} ${message}`)
   switch (running.reason) {
     case 'interrupt':
-      throw refuse('was interrupted before it made all events.')
+      throw refuse('was interrupted before it printed all events.')
     case 'size':
-      throw refuse(`makes more than ${maxOutputBytes >> 20} MiB of events; take less.`)
+      throw refuse(`prints more than ${maxOutputBytes >> 20} MiB of events; use a smaller sample.`)
     case 'limit':
       throw refuse(
-        `still printed events after ${limitMs / 1000} s. Take a smaller sample, or give it more time by \`--for\`.`,
+        `still printed events after ${limitMs / 1000} s. Use a smaller sample, or allow more time with \`--for\`.`,
       )
     case 'quiet':
       break
     default:
       if (code === 0) break
-      throw refuse(`${words.join(' ')} ended with code ${code}.${running.messages}`)
+      throw refuse(`${words.join(' ')} exited with code ${code}.${running.messages}`)
   }
   return eventLines(running.text)
 }
@@ -66,7 +62,7 @@ export async function runOldAgent(
 type Reason = 'quiet' | 'limit' | 'size' | 'interrupt'
 
 class Running {
-  /** Why it was ended; undefined if it ended by itself. */
+  /** Why it was stopped; undefined if it ended by itself. */
   reason: Reason | undefined
   readonly ended: Promise<number | null>
   readonly #agent: ChildProcess
@@ -78,7 +74,7 @@ class Running {
 
   constructor(binary: string, words: readonly string[], stdin: string, limitMs: number) {
     const input = openSync(stdin, 'r')
-    // A group of its own: a script that starts the agent ends with it.
+    // A separate process group, so that a script and the agent that it starts end together.
     this.#agent = spawn(binary, words, { stdio: [input, 'pipe', 'pipe'], detached: true })
     closeSync(input)
     this.#untilQuiet = this.#after(firstMs, () => this.end('quiet'))
@@ -141,7 +137,7 @@ function signalGroup(pid: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
-/** Lines with objects: agents greet, too. */
+/** Only lines with objects, because agents also print banners. */
 function eventLines(text: string): string {
   return text
     .split('\n')

@@ -1,5 +1,5 @@
-// How commands reach the operator itself: through the API server, as a Service with one port allows, or at the operator's address. A
-// token identifies the caller, because the API server passes on no other identity of its callers.
+// How commands connect to the operator itself: through the API server, using a Role for one port of its Service, or at the
+// operator's address. A token identifies the caller, because the API server does not forward any other identity.
 
 import { readFileSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
@@ -16,7 +16,7 @@ import { helpOf } from './arguments.ts'
 import { type ClusterFlags, connectionOptions, openConnection } from './cluster.ts'
 import { unreachableHelp } from './unreachable.ts'
 
-/** Flags of a command that asks the operator. */
+/** Flags of a command that connects to the operator. */
 export const operatorOptions = {
   token: { type: 'string', value: 'TOKEN', help: 'Token of the caller (that of the kubeconfig).' },
   'operator-namespace': {
@@ -48,23 +48,26 @@ export interface OperatorFlags extends ClusterFlags {
 export const operatorFlagHelp = `Access to the operator:
 ${helpOf(operatorOptions)}`
 
-/** Warns on standard error if the operator is further from this command than one minor version; what it answers may not be understood. */
+/**
+ * Warns on standard error if the operator differs from this command by more than one minor version, because its responses may not be
+ * understood.
+ */
 function warnOfSkew(operator: string | string[] | undefined): void {
   if (typeof operator !== 'string' || !isApart(version, operator)) return
   console.error(
-    `This command has version ${version} and the operator ${operator}: more than one minor version apart is not supported. Use a command of version ${operator}.`,
+    `This command has version ${version} and the operator ${operator}: a difference of more than one minor version is not supported. Use a command of version ${operator}.`,
   )
 }
 
-/** Why there is no token: the kubeconfig has another credential, which only the API server can check, or none at all. */
+/** Why there is no token: the kubeconfig has another credential, which only the API server can check, or none. */
 function withoutToken(access: Access | undefined): string {
   const other = [
     ...(access?.tls.cert === undefined ? [] : ['a client certificate']),
     ...(access?.headers['authorization'] === undefined ? [] : ['a password']),
   ]
   if (other.length === 0)
-    return 'Your kubeconfig has no credential: the user of its context has no token, no program that gives one, no client certificate and no password.'
-  return `Your kubeconfig identifies you by ${other.join(' and ')}, which cannot be shown to the operator.`
+    return 'Your kubeconfig has no credentials: the user of its context has no token, no credential plugin, no client certificate and no password.'
+  return `Your kubeconfig identifies you by ${other.join(' and ')}, which the operator cannot check.`
 }
 
 export class OperatorConnection implements Disposable {
@@ -85,7 +88,7 @@ export class OperatorConnection implements Disposable {
   static async open(flags: OperatorFlags, need: string): Promise<OperatorConnection> {
     const direct = flags['operator-url'] !== undefined && flags.token !== undefined
     const connection = await openConnection(flags).catch((error: unknown) => {
-      if (direct && exitCodeOf(error) !== exitCodes.usage) return undefined // the cluster itself is not needed then
+      if (direct && exitCodeOf(error) !== exitCodes.usage) return undefined // the cluster itself is not needed in this case
       throw error
     })
     const more = Object.keys(connection?.access.headers ?? {}).find((name) => /^impersonate-(?:uid|extra-)/.test(name))
@@ -93,7 +96,7 @@ export class OperatorConnection implements Disposable {
       connection?.close()
       throw new PenstockError(
         'PEN_USAGE',
-        `The user of your kubeconfig has \`${more === 'impersonate-uid' ? 'as-uid' : 'as-user-extra'}\`, which the operator does not support. Give a context whose user has \`as\` and \`as-groups\` alone by --context.`,
+        `The user of your kubeconfig has \`${more === 'impersonate-uid' ? 'as-uid' : 'as-user-extra'}\`, which the operator does not support. Use --context to select a context whose user only has \`as\` and \`as-groups\`.`,
       )
     }
     const own = /^Bearer (.+)$/i.exec(String(connection?.access.headers['authorization'] ?? ''))?.[1]
@@ -102,13 +105,13 @@ export class OperatorConnection implements Disposable {
       connection?.close()
       throw new PenstockError(
         'PEN_USAGE',
-        `${withoutToken(connection?.access)} Give a token of somebody who may ${need}:\n  --token "$(kubectl create token NAME -n NAMESPACE)" for a ServiceAccount.`,
+        `${withoutToken(connection?.access)} Pass a token of an account that may ${need}:\n  --token "$(kubectl create token NAME -n NAMESPACE)" for a ServiceAccount.`,
       )
     }
     return new OperatorConnection(flags, connection, token)
   }
 
-  /** The lines that the operator sends, as parsed and as text, until it or the signal ends. */
+  /** The lines from the operator, parsed and as text, until the operator or the signal ends them. */
   async *lines(path: string, signal: AbortSignal): AsyncGenerator<readonly [said: OperatorLine, text: string]> {
     const answer = await this.#get(path, signal)
     warnOfSkew(answer.headers[versionHeader])
@@ -149,7 +152,7 @@ export class OperatorConnection implements Disposable {
     const url = this.#url
     try {
       if (url === undefined) {
-        // Observers need access to this one port only, so a role can name it.
+        // Observers only need access to this port, so a Role can be limited to it.
         const service = `https:${operatorName}:agents`
         const root = `/api/v1/namespaces/${encodeURIComponent(this.#operatorNamespace)}/services/${service}/proxy`
         const headers = { [tokenHeader]: this.#token, ...this.#actingAs }
@@ -159,7 +162,7 @@ export class OperatorConnection implements Disposable {
       const loopback = /^(?:127\.|localhost$|\[::1\]$)/.test(url.hostname)
       const tls = {
         ca: file === undefined ? undefined : readFileSync(file, 'utf8'),
-        // Its certificate is for the name of its Service; a forwarded port has another.
+        // Its certificate has the name of its Service, which differs from that of a forwarded port.
         servername: loopback ? `${operatorName}.${this.#operatorNamespace}.svc` : undefined,
       }
       const headers = { authorization: `Bearer ${this.#token}`, ...this.#actingAs }
@@ -181,7 +184,7 @@ export class OperatorConnection implements Disposable {
     }
   }
 
-  /** The user that the caller acts as, by the kubeconfig or the flags. */
+  /** The user that the caller impersonates, by the kubeconfig or the flags. */
   get #actingAs(): Readonly<Record<string, string>> {
     const {
       'impersonate-user': username = this.#flags.as,
@@ -196,7 +199,7 @@ export class OperatorConnection implements Disposable {
     return this.#flags['operator-namespace'] ?? 'penstock-system'
   }
 
-  /** The meaning of an error answer, of the operator or of the API server before it. */
+  /** The meaning of an error response, from the operator or from the API server in front of it. */
   async #refused(answer: IncomingMessage): Promise<PenstockError> {
     const text = await bodyText(answer, 1 << 20).catch((error: unknown) => errorText(error))
     const status = answer.statusCode ?? 0
@@ -204,24 +207,24 @@ export class OperatorConnection implements Disposable {
     if (typeof said['error'] === 'string') return new PenstockError('PEN_UNAVAILABLE', said['error'])
     const namespace = this.#operatorNamespace
     const message = String(said['message'] ?? text.slice(0, 500)).trim()
-    const forward = `Or go past the API server: kubectl port-forward -n ${namespace} service/${operatorName} 9443, and --operator-url https://127.0.0.1:9443 --operator-ca FILE.`
+    const forward = `Or bypass the API server: kubectl port-forward -n ${namespace} service/${operatorName} 9443, and --operator-url https://127.0.0.1:9443 --operator-ca FILE.`
     if (this.#url !== undefined || said['kind'] !== 'Status')
       return new PenstockError('PEN_UNAVAILABLE', `The operator responded with status ${status}: ${message}`)
     if (status === 403) {
       return new PenstockError(
         'PEN_UNAVAILABLE',
-        `You may not reach the operator through the API server: ${message}\nAn administrator grants access: kubectl create rolebinding penstock-cli -n ${namespace} --role=penstock-cli --user=YOU (or --group, --serviceaccount). ${forward}`,
+        `You may not connect to the operator through the API server: ${message}\nAn administrator grants access: kubectl create rolebinding penstock-cli -n ${namespace} --role=penstock-cli --user=YOU (or --group, --serviceaccount). ${forward}`,
       )
     }
     if (status === 404) {
       return new PenstockError(
         'PEN_UNAVAILABLE',
-        `There is no Service ${operatorName} in namespace ${namespace}: is Penstock installed in another one? Give it by --operator-namespace.`,
+        `There is no Service ${operatorName} in namespace ${namespace}: if Penstock is installed in another one, set it with --operator-namespace.`,
       )
     }
     return new PenstockError(
       'PEN_UNAVAILABLE',
-      `The operator in namespace ${namespace} does not answer (${status}): ${message}\nLook at its pods: kubectl get pods -n ${namespace} -l app.kubernetes.io/name=${operatorName}. ${forward}`,
+      `The operator in namespace ${namespace} does not answer (${status}): ${message}\nCheck its pods: kubectl get pods -n ${namespace} -l app.kubernetes.io/name=${operatorName}. ${forward}`,
     )
   }
 }
@@ -240,7 +243,7 @@ function objectIn(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Ctrl-C, or the end of the reader of the output, ends it in order. */
+/** Ctrl-C, or a closed output, ends it gracefully. */
 export function stopped(): AbortSignal {
   const closed = new AbortController()
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {

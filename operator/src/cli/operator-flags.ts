@@ -1,4 +1,4 @@
-// Flags of `penstock operator`, and the settings that they make.
+// Flags of `penstock operator`, and the settings that they produce.
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -40,8 +40,8 @@ const flagsByTopic = {
       oneOf: ['Cluster', 'Namespaced'],
       value: 'SCOPE',
       help: [
-        'Cluster, or Namespaced: the operator has Roles in its namespace, in those to watch and in those of Agents,',
-        'and uses nothing else: no webhooks, no labels of nodes (Cluster).',
+        'Cluster, or Namespaced: the operator only has Roles in its own namespace, in the watched ones and in those of Agents,',
+        'which excludes webhooks and node labels (Cluster).',
       ].join(' '),
     },
     'secrets-mode': {
@@ -54,8 +54,8 @@ const flagsByTopic = {
     'authorize-cluster-pipelines': {
       type: 'boolean',
       help: [
-        'The user who applies a ClusterPipeline needs the verb `collect` on penstock.dev/logs for as long as it runs.',
-        'This needs the webhooks, which learn the identity.',
+        'Require that the user who applies a ClusterPipeline has the verb `collect` on penstock.dev/logs, as long as it runs.',
+        'This needs the webhooks, which record the identity.',
       ].join(' '),
     },
     'ref-grace-period': {
@@ -71,27 +71,37 @@ const flagsByTopic = {
       value: 'BOOL',
       help: 'Whether replicas elect a leader; false for a single process (true).',
     },
-    'kube-qps': { type: 'string', default: '50', value: 'N', help: 'Requests to the API server per second (50).' },
-    'kube-burst': { type: 'string', default: '100', value: 'N', help: 'Requests to the API server at once (100).' },
+    'kube-qps': {
+      type: 'string',
+      default: '50',
+      value: 'N',
+      help: 'Maximum requests to the API server per second (50).',
+    },
+    'kube-burst': {
+      type: 'string',
+      default: '100',
+      value: 'N',
+      help: 'Maximum burst of requests to the API server (100).',
+    },
   },
   Addresses: {
     'http-address': {
       type: 'string',
       default: '127.0.0.1:8080',
       value: 'HOST:PORT',
-      help: 'Where to serve /healthz, /readyz and /metrics (127.0.0.1:8080). If empty, nowhere.',
+      help: 'Address for /healthz, /readyz and /metrics (127.0.0.1:8080). If empty, they are disabled.',
     },
     'heartbeat-address': {
       type: 'string',
       default: '',
       value: 'HOST:PORT',
-      help: 'Where agents report. If empty, nowhere.',
+      help: 'Address to which agents report. If empty, reports are disabled.',
     },
     'heartbeat-url': {
       type: 'string',
       default: '',
       value: 'URL',
-      help: 'Address under which agents reach the operator.',
+      help: 'URL at which agents reach the operator.',
     },
     'heartbeat-period': {
       type: 'string',
@@ -110,7 +120,7 @@ const flagsByTopic = {
       default: '',
       value: 'HOST:PORT',
       help: [
-        'Where to serve the admission webhooks. If empty, nowhere. They answer only at secret paths,',
+        'Address of the admission webhooks. If empty, they are disabled. They only answer at secret paths,',
         'which the operator writes to the webhook configurations.',
       ].join(' '),
     },
@@ -129,24 +139,24 @@ const flagsByTopic = {
       type: 'string',
       default: '',
       value: 'NAME',
-      help: 'Secret in the namespace of each Agent, whose `token` its PodMonitor gives to scrapers.',
+      help: 'Secret in the namespace of each Agent whose `token` PodMonitors give to scrapers.',
     },
     'network-policies': {
       type: 'boolean',
       help: [
-        'Create a NetworkPolicy for each Agent without `networkPolicy`. It allows traffic to its own port,',
-        'and from it to everything except the metadata services of clouds.',
+        "Create a NetworkPolicy for each Agent without `networkPolicy`. It allows traffic to the Agent's port,",
+        'and from the Agent to all addresses except the metadata services of clouds.',
       ].join(' '),
     },
     'allow-metadata-services': {
       type: 'boolean',
-      help: 'Let these policies allow metadata services, too.',
+      help: 'Allow metadata services in these policies too.',
     },
     'agent-image': {
       type: 'string',
       default: `penstock/agent:${version}`,
       value: 'IMAGE',
-      help: `Image of Agents that name none (penstock/agent:${version}).`,
+      help: `Default image of Agents (penstock/agent:${version}).`,
     },
   },
   Logs: {
@@ -182,17 +192,17 @@ ${Object.entries(flagsByTopic)
   .map(([topic, flags]) => `${topic}:\n${flagHelp(flags, 34)}\n`)
   .join('\n')}`
 
-/** `penstock webhook` has the same flags; those of agents and of a leader have no effect there. */
+/** `penstock webhook` has the same flags; those for agents and for the leader have no effect there. */
 export const webhookUsage = usage
   .replace('penstock operator', 'penstock webhook')
   .replace(
     /\nRuns the operator.*\n/,
-    '\nServes the admission webhooks in a process of their own. It takes the flags of the operator, needs `--webhook-address`, and changes nothing.\n',
+    '\nServes the admission webhooks in a separate process. It accepts the flags of the operator, needs `--webhook-address`, and changes nothing.\n',
   )
 
 type Values = ParsedArgs<typeof options>['flags']
 
-/** The values of the flags: nothing is opened before all of them are checked. */
+/** The values of the flags: all are checked before anything is opened. */
 export function flagsOf(values: Values) {
   const settings = settingsOf(values)
   return {
@@ -233,7 +243,7 @@ function clientsOf(file: string, names: string | undefined): ClientAuthority | u
   }
 }
 
-/** The settings, except those that come from the kubeconfig without a flag. */
+/** The settings, except those taken from the kubeconfig in the absence of a flag. */
 function settingsOf(values: Values): (ownNamespace: string | undefined) => OperatorSettings {
   const rolesOnly = values['rbac-scope'] === 'Namespaced'
   if (rolesOnly) refuseClusterScope(values, list(values['watch-namespaces']) ?? [])
@@ -266,7 +276,7 @@ function settingsOf(values: Values): (ownNamespace: string | undefined) => Opera
   }
 }
 
-/** Where to listen, as `HOST:PORT`; empty: nowhere. */
+/** Listening address as `HOST:PORT`; empty: disabled. */
 function addressOf(flag: string, value: string): string {
   const port = /^(?:\[[^\]]+\]|[^:[\]/@\s]+):(\d+)$/.exec(value)?.[1]
   if (value === '' || (port !== undefined && Number(port) <= 65_535 && URL.canParse(`tcp://${value}`))) return value
@@ -300,21 +310,23 @@ function timeOf(flag: string, value: string): number {
   }
 }
 
-/** An agent follows pods and labels of each namespace over one connection, in which API servers allow 100 requests at a time. */
+/**
+ * An agent watches pods and labels of each namespace over one connection, on which API servers allow 100 concurrent requests.
+ */
 const maxNamespaces = 40
 
-/** The rights that no Role can grant. */
+/** The rights that a Role cannot grant. */
 function refuseClusterScope(values: Values, namespaces: readonly string[]): void {
   const refuse = (problem: string) => {
     throw new PenstockError('PEN_USAGE', `\`--rbac-scope Namespaced\` ${problem}`)
   }
   if (namespaces.length === 0) refuse('needs the namespaces to watch: `--watch-namespaces A,B`.')
   if (namespaces.length > maxNamespaces)
-    refuse(`takes at most ${maxNamespaces} namespaces to watch; found ${namespaces.length}.`)
+    refuse(`supports at most ${maxNamespaces} namespaces to watch; found ${namespaces.length}.`)
   if (values['webhook-address'] !== '')
-    refuse('goes without webhooks, whose registration belongs to the cluster: leave `--webhook-address` out.')
+    refuse('does not support webhooks, which are registered for the whole cluster: omit `--webhook-address`.')
   if (values['authorize-cluster-pipelines'])
-    refuse('reads no ClusterPipelines: leave `--authorize-cluster-pipelines` out.')
+    refuse('does not read ClusterPipelines: omit `--authorize-cluster-pipelines`.')
 }
 
 function periodOf(text: string): number {

@@ -1,5 +1,5 @@
-// `penstock operator`: keeps what runs in a cluster equal to what its resources say. One process leads and writes; the others answer
-// probes, webhooks and agents, and take over when it ends.
+// `penstock operator`: reconciles a cluster with its resources. One process leads and writes; the others serve probes, webhooks and
+// agents, and take over when it ends.
 
 import { hostname } from 'node:os'
 import { PenstockError } from '@penstock/agent/errors'
@@ -41,10 +41,13 @@ import { stateMetrics } from './state-metrics.ts'
 
 export { options, usage }
 
-/** The parts that answer admission: neither writes anything except the authors of ClusterPipelines. */
+/** The parts that handle admission: they write nothing except the authors of ClusterPipelines. */
 const webhookParts: readonly string[] = ['compiler', 'certificate', 'webhook-token', 'webhook']
 
-/** @param webhooksOnly only answers admission: it writes none of a leader's objects, so it needs no leadership */
+/**
+ * @param webhooksOnly whether the process only handles admission: it then writes none of the leader's objects, and
+ * needs no leadership
+ */
 export async function run(argv: string[], { webhooksOnly = false } = {}): Promise<number> {
   const { flags: given } = parseFlags(argv, options)
   const values = webhooksOnly ? { ...given, 'leader-election': 'false' as const, 'heartbeat-address': '' } : given
@@ -52,7 +55,7 @@ export async function run(argv: string[], { webhooksOnly = false } = {}): Promis
     throw new PenstockError('PEN_USAGE', '`penstock webhook` needs `--webhook-address`, such as 0.0.0.0:9444.')
   const flags = flagsOf(values)
   const logger = createLogger({ level: flags.logLevel, format: flags.logFormat })
-  // A fault in one place must not end all the others; it is logged, and its part tries again.
+  // A failure in one part must not end all the others; it is logged, and the part retries.
   process.on('unhandledRejection', (error) => logger.error({ error }, 'Unhandled promise rejection.'))
   const stop = new AbortController()
   const end = () => stop.abort()
@@ -85,11 +88,11 @@ async function operate(
     await serve(operator, started)
     await lead(operator, leading)
     await aborted(stop.signal)
-    logger.info(operator.claim.isLost ? 'The leadership is lost; the process ends.' : 'The operator ends.')
+    logger.info(operator.claim.isLost ? 'The leadership is lost; the process exits.' : 'The operator ends.')
   } finally {
     await end(operator, started, leading)
   }
-  // Threads and timers of the parts that were left behind must not keep a process alive that may not write.
+  // Remaining threads and timers must not keep a process alive that may no longer write.
   if (operator.claim.isLost) process.exit(1)
   return 0
 }
@@ -97,16 +100,16 @@ async function operate(
 /** The claim of this process to write. */
 interface Claim {
   election: LeaderElection | undefined
-  /** Set when the process must not continue although nobody asked it to stop. */
+  /** Set when the process must exit without a stop signal. */
   isLost: boolean
 }
 
-/** A process that can send requests, and has started nothing yet. */
+/** A process that can send requests but has not started anything yet. */
 interface Connected {
   readonly flags: OperatorFlagValues
   readonly logger: Logger
   readonly stop: AbortController
-  /** Reflectors and servers live until the very end; the leader's parts end before them. */
+  /** Reflectors and servers run until the end; the leader's parts stop before them. */
   readonly closing: AbortController
   readonly connection: KubeConnection
   readonly given: OperatorSettings
@@ -114,7 +117,7 @@ interface Connected {
   readonly delay: ReturnType<typeof eventLoopDelay>
   readonly client: KubeClient
   readonly reviews: Reviews
-  /** Where the operator has Roles alone. */
+  /** For an operator that only has Roles. */
   readonly rights: Rights | undefined
   readonly claim: Claim
 }
@@ -141,14 +144,14 @@ function probesOf(
   return new ProbeServer({ address: given.httpAddress, reviews, metrics, logger, ...probes })
 }
 
-/** The settings that hold; undefined when the process is to end before it has its rights. */
+/** The effective settings; undefined if the process must exit before it has its rights. */
 async function settled(base: Connected): Promise<OperatorSettings | undefined> {
   const { given, rights, stop } = base
   if (rights === undefined) return given
   return withRights(given, rights, (probes) => probesOf(base, probes), stop.signal)
 }
 
-/** All that the operator consists of; nothing of it runs. */
+/** All parts of the operator, not started yet. */
 interface Assembled extends Connected {
   readonly settings: OperatorSettings
   readonly caches: SharedCaches
@@ -163,7 +166,7 @@ function assembled(base: Connected, settings: OperatorSettings, webhooksOnly: bo
   const { flags, logger, closing, connection, metrics, client, reviews, rights, claim } = base
   const isLeader = () => claim.election === undefined || claim.election.leads
   const { signal } = closing
-  // Agents and what comes with the installation are seen, too, wherever Pipelines are.
+  // Agents and the installation's resources are watched too, in addition to the namespaces of Pipelines.
   const namespaces = namespacesOf(settings)
   const { rolesOnly } = settings
   const caches = new SharedCaches({ kube: client, logger, metrics, signal, namespaces, rolesOnly })
@@ -185,7 +188,7 @@ function assembled(base: Connected, settings: OperatorSettings, webhooksOnly: bo
   if (!cluster) {
     const facts = { namespaces: settings.watchNamespaces, left_out: rights?.leftOut }
     const message =
-      'Namespaces are watched one by one: ClusterPipelines, ClusterSources, ClusterSinks and TenantPolicies are off.'
+      'Watching single namespaces: ClusterPipelines, ClusterSources, ClusterSinks and TenantPolicies are disabled.'
     logger.info(facts, message)
   }
   const statuses = new Statuses({
@@ -217,12 +220,14 @@ function assembled(base: Connected, settings: OperatorSettings, webhooksOnly: bo
   const parts = partsOf(settings, artifacts, controllerMetrics, apiAddresses, flags.webhookClients, logger).filter(
     (part) => !webhooksOnly || webhookParts.includes(part.name),
   )
-  // Looked up by name, so that readiness waits for them on replicas that do not lead, too.
+  // Looked up by name, so that readiness waits for them even on replicas that do not lead.
   for (const kind of kinds) if (kind.namespaced || cluster) caches.cache(kind)
   return { ...base, settings, caches, events, statuses, leaderClient, context, parts }
 }
 
-/** Starts what every replica does: probes, the election, and the parts that need no leader, once the caches are full. */
+/**
+ * Starts the parts of every replica: probes, the election, and, once the caches are full, the parts that need no leader.
+ */
 async function serve(operator: Assembled, started: AsyncDisposableStack): Promise<void> {
   const { settings, caches, stop, logger, connection, claim, rights, context, parts } = operator
   let partsReady = false
@@ -259,7 +264,7 @@ async function serve(operator: Assembled, started: AsyncDisposableStack): Promis
   partsReady = true
 }
 
-/** Waits until this process leads, and starts what the leader alone does. */
+/** Waits until this process leads, and starts the leader's parts. */
 async function lead(
   { claim, stop, context, leaderClient, statuses, parts, logger }: Assembled,
   leading: AsyncDisposableStack,
@@ -275,13 +280,13 @@ async function lead(
   if (!stop.signal.aborted) logger.info({ parts: parts.map((part) => part.name) }, 'All controllers run.')
 }
 
-/** Ends the leader's parts first, and last what they need to write. */
+/** Stops the leader's parts first, and the parts that they need for writing last. */
 async function end(
   { claim, events, closing, delay, connection, logger }: Assembled,
   started: AsyncDisposableStack,
   leading: AsyncDisposableStack,
 ): Promise<void> {
-  // A process that has lost its claim must not wait for anything.
+  // A process that has lost its claim must exit without delay.
   if (!claim.isLost) {
     await limited(
       leading.disposeAsync().then(() => events.settled()),
@@ -295,14 +300,14 @@ async function end(
   connection.close()
 }
 
-/** The settings with the namespaces in which the operator has its rights; undefined when it is to end before it has any. */
+/** The settings with the accessible namespaces; undefined if the process must exit before there are any. */
 async function withRights(
   settings: OperatorSettings,
   rights: Rights,
   probesWith: (probes: Pick<ProbeOptions, 'health' | 'readiness'>) => ProbeServer,
   signal: AbortSignal,
 ): Promise<OperatorSettings | undefined> {
-  // While it waits it is alive, and not ready.
+  // While it waits, it is alive but not ready.
   const probes = probesWith({ health: () => undefined, readiness: () => 'RBAC permissions are missing; see the log' })
   await using _ = settings.httpAddress === '' ? probes : await probes.open()
   try {
@@ -341,16 +346,16 @@ function partsOf(
   const certificate = new OperatorCertificate()
   const pool = new CompilePool({ logger })
   const tokens = new WebhookTokens()
-  // A certificate is needed where others than this machine connect.
+  // A certificate is needed if other machines connect.
   const secure = [settings.heartbeatAddress, settings.webhookAddress].some(
     (address) => address !== '' && !isLoopback(address),
   )
   return [
     { name: 'compiler', leaderOnly: false, start: async () => pool },
-    // Roles cannot give the right to read the endpoints.
+    // Roles cannot grant access to the endpoints.
     ...(settings.watchNamespaces === undefined ? [apiAddressesPart(apiAddresses)] : []),
     ...(secure ? [keepCertificatesPart(certificate), followCertificatePart(certificate)] : []),
-    // Where it has Roles alone there are no webhooks; elsewhere other pods may answer them, and the leader registers them.
+    // An operator with only Roles has no webhooks; otherwise other pods may serve them, and the leader registers them.
     ...(secure && !settings.rolesOnly ? [keepTokensPart(tokens)] : []),
     ...(settings.webhookAddress === ''
       ? []
@@ -379,7 +384,7 @@ function partsOf(
   ]
 }
 
-/** `penstock-operator-abc@10.0.0.7:9443`: unique, and where other replicas reach it. */
+/** `penstock-operator-abc@10.0.0.7:9443`: unique, and reachable by other replicas. */
 function identityOf(settings: OperatorSettings): string {
   const name = process.env['POD_NAME'] ?? `${hostname()}-${process.pid}`
   const port = /:(\d+)$/.exec(settings.heartbeatAddress)?.[1]

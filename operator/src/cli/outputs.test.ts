@@ -1,4 +1,5 @@
-// `-o` of the commands that read a cluster, against a fake API server: tables, JSON and YAML hold the facts of the text.
+// `-o` of the commands that read a cluster, with a fake API server: tables, JSON and YAML contain the same facts as the
+// text.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -221,8 +222,8 @@ test('rollout status says the same in every form', async () => {
 })
 
 test.each([
-  { agent: 'third', to: 'r3', says: 'runs revision r3 already, so nothing was changed. There are: r2, r1.' },
-  { agent: 'first', to: 'r3', says: 'runs revision r3 already, so nothing was changed.' },
+  { agent: 'third', to: 'r3', says: 'runs revision r3, so nothing was changed. There are: r2, r1.' },
+  { agent: 'first', to: 'r3', says: 'runs revision r3, so nothing was changed.' },
   { agent: 'first', to: 'r9', says: 'has no earlier revision to go back to.' },
   { agent: 'third', to: 'r9', says: 'has no revision r9 to go back to. There are: r2, r1.' },
   { agent: 'third', to: 'r1', says: 'goes back to revision r1.' },
@@ -237,7 +238,7 @@ test.each([
   )
   const isDone = says.startsWith('goes')
   expect([code, isDone ? out : `${err}\n`]).toEqual([isDone ? 0 : 1, expect.stringContaining(`shop/${agent} ${says}`)])
-  // Read once; written only if it goes back.
+  // Read once; written only by a rollback.
   expect(asked.slice(before).filter((path) => path.endsWith(`/agents/${agent}`))).toHaveLength(isDone ? 2 : 1)
 })
 

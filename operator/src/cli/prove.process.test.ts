@@ -1,4 +1,4 @@
-// `convert --prove` as people use it: an old configuration, recorded lines, and what the old agent made of them.
+// `convert --prove` as users run it: an old configuration, recorded lines, and the old agent's output for them.
 
 import { execFile } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -94,7 +94,7 @@ test('of several sinks one is compared', async () => {
   )
   const words = ['-f', vector, '--cluster', '--prove', lines, '--against', against]
   const none = await convert(...words)
-  expect(none.err).toContain('Choose the sink to compare by `--sink`: the Pipeline has out, all.')
+  expect(none.err).toContain('Select the sink to compare with `--sink`: the Pipeline has out, all.')
   expect(none.code).toBe(64)
   const other = await convert(...words, '--sink', 'gone')
   expect(other.err).toContain('The Pipeline has no sink `gone`; its sinks are out, all.')
@@ -119,14 +119,14 @@ test.each([
   expect(code).toBe(64)
 })
 
-/** A program in place of the old agent's: it is started by its name, as that one is. */
+/** A program that replaces the old agent's; it is started by name in the same way. */
 function program(name: string, text: string): string {
   const path = file(name, `#!${process.execPath}\n${text}`)
   chmodSync(path, 0o755)
   return path
 }
 
-/** Penstock's own agent reads the configuration that Vector would. */
+/** Penstock's own agent reads the Vector configuration. */
 const asVector = program(
   'vector',
   `const { spawn } = require('node:child_process')
@@ -136,7 +136,7 @@ agent.on('close', (code) => process.exit(code ?? 1))
 `,
 )
 
-/** Reads what \`tail\` reads, and does what one filter does; it waits for more lines, as Fluent Bit does. */
+/** Reads the files of \`tail\`, and applies one filter; it waits for more lines, like Fluent Bit. */
 const asFluentBit = program(
   'fluent-bit',
   `const { readFileSync } = require('node:fs')

@@ -1,6 +1,5 @@
-// `penstock convert --prove SAMPLE`: runs the converted Pipeline on lines that were recorded, and compares its events with those that the
-// old agent makes of the same lines: by its binary, or as recorded. The comparison goes to standard error: the Pipeline is on standard
-// output.
+// `penstock convert --prove SAMPLE`: runs the converted Pipeline on recorded lines, and compares its events with the old agent's events
+// for the same lines, from its binary or a recording. The comparison goes to standard error, because the Pipeline is on standard output.
 
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -28,19 +27,19 @@ export const proofOptions = {
   prove: {
     type: 'string',
     value: 'SAMPLE',
-    help: 'File with recorded lines, on which to run the Pipeline as `penstock run --input` does, to compare its events with OUTPUT.',
+    help: 'File with recorded lines. The Pipeline runs on them, as with `penstock run --input`, and its events are compared with OUTPUT.',
   },
   against: {
     type: 'string',
     value: 'OUTPUT',
-    help: 'File with the events that the old agent made of these lines: one JSON object per line, or a list of objects.',
+    help: "File with the old agent's events for these lines: one JSON object per line, or a list of objects.",
   },
   binary: {
     type: 'string',
     value: 'PATH',
-    help: `Program of the old agent (${agentsWithTrial}), which makes the events now, instead of OUTPUT.`,
+    help: `Program of the old agent (${agentsWithTrial}), which produces the events in place of OUTPUT.`,
   },
-  for: { type: 'string', value: 'TIME', help: 'How long the comparison may take (1m).' },
+  for: { type: 'string', value: 'TIME', help: 'Maximum duration of the comparison (1m).' },
   sink: { type: 'string', value: 'NAME', help: 'Sink whose events to compare, if there are several.' },
   ignore: {
     type: 'string',
@@ -58,7 +57,7 @@ interface ProofOptions {
   readonly ignored: readonly string[]
 }
 
-/** The old agent's events, as text, and the file for messages. */
+/** The old agent's events as text, and the file name for messages. */
 interface Recorded {
   readonly file: string
   readonly text: string
@@ -96,7 +95,7 @@ interface ProofFlags {
   readonly ignore: readonly string[]
 }
 
-/** The request of the flags; undefined if they ask for no proof. */
+/** The request in the flags; undefined if there is none. */
 export function proofIn(flags: ProofFlags): ProofOptions | undefined {
   const { prove: sample, against, binary, sink, ignore } = flags
   if (sample === undefined) {
@@ -111,15 +110,14 @@ export function proofIn(flags: ProofFlags): ProofOptions | undefined {
     if (against !== undefined) {
       throw new PenstockError(
         'PEN_USAGE',
-        'Give `--against OUTPUT` or `--binary PATH`, not both: each has the old events.',
+        'Use either `--against OUTPUT` or `--binary PATH`: both provide the old events.',
       )
     }
     return { ...shared, old: { binary, limitMs: durationMs(flags.for ?? '1m') } }
   }
   if (flags.for !== undefined) throw new PenstockError('PEN_USAGE', '`--for` needs `--binary PATH`.')
   if (against === undefined) {
-    const message =
-      '`--prove` needs the events that the old agent makes of the same lines: `--against OUTPUT`, or `--binary PATH`.'
+    const message = "`--prove` needs the old agent's events for the same lines: `--against OUTPUT`, or `--binary PATH`."
     throw new PenstockError('PEN_USAGE', message)
   }
   try {
@@ -129,7 +127,7 @@ export function proofIn(flags: ProofFlags): ProofOptions | undefined {
   }
 }
 
-/** Prints the comparison; returns the exit code, 1 where there are differences. */
+/** Prints the comparison; returns the exit code, which is 1 if there are differences. */
 export async function prove(converted: Converted, options: ProofOptions, origin: Origin): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-prove-'))
   try {
@@ -161,7 +159,7 @@ async function eventsOfBinary(
   if (agent.trial === undefined) {
     throw new PenstockError(
       'PEN_USAGE',
-      `\`--binary\` runs ${agentsWithTrial}. Record what ${agent.title} makes of the sample, and give it by \`--against OUTPUT\`.`,
+      `\`--binary\` only supports ${agentsWithTrial}. Record the output of ${agent.title} for the sample, and pass it with \`--against OUTPUT\`.`,
     )
   }
   const folder = join(parent, 'old')
@@ -185,7 +183,7 @@ async function eventsOfBinary(
   }
 }
 
-/** The Pipeline with a source of pods alone, whose events it prints. */
+/** The Pipeline with only a pod source, printing its events. */
 function withSourceAlone(converted: Converted, wanted: string): object {
   const pods = (converted.spec.sources ?? []).filter(({ type }) => type === orchestratorLogs.type)
   const source = pods.find(({ name }) => name === wanted) ?? pods[0]
@@ -193,19 +191,19 @@ function withSourceAlone(converted: Converted, wanted: string): object {
   return { ...converted, spec: { sources: [source], sinks } }
 }
 
-/** The name of the sink that is compared. */
+/** The name of the sink to compare. */
 function sinkOf({ spec }: Converted, wanted: string | undefined): string {
   const sinks = spec.sinks ?? []
   const names = sinks.map(({ name }) => name).join(', ')
   if (wanted === undefined && sinks.length > 1) {
-    throw new PenstockError('PEN_USAGE', `Choose the sink to compare by \`--sink\`: the Pipeline has ${names}.`)
+    throw new PenstockError('PEN_USAGE', `Select the sink to compare with \`--sink\`: the Pipeline has ${names}.`)
   }
   const found = sinks.find(({ name }) => wanted === undefined || name === wanted)
   if (found !== undefined) return found.name
   throw new PenstockError('PEN_USAGE', `The Pipeline has no sink \`${wanted ?? ''}\`; its sinks are ${names}.`)
 }
 
-/** The Pipeline with the sink that is compared alone: the others would give the same events once more. */
+/** The Pipeline with only the compared sink, because the others would repeat the events. */
 function withOneSink(converted: Converted, wanted: string): object {
   const { spec } = converted
   return { ...converted, spec: { ...spec, sinks: spec.sinks?.filter(({ name }) => name === wanted) } }
@@ -236,19 +234,22 @@ async function runOn(resource: object, sample: string, folder: string): Promise<
     command.on('close', resolve)
   })
   if (bytes > maxOutputBytes) {
-    throw new PenstockError('PEN_USAGE', `The sample makes more than ${maxOutputBytes >> 20} MiB of events; take less.`)
+    throw new PenstockError(
+      'PEN_USAGE',
+      `The sample produces more than ${maxOutputBytes >> 20} MiB of events; use a smaller one.`,
+    )
   }
   if (code !== 0)
     throw new PenstockError('PEN_USAGE', `The Pipeline does not run on the sample.\n${messages.trimEnd()}`)
   return Buffer.concat(printed).toString('utf8')
 }
 
-/** Each run writes its logs of pods into its own folder; events name the folder of a node instead. */
+/** Each run writes its pod logs to a new folder; events get the folder of a node instead. */
 function withNodePaths(text: string): string {
   return text.replaceAll(/"[^"\\]*\/penstock-run-\w+(?=\/pods\/)/g, '"/var/log')
 }
 
-/** Events in text: an object a line, or one list of objects, each of which may hold several events. */
+/** Parses events: one object per line, or one list of objects, each of which may contain several events. */
 function eventsIn(text: string, file: string): readonly EventFields[] {
   const isList = text.trimStart().startsWith('[')
   const texts = isList ? [text] : text.split('\n')
@@ -268,14 +269,14 @@ function eventsIn(text: string, file: string): readonly EventFields[] {
       if (typeof event === 'object' && event !== null && !Array.isArray(event)) continue
       throw new PenstockError(
         'PEN_USAGE',
-        `${file}:${line} holds ${JSON.stringify(event)}, which is no event: an event is a JSON object.`,
+        `${file}:${line} contains ${JSON.stringify(event)}, which is not an event: an event is a JSON object.`,
       )
     }
     return (events as EventFields[]).flatMap(recordedEvents)
   })
 }
 
-/** Integers that JavaScript's numbers cannot hold stay as they are written. */
+/** Integers that do not fit in JavaScript's numbers keep their text. */
 function exact(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
   const source = context?.source ?? ''
   return typeof value === 'number' && /^-?\d+$/.test(source) && !Number.isSafeInteger(value) ? source : value
@@ -284,14 +285,17 @@ function exact(_key: string, value: unknown, context?: { readonly source?: strin
 const maxShown = 10
 const maxFields = 60
 
-/** @returns lines for people: what is equal, the fields that differ with the first example of each, events without a counterpart */
+/**
+ * @returns lines for people: the number of equal events, the differing fields with the first example of each, and events without a
+ * counterpart
+ */
 function comparisonText(
   { pairs, equal, differences, onlyOld, onlyMade }: Comparison,
   old: readonly EventFields[],
   made: readonly EventFields[],
 ): string {
   const lines = [
-    `The old agent made ${counted(old.length, 'event')}, the Pipeline ${counted(made.length, 'event')} of the same lines; ${equal} ${equal === 1 ? 'is' : 'are'} equal.`,
+    `For the same lines, the old agent produced ${counted(old.length, 'event')} and the Pipeline ${counted(made.length, 'event')}; ${equal} ${equal === 1 ? 'is' : 'are'} equal.`,
   ]
   if (pairs > equal) {
     lines.push('', `${counted(pairs - equal, 'event')} differ${pairs - equal === 1 ? 's' : ''}:`)
@@ -306,8 +310,8 @@ function comparisonText(
 function differenceText({ path, how, count, old, made, oldAt, madeAt }: Difference): string {
   const times = counted(count, 'time')
   const where = `first in event ${oldAt + 1} of the old agent, ${madeAt + 1} of the Pipeline`
-  if (how === 'only old') return `${path}: the Pipeline lacks it, ${times}: ${shown(old)} (${where})`
-  if (how === 'only new') return `${path}: the Pipeline adds it, ${times}: ${shown(made)} (${where})`
+  if (how === 'only old') return `${path}: missing in the Pipeline, ${times}: ${shown(old)} (${where})`
+  if (how === 'only new') return `${path}: added by the Pipeline, ${times}: ${shown(made)} (${where})`
   const what = how === 'other type' ? 'another type' : 'another value'
   return `${path}: ${what}, ${times}: ${shown(old)} -> ${shown(made)} (${where})`
 }

@@ -1,4 +1,4 @@
-// The commands that `penstock run` suggests to a newcomer must work as printed.
+// The commands that `penstock run` suggests to a new user must work as printed.
 
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'

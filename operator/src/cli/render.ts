@@ -1,5 +1,5 @@
-// `penstock render`: prints the agent configuration that resources compile to: those of files, those of a cluster, or those that the
-// agents of one node run. Values of Secrets are not shown.
+// `penstock render`: prints the agent configuration for resources: from files, from a cluster, or for the agents of one node. Secret
+// values are not shown.
 
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import type { Flags } from '@penstock/agent/program'
@@ -39,7 +39,10 @@ export async function run(argv: string[]): Promise<number> {
   const { node, 'cluster-name': clusterName } = values
   const file = [...values.file, ...words]
   if (file.length > 0 && (node !== undefined || values.namespace !== undefined || values['all-namespaces']))
-    throw new PenstockError('PEN_USAGE', 'Give `-f PATH`, or what to take from the cluster: `-n`, `-A` or `--node`.')
+    throw new PenstockError(
+      'PEN_USAGE',
+      'Use `-f PATH`, or select resources of the cluster with `-n`, `-A` or `--node`.',
+    )
   const compiled =
     file.length === 0
       ? await fromCluster(values, node, clusterName)
@@ -66,9 +69,9 @@ async function fromCluster(
     try {
       return (await client.list<KubeObject>(type, { namespace: where })).map(resourceOf)
     } catch (error) {
-      // Authors may see their own namespace, and not always what the platform shares with it.
+      // Authors may read their own namespace, but not always the objects that the platform shares with it.
       if (!isReason(error, 'Forbidden')) throw error
-      console.error(`warning: ${errorText(error)}\n  References to them are listed below, and left out.`)
+      console.error(`warning: ${errorText(error)}\n  References to them are listed below, and omitted.`)
       return []
     }
   }
@@ -97,7 +100,7 @@ async function fromCluster(
     console.error(`There is no Pipeline${where}.`)
     return undefined
   }
-  // Shared objects that none of them uses are no matter of this.
+  // Unused shared objects are ignored.
   const used = new Set(
     pipelines.flatMap((pipeline) => compilePipeline(pipeline, shared, { ownMachine: false }).references),
   )
@@ -105,7 +108,7 @@ async function fromCluster(
     return kind === 'Namespace' || used.has(`${kind} ${own === '' ? '' : `${own}/`}${name}`)
   })
   const compiled = compileResources([...pipelines, ...needed], { ownMachine: false, redacted: true, clusterName })
-  // A fault of one does not keep the others from running, there as here.
+  // As in the operator, an invalid Pipeline does not affect the others.
   const problems = compiled.problems.map((problem) => ({ ...problem, severity: 'warning' as const }))
   return { ...compiled, problems }
 }

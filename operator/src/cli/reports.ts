@@ -1,5 +1,5 @@
-// Findings of `lint` and `test`, for the programs that show them beside the code: SARIF 2.1.0 for code scanning, JUnit's XML for test
-// reports. Paths are relative to the command's working directory, as those programs expect.
+// Reports of `lint` and `test` for programs that show them beside the code: SARIF 2.1.0 for code scanning, JUnit XML for test
+// reports. Paths are relative to the working directory, as those programs expect.
 
 import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -11,9 +11,9 @@ import type { PlacedDiagnostic } from '../compile/compiled.ts'
 
 const sarifSchema = 'https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json'
 
-/** The subject of each class of problem. */
+/** The description of each class of problem. */
 const ruleTexts: Readonly<Record<string, string>> = {
-  Resource: 'A file or resource cannot be read as one.',
+  Resource: 'A file or resource is unreadable.',
   InvalidConfig: 'An option or field is wrong.',
   CompileFailed: 'A program or condition does not compile.',
   TestsFailed: 'A test in the resource fails.',
@@ -21,11 +21,11 @@ const ruleTexts: Readonly<Record<string, string>> = {
   SourceNotFound: 'A `ref` leads to no Source.',
   SinkNotFound: 'A `ref` leads to no Sink.',
   RefNotPermitted: 'The owner of a shared object has not granted it to the namespace.',
-  SecretNotFound: 'A Secret or ConfigMap is not there.',
-  SecretKeyNotFound: 'A Secret or ConfigMap has no such key.',
+  SecretNotFound: 'A Secret or ConfigMap does not exist.',
+  SecretKeyNotFound: 'A Secret or ConfigMap does not have this key.',
 }
 
-/** The class of a problem: the reason that the condition would have. */
+/** The class of a problem: the reason in the condition. */
 function ruleOf(problem: Problem): string {
   const reason = (problem as { readonly reason?: unknown }).reason
   return typeof reason === 'string' ? reason : 'Resource'
@@ -48,7 +48,7 @@ export function sarifOf(problems: readonly Problem[]): string {
   return JSON.stringify(log, undefined, 2)
 }
 
-/** A problem for each error of a program. */
+/** One problem for each error of a program. */
 function errorsOf(problem: Problem & { readonly others?: readonly PlacedDiagnostic[] }): readonly Problem[] {
   const { others = [], diagnostic, ...rest } = problem
   if (diagnostic === undefined || others.length === 0) return [problem]
@@ -83,7 +83,7 @@ function resultOf(problem: Problem, rules: readonly string[]): Result {
   }
 }
 
-/** The content of a block of the text form, without its place. */
+/** The content of a block of the text format, without its location. */
 function textOf({ message, rendered, help }: Problem): string {
   const sentence = /[.!?]$/.test(message) ? message : `${message}.`
   return [sentence, rendered?.trimEnd(), help].filter((part) => part !== undefined && part !== '').join('\n')
@@ -106,11 +106,11 @@ interface Case {
 interface Suite {
   readonly name: string
   readonly cases: readonly Case[]
-  /** Findings that are worth reading and fail nothing. */
+  /** Warnings, which do not cause a failure. */
   readonly output?: string
 }
 
-/** Problems as JUnit's XML: a suite for each file, a failed case for each error in it. */
+/** Problems as JUnit XML: a suite for each file, with a failed case for each error. */
 export function junitOfProblems(problems: readonly Problem[], files: readonly string[]): string {
   const all = [...new Set([...files, ...problems.map(({ file }) => file ?? '')])].sort()
   return junit(
@@ -140,7 +140,7 @@ export function junitOfProblems(problems: readonly Problem[], files: readonly st
   )
 }
 
-/** Outcomes of tests as JUnit's XML: a suite for each Pipeline. */
+/** Test results as JUnit XML: a suite for each Pipeline. */
 export function junitOfTests(tests: readonly UnitTestOutcome[]): string {
   const byPipeline = Map.groupBy(tests, ({ name }) => name.slice(0, Math.max(0, name.indexOf(': '))))
   return junit(
@@ -186,7 +186,7 @@ function junit(name: string, suites: readonly Suite[]): string {
   return lines.join('\n')
 }
 
-/** Text of XML; what XML 1.0 has no place for at all is shown as a replacement character. */
+/** Text in XML; characters that XML 1.0 does not allow become replacement characters. */
 function escaped(text: string): string {
   return text
     .replace(/[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, '\ufffd')

@@ -1,5 +1,5 @@
-// Before an operator that has Roles alone starts: which namespaces it can work in. It waits, not ready, for
-// its rights in its own namespace and in those of node agents; it skips a namespace of tenants that denies access, logs it, and tries again.
+// Determines the namespaces in which an operator with only Roles can work, before it starts. It waits, without being ready, for its rights
+// in its own namespace and in those of node agents. It skips a tenant's namespace that denies access, logs it, and retries.
 
 import { errorText } from '@penstock/agent/errors'
 import { pause } from '@penstock/agent/program'
@@ -17,7 +17,7 @@ export class Rights {
   readonly #kube: KubeClient
   readonly #settings: OperatorSettings
   readonly #logger: Logger
-  /** The last report about a namespace: only a different one is reported. */
+  /** The last report about a namespace; equal reports are not repeated. */
   readonly #said = new Map<string, string>()
   /** Tenants' namespaces in which the operator lacks rights. */
   leftOut: readonly string[] = []
@@ -28,7 +28,7 @@ export class Rights {
     this.#logger = logger
   }
 
-  /** The namespaces of those to be watched in which the operator can work; undefined while it cannot work at all. */
+  /** The accessible watched namespaces; undefined while the operator cannot work at all. */
   async usable(signal: AbortSignal): Promise<readonly string[] | undefined> {
     const { namespace, agentNamespaces, watchNamespaces = [] } = this.#settings
     const essential = new Set([namespace, ...agentNamespaces])
@@ -51,14 +51,14 @@ export class Rights {
         if (usable !== undefined) return usable
       } catch (error) {
         signal.throwIfAborted()
-        this.#logger.warn({ error: errorText(error) }, 'The rights of the operator cannot be looked up; trying again.')
+        this.#logger.warn({ error: errorText(error) }, "Could not look up the operator's rights; trying again.")
       }
       await pause(againMs, signal)
       signal.throwIfAborted()
     }
   }
 
-  /** Ends the process in order when a namespace that was left out lets the operator in: the next one begins with it. */
+  /** Exits gracefully when a skipped namespace grants access: the next process includes it. */
   part(end: () => void): OperatorPart {
     return {
       name: 'rights',
@@ -74,7 +74,10 @@ export class Rights {
             const usable = (await this.usable(signal).catch(() => undefined)) ?? [] // asked again in a minute
             const opened = usable.filter((one) => before.has(one))
             if (opened.length === 0) continue
-            this.#logger.info({ namespaces: opened }, 'Namespaces have let the operator in; it starts anew with them.')
+            this.#logger.info(
+              { namespaces: opened },
+              'Namespaces have granted access; the operator restarts with them.',
+            )
             end()
             return
           }
@@ -112,7 +115,7 @@ export class Rights {
     if ((this.#said.get(namespace) ?? '[]') === said) return
     this.#said.set(namespace, said)
     if (missing.length === 0) {
-      this.#logger.info({ namespace }, 'The rights of the operator in a namespace are complete now.')
+      this.#logger.info({ namespace }, "The operator's rights in a namespace are now complete.")
       return
     }
     const facts = {
@@ -124,6 +127,6 @@ export class Rights {
       grant: grantsOf(namespace, `${this.#settings.namespace}:${operatorName}`, missing),
     }
     if (isEssential) this.#logger.error(facts, 'Rights are missing in a namespace; the operator waits for them.')
-    else this.#logger.error(facts, 'Rights are missing in a namespace; it is left out until they are there.')
+    else this.#logger.error(facts, 'Rights are missing in a namespace; skipping it until they are granted.')
   }
 }

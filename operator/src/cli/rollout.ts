@@ -1,4 +1,5 @@
-// `penstock rollout status|pause|resume|undo AGENT` and `penstock rollout retry PIPELINE`: how a revision spreads over the agents.
+// `penstock rollout status|pause|resume|undo AGENT` and `penstock rollout retry PIPELINE`: show and control how agents receive a
+// revision.
 
 import { closest, PenstockError } from '@penstock/agent/errors'
 import { type Field, outputFormats, rowText } from '@penstock/agent/output'
@@ -15,7 +16,7 @@ type Action = (typeof actions)[number]
 
 export const words: readonly string[] = actions
 
-/** Any new value makes the operator try again what it has taken back. */
+/** Any new value makes the operator retry a rolled-back version. */
 const retryAnnotation = 'penstock.dev/retry'
 
 export const options = {
@@ -29,7 +30,7 @@ export const options = {
   'to-revision': {
     type: 'string',
     value: 'R',
-    help: 'An earlier revision for `undo`, or the beginning of its name (the one before). `status` lists them. The one that runs already is refused with exit code 1.',
+    help: 'For `undo`: an earlier revision, or the beginning of its name (the previous one). `status` lists them. The current one is rejected with exit code 1.',
   },
   ...namespaceOption('of the Agent or Pipeline'),
   cluster: { type: 'boolean', help: 'For `retry`: PIPELINE is a ClusterPipeline.' },
@@ -56,7 +57,7 @@ export async function run(argv: string[]): Promise<number> {
     const meant = action === undefined || isAction(action) ? undefined : closest(action, actions)
     throw new PenstockError(
       'PEN_USAGE',
-      `Say what to do with what: penstock rollout status|pause|resume|undo AGENT, or penstock rollout retry PIPELINE [--cluster].${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
+      `Name the action and its object: penstock rollout status|pause|resume|undo AGENT, or penstock rollout retry PIPELINE [--cluster].${meant === undefined ? '' : ` Did you mean \`${meant}\`?`}`,
     )
   }
   if (values['to-revision'] !== undefined && action !== 'undo')
@@ -114,7 +115,7 @@ async function status(access: ClusterAccess, name: string, output: (typeof outpu
   return programmedOf(agent)?.status === 'True' ? 0 : 1
 }
 
-/** The rollout of an Agent in some lines. */
+/** The rollout of an Agent in a few lines. */
 function rolloutText(agent: Agent): string {
   const { revision = 'none', stableRevision = 'none', nodes, history } = agent.status ?? {}
   const paused = agent.spec.rollout?.paused === true ? ' (paused)' : ''
@@ -150,7 +151,7 @@ async function pause(access: ClusterAccess, name: string, paused: boolean): Prom
     ...(isPaused === paused ? {} : { spec: { rollout: { paused } } }),
     ...(isUndone && !paused ? { metadata: { annotations: { [undoAnnotation]: null } } } : {}),
   })
-  console.log(paused ? `The rollout of Agent ${key} stays where it is.` : `The rollout of Agent ${key} goes on.`)
+  console.log(paused ? `The rollout of Agent ${key} is paused.` : `The rollout of Agent ${key} continues.`)
   return 0
 }
 
@@ -160,38 +161,38 @@ async function undo(access: ClusterAccess, name: string, asked: string | undefin
   const key = keyOf(agent)
   const { revision: newest, history = [], conditions } = agent.status ?? {}
   const isUndone = conditionOf(conditions, 'Programmed')?.reason === 'Undone'
-  // Those that ran everywhere; the newest first.
+  // The revisions that ran on all agents, newest first.
   const earlier = [
     ...new Set(history.filter((one) => isGood({ result: one.result ?? '' })).map(({ revision }) => revision)),
   ]
-  // While a revision is being rolled out, the one before it is the stable one.
+  // During a rollout, the previous revision is the stable one.
   const others = earlier.filter((revision) => revision !== newest)
   const choice = others.length === 0 ? '' : ` There are: ${others.join(', ')}.`
   const isAsked = (each: string) => asked !== undefined && asked !== '' && each.startsWith(asked)
   if (newest !== undefined && isAsked(newest) && !others.some(isAsked)) {
-    console.error(`Agent ${key} runs revision ${newest} already, so nothing was changed.${choice}`)
+    console.error(`Agent ${key} already runs revision ${newest}, so nothing was changed.${choice}`)
     return 1
   }
   if (others.length === 0) {
-    console.error(`Agent ${key} has no earlier revision to go back to.`)
+    console.error(`Agent ${key} has no earlier revision.`)
     return 1
   }
   if (asked === undefined && isUndone) {
     console.error(
-      `Agent ${key} was taken back to revision ${newest} already. Name another by --to-revision, or let it go on: penstock rollout resume ${name}.${choice}`,
+      `Agent ${key} was already returned to revision ${newest}. Select another with --to-revision, or let the rollout continue: penstock rollout resume ${name}.${choice}`,
     )
     return 1
   }
   const revision = asked === undefined ? others[0] : others.find(isAsked)
   if (revision === undefined) {
-    console.error(`Agent ${key} has no revision ${asked} to go back to.${choice}`)
+    console.error(`Agent ${key} has no earlier revision ${asked}.${choice}`)
     return 1
   }
   await access.client.patch(typeOf('Agent'), agent.metadata.namespace, name, {
     metadata: { annotations: { [undoAnnotation]: `${revision} ${new Date().toISOString()}` } },
   })
   console.log(
-    `Agent ${key} goes back to revision ${revision}. It stays there until its Pipelines change, or until: penstock rollout resume ${name} -n ${agent.metadata.namespace}`,
+    `Agent ${key} returns to revision ${revision}. It stays there until its Pipelines change, or until: penstock rollout resume ${name} -n ${agent.metadata.namespace}`,
   )
   return 0
 }
@@ -210,6 +211,6 @@ async function retry(
   await client.patch(typeOf(kind), where, name, {
     metadata: { annotations: { [retryAnnotation]: new Date().toISOString() } },
   })
-  console.log(`${kind} ${objectKey(where, name)} is tried again.`)
+  console.log(`${kind} ${objectKey(where, name)} is retried.`)
   return 0
 }

@@ -1,4 +1,5 @@
-// `penstock run --input FILE`: each kind of source reads a file as it reads its origin, and the run ends when all is delivered.
+// `penstock run --input FILE`: each kind of source reads a file like its real origin, and the run ends when all events are
+// delivered.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -139,7 +140,7 @@ test('the status page of a web server', () => {
 test.each([
   { inputs: ['gone.log'], says: '"gone.log" cannot be read' },
   { inputs: [folder], says: 'it is a folder' },
-  { inputs: ['-', 'web=-'], says: '`--input -` reads standard input, which is there once.' },
+  { inputs: ['-', 'web=-'], says: '`--input -` reads standard input, which can only be used once.' },
   {
     inputs: [`nobody=${main}`],
     says: 'There is no sample pod and no source `nobody`; the pods are web, payments, the sources origin.',
@@ -164,5 +165,5 @@ test('two queues cannot both be standard input', () => {
   const resource = { apiVersion: 'penstock.dev/v1alpha1', kind: 'ClusterPipeline', metadata, spec }
   const { code, err } = run(written('queues.yaml', stringify(resource)), [main])
   expect(code).toBe(64)
-  expect(err).toContain('Source b cannot read a file: another source reads messages already.')
+  expect(err).toContain('Source b cannot read a file, because another source already reads messages.')
 })

@@ -1,5 +1,5 @@
-// `penstock run --input [NAME=]FILE`: files in place of what the sources of a Pipeline read on a cluster. Each file becomes what its
-// source really reads: the log of a sample pod, Events of the API server, the page of a web server, a log file, or messages.
+// `penstock run --input [NAME=]FILE`: files replace the origins of a Pipeline's sources. Each file becomes what its source really
+// reads: the log of a sample pod, Events of the API server, the page of a web server, a log file, or messages.
 
 import { createReadStream, createWriteStream, statSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -24,7 +24,7 @@ import type { SampleObject } from './sample-cluster/api-server.ts'
 import { eventsOf } from './sample-cluster/events.ts'
 import { sampleContainers } from './sample-cluster/pods.ts'
 
-/** A file as the command line names it. */
+/** A file on the command line. */
 interface Given {
   /** A sample pod or a source; undefined: the first pod, and all sources without pods. */
   readonly name: string | undefined
@@ -41,8 +41,8 @@ export interface PodInput {
 const named = /^((?:[a-z0-9-]+\/)?[a-z0-9-]+)=(.+)$/s
 
 /**
- * @param resources paths of the resources, one of which may be standard input, too
- * @throws PenstockError if a file cannot be read
+ * @param resources paths of the resources, one of which may also be standard input @throws PenstockError if a file
+ * cannot be read
  */
 export function givenInputs(words: readonly string[], resources: readonly string[]): readonly Given[] {
   const given = words.map((word): Given => {
@@ -50,7 +50,7 @@ export function givenInputs(words: readonly string[], resources: readonly string
     return { name, file }
   })
   if ([...given.map(({ file }) => file), ...resources].filter((path) => path === standardInput).length > 1) {
-    throw new PenstockError('PEN_USAGE', '`--input -` reads standard input, which is there once.')
+    throw new PenstockError('PEN_USAGE', '`--input -` reads standard input, which can only be used once.')
   }
   for (const { file } of given) {
     if (file === standardInput) continue
@@ -65,19 +65,16 @@ export function givenInputs(words: readonly string[], resources: readonly string
 
 /** Everything that replaces a cluster. */
 export class RunInput implements AsyncDisposable {
-  /** Sources as the agent runs them, by id. */
+  /** The sources that the agent runs, by id. */
   readonly sources: Record<string, Table> = {}
   readonly pods: PodInput[] = []
   /** Events that the API server gives. */
   readonly events: SampleObject[] = []
-  /** The file that the agent reads as its standard input. */
+  /** The agent's standard input. */
   stdin: string | undefined
   readonly #pages: Server[] = []
 
-  /**
-   * @param namespaces those of the Pipelines
-   * @param folder for a copy of standard input
-   */
+  /** @param namespaces of the Pipelines @param folder for a copy of standard input */
   static async open(
     sources: Readonly<Record<string, Table>>,
     given: readonly Given[],
@@ -116,7 +113,7 @@ export class RunInput implements AsyncDisposable {
     return input
   }
 
-  /** The source that reads the file instead; undefined if it has no file to read. */
+  /** The source that reads the file instead; undefined if it has no file. */
   async #standIn(name: string, source: Table, { name: wanted, file }: Given): Promise<Table | undefined> {
     switch (source['type']) {
       case fileSource.type:
@@ -125,7 +122,7 @@ export class RunInput implements AsyncDisposable {
         this.events.push(...eventsOf(file))
         return { ...source, read_from: 'beginning' }
       case webserverMetrics.type: {
-        // The server answers as a proxy, so that metrics name the endpoints of the Pipeline; TLS would end at the real ones.
+        // The server acts as a proxy, so that metrics contain the endpoints of the Pipeline; TLS would need the real ones.
         const http = await this.#serve(file)
         const endpoints = (source['endpoints'] as readonly string[]).map((endpoint) =>
           endpoint.replace(/^https:/i, 'http:'),
@@ -136,11 +133,11 @@ export class RunInput implements AsyncDisposable {
       case amqp.type:
       case cloudQueue.type: {
         if (this.stdin !== undefined) {
-          const message = `Source ${name} cannot read a file: another source reads messages already.`
+          const message = `Source ${name} cannot read a file, because another source already reads messages.`
           throw new PenstockError('PEN_USAGE', message)
         }
         this.stdin = file
-        // A line is a message. Messages of a queue name no host.
+        // Each line is a message. Queue messages contain no host.
         const { decoding } = source
         return { type: stdin.type, host_key: '', ...(decoding === undefined ? {} : { decoding }) }
       }
@@ -150,7 +147,7 @@ export class RunInput implements AsyncDisposable {
     }
   }
 
-  /** The address of a server with one page. */
+  /** The address of a server with a single page. */
   async #serve(file: string): Promise<string> {
     const server = createServer((_, response) => {
       response.setHeader('content-type', 'text/plain')
@@ -201,12 +198,12 @@ function unreadError({ name, file }: Given, sourcesById: Readonly<Record<string,
   return new PenstockError('PEN_USAGE', message)
 }
 
-/** How long nothing may move before the run ends, beyond what the sources themselves wait for further lines. */
+/** How long there must be no activity before the run ends, in addition to the sources' own wait for further lines. */
 const quietMs = 1000
 /** How long the sources may take to read the first line. */
 const firstLineMs = 10_000
 
-/** How long a run must be quiet: no group of lines of any source may be incomplete. */
+/** How long a run must be idle: no source may have an incomplete group of lines. */
 export function quietLimitMs(sources: Readonly<Record<string, Table>>): number {
   const waits = Object.values(sources).map((source) =>
     Number((source['multiline'] as Table | undefined)?.['timeout_ms'] ?? 0),
@@ -214,7 +211,7 @@ export function quietLimitMs(sources: Readonly<Record<string, Table>>): number {
   return quietMs + Math.max(0, ...waits)
 }
 
-/** Waits until all events are delivered and no further ones come; false if it is over before. */
+/** Waits until all events are delivered and no more follow; false if the run ends first. */
 export async function allDelivered(api: string, limitMs: number, over: AbortSignal): Promise<boolean> {
   const startedAt = performance.now()
   let last = ''

@@ -1,18 +1,18 @@
-// The display of `penstock run`: events as short lines, the first with the pod's line that they come from, messages of the agent, and a
-// hint that stays below them on a terminal.
+// The display of `penstock run`: events as short lines, after the pod's line that produced them, messages of the agent, and on a
+// terminal a hint at the bottom.
 
 import { isFailedJson, isObject, parseJson, prettyValue } from '@penstock/agent/events'
 import { prettyLog, type Screen, styled } from '@penstock/agent/output'
 import { columnsOf, isRedrawn, printable, printableWithColours } from '@penstock/agent/program'
 import type { SampleLine } from './sample-cluster/pods.ts'
 
-/** How many lines of pods are shown beside what became of them. */
+/** How many pod lines are shown together with their events. */
 const pairCount = 3
 
 /** Columns of the words before both. */
 const pairIndent = 5
 
-/** Lines of a pod that wait for what becomes of them. */
+/** Pod lines that wait for their events. */
 const maxWaiting = 100
 
 export interface Terminal {
@@ -35,7 +35,7 @@ export class RunScreen {
     this.#pairsLeft = isPaired ? pairCount : 0
   }
 
-  /** Keeps a line below all others, on a terminal. */
+  /** Keeps a line at the bottom of a terminal. */
   stay(hint: string): void {
     this.#hint = hint
     if (this.#isLive) this.#write('err', '')
@@ -46,7 +46,7 @@ export class RunScreen {
     if (this.#pairsLeft > 0) this.#inputs.add(line)
   }
 
-  /** An event, as codec `native_json` writes it. */
+  /** An event in the format of codec `native_json`. */
   event(json: string): void {
     const read = parseJson(json)
     const event = !isFailedJson(read) && isObject(read) ? read : {}
@@ -62,7 +62,7 @@ export class RunScreen {
     const { color } = this.#terminal
     const made = typeof log['timestamp'] === 'string' ? this.#inputs.until(log['timestamp']) : undefined
     if (made === undefined) {
-      // The program changes the times of events: which line became which event is not known.
+      // The program changes event times, so lines cannot be matched with events.
       this.#pairsLeft = 0
       this.#write('out', prettyLog(log, this.#screen(0)))
       return
@@ -82,7 +82,7 @@ export class RunScreen {
     if (this.#pairsLeft === 0) this.#write('err', styled('From here on, events only.', 'dim', color))
   }
 
-  /** Text of the agent or of ours, for people. */
+  /** A message from the agent or this command. */
   note(text: string): void {
     this.#write('err', printableWithColours(text))
   }
@@ -118,7 +118,7 @@ export class RunScreen {
   }
 }
 
-/** Lines that pods have written, by pod, until their events come. */
+/** Pod lines, by pod, until their events arrive. */
 class Inputs {
   readonly #pods = new Map<string, SampleLine[]>()
 
@@ -129,7 +129,7 @@ class Inputs {
     if (lines.length < maxWaiting) lines.push(line)
   }
 
-  /** The line that became the event of this time, and before it those of its pod that became none: events of a pod stay in order. */
+  /** The line of this event time, preceded by the pod's lines without an event: events of a pod stay in order. */
   until(time: string): readonly SampleLine[] | undefined {
     for (const lines of this.#pods.values()) {
       const index = lines.findIndex((line) => isSameTime(line.time, time))
@@ -139,7 +139,7 @@ class Inputs {
   }
 }
 
-/** Whether a time with nine digits of a second is the one that may have fewer. */
+/** Whether a time with nine fraction digits equals one that may have fewer. */
 function isSameTime(full: string, short: string): boolean {
   return full.slice(0, -1).startsWith(short.slice(0, -1)) && /^\.?0*Z$/.test(full.slice(short.length - 1))
 }

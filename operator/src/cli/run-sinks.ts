@@ -1,5 +1,5 @@
-// The sinks of `penstock run`. Sinks that print use one format. Sinks whose destination is unreachable from here are replaced by the
-// screen, so a Pipeline for a cluster shows the events that it would deliver.
+// The sinks of `penstock run`. Sinks that print use one format. Sinks with a destination that is unreachable from this machine are
+// replaced by the screen, so that a Pipeline for a cluster shows the events it would deliver.
 
 import { connect } from 'node:net'
 import { consoleSink, transformer } from '@penstock/agent/config'
@@ -7,10 +7,10 @@ import { isTable, membersOf, type Schema } from '@penstock/agent/schema'
 import type { Table } from '../compile/compiled.ts'
 import { authoritiesIn } from '../compile/egress-ports.ts'
 
-/** How long a destination may take to accept a connection. */
+/** Timeout for connecting to a destination. */
 const connectLimitMs = 1500
 
-/** Destinations that cannot be reached, with the reason, by the id of their sink. A sink whose options name no host is not tried. */
+/** Unreachable destinations with the reason, by sink id. A sink without a host in its options is not checked. */
 export async function unreachable(sinks: Readonly<Record<string, Table>>): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>()
   await Promise.all(
@@ -44,10 +44,7 @@ export function isScreen(sink: Table): boolean {
   return sink['type'] === consoleSink.type
 }
 
-/**
- * The sinks as the agent runs them.
- * @param isReplaced whether the screen stands in for the sink of an id
- */
+/** The sinks as the agent runs them. @param isReplaced whether the screen replaces the sink with an id */
 export function shownSinks(
   sinks: Readonly<Record<string, Table>>,
   codec: 'json' | 'native_json',
@@ -62,7 +59,7 @@ export function shownSinks(
   )
 }
 
-/** Options of an `encoding` that say which fields are sent and how, whatever the codec. */
+/** The options of an `encoding` that apply to every codec: which fields are sent, and how. */
 function transformerOf(encoding: unknown): Table {
   const members = membersOf(transformer() as Schema)
   if (!isTable(encoding)) return {}

@@ -1,4 +1,4 @@
-// `penstock run --watch`: each change of a file starts again, mistakes wait for their correction, and a signal ends it.
+// `penstock run --watch`: each file change starts a new run, errors wait for a correction, and a signal ends it.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -92,7 +92,7 @@ test('a change ends a run that goes on', async () => {
       if (text.includes('two')) command.kill('SIGTERM')
     }
     expect([isChanged, await ended]).toEqual([true, 0])
-    expect(said).toContain(`Then change ${resources}.yaml: it starts again by itself.`)
+    expect(said).toContain(`Then change ${resources}.yaml: it restarts automatically.`)
     expect(said).not.toContain('and start again')
   } finally {
     command.kill('SIGKILL')

@@ -1,5 +1,5 @@
-// `penstock run --watch`: runs again after each change of its files, until Ctrl-C. Problems of the files are printed; then it waits for
-// the next change.
+// `penstock run --watch`: runs again after each change of its files, until Ctrl-C. After problems with the files, it waits for the next
+// change.
 
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { watchFiles } from '@penstock/agent/output'
@@ -7,10 +7,7 @@ import { watchFiles } from '@penstock/agent/output'
 /** Editors write a file in several steps. */
 const quietMs = 200
 
-/**
- * @param files what to watch, listed again for each run
- * @param once runs until it is done, or until the signal
- */
+/** @param files files to watch, listed again for each run @param once runs until the run ends, or the signal aborts */
 export async function runAtChanges(
   files: () => readonly string[],
   once: (over: AbortSignal) => Promise<number>,
@@ -19,17 +16,17 @@ export async function runAtChanges(
   const stop = () => stopping.abort()
   const endings = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
   for (const signal of endings) process.on(signal, stop)
-  // A watch alone does not keep the process.
+  // A watch alone does not keep the process alive.
   const staying = setInterval(() => {}, 2 ** 30)
   try {
     while (true) {
       const changed = new AbortController()
-      // Before the files are read: a change from now on counts.
+      // Before the files are read, so that later changes are noticed.
       const unwatch = watchFiles(files(), { method: 'recommended', pollSecs: 1, quietMs }, () => changed.abort())
       try {
         const code = await reported(once(changed.signal))
         if (!stopping.signal.aborted && !changed.signal.aborted) {
-          console.error('Waiting for a change of the files; Ctrl-C ends.')
+          console.error('Waiting for a change of the files; press Ctrl-C to exit.')
           await aborted(AbortSignal.any([changed.signal, stopping.signal]))
         }
         if (stopping.signal.aborted) return code
@@ -44,7 +41,7 @@ export async function runAtChanges(
   }
 }
 
-/** A problem of the files ends the run, and not the watch. */
+/** A problem with the files ends the run, but not the watch. */
 async function reported(run: Promise<number>): Promise<number> {
   try {
     return await run

@@ -1,4 +1,4 @@
-// `penstock run` as somebody sees it who tries it for the first time: on a terminal, which `script` makes, and off it.
+// `penstock run` as a new user sees it, on a terminal created by `script`, and without one.
 
 import { execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -85,7 +85,7 @@ spec:
 
 test('a sink that cannot deliver from here is replaced by the screen, and the run ends in time', async () => {
   const file = join(folder, 'away.yaml')
-  // A server that never answers, and a port where nothing listens.
+  // A server that never responds, and a port on which no server listens.
   const silent = createServer((socket) => socket.resume()).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const ports = [(silent.address() as AddressInfo).port, await freePort()]
@@ -107,7 +107,7 @@ test('a sink that cannot deliver from here is replaced by the screen, and the ru
   )
   expect(err).not.toContain('silent cannot deliver')
   expect(out).toContain('request served')
-  // It does not wait for the minute that an agent has: the limit of this command was over first.
+  // It does not wait for the agent's limit of a minute: this command's limit ends first.
   expect(err).toContain('The time for a graceful stop was over')
 })
 
@@ -174,7 +174,7 @@ test('--print delivers nothing, and needs no Secrets', () => {
 
 test.skipIf(noTerminals)('on a terminal, lines have colours and end at its edge, and a hint stays below them', () => {
   const command = `stty cols 80; ${process.execPath} --conditions=source ${main} run -f ${quickstart} --for 2s`
-  // Variables that would decide about colours, whatever the terminal is.
+  // Removes variables that affect colours.
   const { NO_COLOR: _, FORCE_COLOR: _1, CI: _2, ...environment } = process.env
   const onTerminal = (env: object) =>
     spawnSync('script', ['-qec', command, '/dev/null'], {
@@ -191,7 +191,7 @@ test.skipIf(noTerminals)('on a terminal, lines have colours and end at its edge,
   expect(events.length).toBeGreaterThan(3)
   for (const line of events) expect(line.length).toBeLessThanOrEqual(80)
   for (const line of plain.split(/[\r\n]+/)) expect(line.length, line).toBeLessThanOrEqual(80)
-  // Pods take turns, and a narrow terminal shows less of when and where.
+  // Pods alternate, and a narrow terminal shows a shorter time and origin.
   expect(plain).toMatch(/\d\d:\d\d:\d\d INFO {2}payments-…9kq4z payment captured amount=/)
 
   for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) expect(onTerminal(env)).not.toContain('\u001b[32m')

@@ -1,6 +1,6 @@
-// `penstock run -f DIR [--for 10s]`: compiles the resources of a folder and runs them here. Sample pods, or files for them, replace a
-// cluster; everything else is real: the agent tails their log files and lists their metadata from an API server as on a node. Sinks of
-// type `console`, and sinks that cannot deliver from here, print short lines for people, or JSON, whatever their codec.
+// `penstock run -f DIR [--for 10s]`: compiles the resources of a folder and runs them locally. Sample pods, or files in their place,
+// replace a cluster; everything else is real: as on a node, the agent tails log files and lists metadata from an API server. Sinks of
+// type `console`, and sinks that cannot deliver from here, print short readable lines or JSON, regardless of their codec.
 
 import { spawn } from 'node:child_process'
 import { closeSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs'
@@ -50,9 +50,9 @@ export const options = {
     multiple: true,
     value: '[NAME=]FILE',
     help: [
-      'File with lines that a source reads instead, such as the output of `kubectl logs --timestamps POD`, or - for standard input.',
-      `NAME is a sample pod (${sampleContainers.join(', ')}, shop/${sampleContainers[0]}) or a source; without it, the file is for the first pod`,
-      'and for every source without pods: messages of a queue, `kubectl get events -o yaml`, a status page. May be repeated.',
+      'File with lines for a source to read, such as the output of `kubectl logs --timestamps POD`, or - for standard input.',
+      `NAME is a sample pod (${sampleContainers.join(', ')}, shop/${sampleContainers[0]}) or a source. Without NAME, the file is for the first pod`,
+      'and for every source without pods: queue messages, `kubectl get events -o yaml`, a status page. May be repeated.',
     ].join(' '),
   },
   ...clusterNameOption,
@@ -106,7 +106,7 @@ export async function run(argv: string[]): Promise<number> {
   if (!values.watch) return await runOnce(flags, given)
   const files = given.map(({ file }) => file)
   if ([...files, ...flags.paths].includes(standardInput)) {
-    throw new PenstockError('PEN_USAGE', '`--watch` needs files: standard input is there once.')
+    throw new PenstockError('PEN_USAGE', '`--watch` needs files, because standard input can only be read once.')
   }
   const watched = () => [...flags.paths.flatMap((path) => resourceFiles(path, values.recursive)), ...files]
   return await runAtChanges(watched, (over) => runOnce(flags, given, over))
@@ -120,7 +120,7 @@ interface RunFlags {
   readonly output: Output
   readonly color: ColorChoice
   readonly compile: FilesOptions
-  /** Whether all events are printed, and none delivered. */
+  /** Whether all events are printed and none delivered. */
   readonly print: boolean
 }
 
@@ -161,7 +161,7 @@ async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, o
     introduceSamples(logsDir, next(api, paths, over !== undefined))
     mkdirSync(logsDir)
     const writers: SampleWriter[] = []
-    // With the agent: what was written before would come as a heap, pod by pod.
+    // Starts with the agent: lines written before would appear all at once, pod by pod.
     const started = () => {
       for (const namespace of namespaces)
         writers.push(writeSampleLogs(logsDir, namespace, (line) => screen.input(line)))
@@ -174,21 +174,21 @@ async function runOnce(flags: RunFlags, given: ReturnType<typeof givenInputs>, o
   }
 }
 
-/** Sinks that cannot deliver from here, which it reports. */
+/** Sinks that cannot deliver from here; they are reported. */
 async function replaced(
   sinks: Readonly<Record<string, Table>>,
   { pipelines }: CompiledResources,
 ): Promise<(id: string) => boolean> {
   const problems = await unreachable(sinks)
   for (const [id, problem] of problems) {
-    // Of one Pipeline the name alone says which; the id has its namespace and name before it.
+    // For a single Pipeline the name is unique; otherwise the id adds its namespace and name.
     const shown = pipelines.length === 1 ? id.slice(id.lastIndexOf('/') + 1) : id
     console.error(`Sink ${shown} cannot deliver from here (${problem}).\nIts events are printed instead.`)
   }
   return (id) => problems.has(id)
 }
 
-/** The compiled configuration with what belongs to this machine: where logs, metadata and state are. */
+/** The compiled configuration with the paths of this machine: logs, metadata and state. */
 function agentConfig(
   compiled: CompiledResources['config'],
   folder: string,
@@ -221,16 +221,16 @@ function agentConfig(
   return { data_dir: dataDir, api: { enabled: true, address: api }, sources, transforms, sinks }
 }
 
-/** Flags of the agent: the lines of sample pods are not worth a long wait for a destination. */
+/** Flags of the agent: lines of sample pods do not justify a long wait for a destination. */
 const quietly = ['-q', '--graceful-shutdown-limit-secs', '5']
 
 interface RunOptions {
   readonly limit: number | undefined
   readonly output: Output
   readonly color: ColorChoice
-  /** How long nothing may move before the run ends; undefined: it continues. */
+  /** How long there must be no activity before the run ends; undefined: it continues. */
   readonly quietMs?: number
-  /** A file that the agent reads as its standard input. */
+  /** A file as the agent's standard input. */
   readonly stdin?: string | undefined
   /** Called when the agent runs. */
   readonly started?: () => void
@@ -238,7 +238,7 @@ interface RunOptions {
   readonly over?: AbortSignal | undefined
 }
 
-/** A terminal that is closed sends SIGHUP. */
+/** Closing a terminal sends SIGHUP. */
 const endings = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const repeatedMs = 300
 
@@ -251,14 +251,14 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
     ['--conditions=source', main, ...quietly, '--color', color, '--config', config],
     {
       stdio: [stdin ?? 'ignore', options.output === 'pretty' ? 'pipe' : 'inherit', 'pipe', 'ipc'],
-      // Signals of the terminal reach this process alone, which passes them on: two of them would end the agent at once.
+      // Terminal signals only reach this process, which forwards them: two signals would stop the agent at once.
       detached: true,
     },
   )
   if (stdin !== undefined) closeSync(stdin)
   let interruptedAt = Number.NEGATIVE_INFINITY
   const interrupt = () => {
-    // Ctrl-C below npm comes twice: from the terminal, and from npm. A person who presses it again is slower.
+    // With npm, Ctrl-C arrives twice: from the terminal, and from npm. A user who presses it again is slower.
     const isRepeated = performance.now() - interruptedAt < repeatedMs
     if (isRepeated) return
     interruptedAt = performance.now()
@@ -267,7 +267,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
   if (options.over?.aborted) interrupt()
   options.over?.addEventListener('abort', interrupt)
   for (const signal of endings) process.on(signal, interrupt)
-  // Nobody reads any more, as behind `| head -1`.
+  // The reader has closed the output, as with `| head -1`.
   process.stdout.on('error', interrupt)
   if (agent.stdout !== null) createInterface(agent.stdout).on('line', (line) => screen.event(line))
   if (agent.stderr !== null) createInterface(agent.stderr).on('line', (line) => screen.note(line))
@@ -282,7 +282,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
     if (!answers) return
     startedAt = performance.now()
     options.started?.()
-    screen.stay(`Ctrl-C ends. Each step: ${npx}penstock-agent tap --url http://${api}`)
+    screen.stay(`Ctrl-C exits. Each step: ${npx}penstock-agent tap --url http://${api}`)
     end = options.limit === undefined ? undefined : setTimeout(interrupt, options.limit)
     if (options.quietMs === undefined) return
     void allDelivered(api, options.quietMs, ended.signal).then((isOver) => {
@@ -292,7 +292,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
   try {
     return await new Promise<number>((resolve, reject) => {
       agent.on('error', reject)
-      // When its streams have ended, too: all lines have been seen.
+      // Also after its streams have ended, so that no line is missed.
       agent.on('close', (code) => resolve(code ?? 0))
     })
   } finally {
@@ -307,7 +307,7 @@ async function runAgent(config: string, api: string, screen: RunScreen, options:
   }
 }
 
-/** The result of a run, and the likely fault if it is empty. */
+/** The result of a run, and the likely cause if it is empty. */
 function summary(components: readonly ComponentView[], seconds: number, isSample: boolean): string {
   const sum = (kind: string, count: (component: ComponentView) => number) =>
     components.reduce((total, one) => (one.component_kind === kind ? total + count(one) : total), 0)
@@ -324,10 +324,10 @@ function summary(components: readonly ComponentView[], seconds: number, isSample
   ]
   const done = `\nIn ${seconds.toFixed(1)} s: ${parts.join(', ')} (${rate} read per second).`
   if (!isSample || read > 0) return done
-  return `${done}\nNothing was read. Do selectors of the sources match the labels of a sample pod above?\nTo try them on lines of your own: --input FILE`
+  return `${done}\nNothing was read. Do the sources' selectors match the labels of a sample pod above?\nTo try your own lines: --input FILE`
 }
 
-/** Waits until the agent runs, which takes some seconds where it is started for the first time; false if that is over before. */
+/** Waits until the agent runs, which takes some seconds at its first start; false if the run ends first. */
 async function answering(api: string, over: AbortSignal): Promise<boolean> {
   while (!over.aborted) {
     const answer = await fetch(`http://${api}/health`, { signal: over }).catch(() => undefined)
@@ -348,16 +348,13 @@ function introduce(compiled: CompiledResources): void {
   }
 }
 
-/** On what it runs, and what to do next. */
+/** Which data the run uses, and what to do next. */
 function introduceSamples(logsDir: string, advice: string): void {
   console.error(['Sample pods:', ...samplePodNames.map((name) => `  ${name}`)].join('\n'))
   console.error(`They write their logs below ${logsDir}.\n\n${advice}\n`)
 }
 
-/**
- * The next steps.
- * @param isWatched whether a change of the files starts the run again
- */
+/** The next steps. @param isWatched whether a file change starts a new run */
 export function next(api: string, paths: readonly string[], isWatched = false): string {
   const files = paths.map((path) => `-f ${path}`).join(' ')
   const looks = [
@@ -367,10 +364,10 @@ export function next(api: string, paths: readonly string[], isWatched = false): 
   ]
   const width = Math.max(...looks.map(([command = '']) => command.length))
   return [
-    'While it runs, in another terminal (Ctrl-C ends it):',
+    'While it runs, in another terminal (Ctrl-C exits):',
     ...looks.map(([command = '', shows]) => `  ${command.padEnd(width)}  ${shows}`),
     isWatched
-      ? `Then change ${paths.join(', ')}: it starts again by itself.`
+      ? `Then change ${paths.join(', ')}: it restarts automatically.`
       : `Then change ${paths.join(', ')} and start again.`,
     `\`${npx}penstock lint ${files}\` checks it.`,
   ].join('\n')

@@ -1,5 +1,6 @@
-// `penstock selftest`: applies a Pipeline that goes nowhere, waits until it is ready, and removes it. `helm test` runs it. In a
-// rollout with steps, which takes minutes, it is enough that the first agents run the Pipeline: the test is not about the steps.
+// `penstock selftest`: applies a Pipeline that delivers nowhere, waits until it is ready, and removes it. `helm test` runs it.
+// In a rollout with steps, which takes minutes, it suffices that the first agents run the Pipeline, because the test does not
+// cover the steps.
 
 import { errorText } from '@penstock/agent/errors'
 import { countedOf, type Flags, pause } from '@penstock/agent/program'
@@ -50,7 +51,7 @@ export async function run(argv: string[]): Promise<number> {
     let last = 'it has no status yet'
     while (!limit.aborted) {
       const found = await client.get<Tested>(pipelineKind, namespace, name).catch((error: unknown) => {
-        last = errorText(error) // the API server may be away for a moment
+        last = errorText(error) // the API server may be unavailable for a moment
         return undefined
       })
       const ready = conditionOf(found?.status?.conditions, 'Ready')

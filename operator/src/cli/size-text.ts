@@ -1,6 +1,6 @@
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
 
-/** Bytes for people: three digits at most, and a unit. */
+/** Formats bytes for people: at most three digits, and a unit. */
 export function sizeText(bytes: number): string {
   let value = bytes
   let unit = 0

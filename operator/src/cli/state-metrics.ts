@@ -1,4 +1,4 @@
-// The state of resources as metrics, taken from the caches when somebody looks: conditions by reason, and the agents of each Agent.
+// The state of resources as metrics, computed from the caches at each scrape: conditions by reason, and the agents of each Agent.
 
 import { Gauge, type Registry } from 'prom-client'
 import type { Agent } from '../api/agent.ts'
@@ -6,7 +6,7 @@ import type { Condition } from '../api/conditions.ts'
 import { kinds } from '../api/kinds.ts'
 import type { CustomResource, ResourceType } from '../api/object.ts'
 
-/** The objects of a kind; undefined where it is not watched. */
+/** The objects of a kind; undefined if it is not watched. */
 export type ObjectsOf = (kind: ResourceType) => Iterable<CustomResource<unknown, unknown>> | undefined
 
 const agentStates = ['desired', 'ready', 'current', 'failed', 'stale'] as const
@@ -14,7 +14,7 @@ const agentStates = ['desired', 'ready', 'current', 'failed', 'stale'] as const
 export function stateMetrics(metrics: Registry, objectsOf: ObjectsOf): void {
   new Gauge({
     name: 'penstock_conditions',
-    help: 'Objects with a condition, by kind, type, status and reason of the condition.',
+    help: 'Number of objects with a condition, by kind, type, status and reason of the condition.',
     labelNames: ['kind', 'type', 'status', 'reason'],
     registers: [metrics],
     collect() {
@@ -31,7 +31,7 @@ export function stateMetrics(metrics: Registry, objectsOf: ObjectsOf): void {
   })
   new Gauge({
     name: 'penstock_agents',
-    help: 'Agents of an Agent: desired, ready, with the newest revision, that could not load it, and silent ones.',
+    help: 'Number of agents of an Agent: desired, ready, with the newest revision, failed to load it, and silent.',
     labelNames: ['agent', 'state'],
     registers: [metrics],
     collect() {

@@ -1,5 +1,5 @@
-// The status of a Pipeline in every state of a rollout: each combination of what is delivered, of the version that ran before, and
-// of two agents and their pods. The real parts make the status of it and the text of `penstock status`; the expectation is counted by hand.
+// The status of a Pipeline in every state of a rollout: each combination of the delivered content, the version that ran before, and two
+// agents and their pods. The real components compute its status and the text of `penstock status`; the expectation is counted by hand.
 
 import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { silentLogger } from '@penstock/agent/telemetry'
@@ -33,9 +33,9 @@ const id = 'shop/p'
 const system = 'system/node'
 
 /**
- * An agent and its pod. `new`, `old`: it runs the revision with the current version, or the one before; `fails`: it has loaded the new
- * revision without this Pipeline; `starts`: its pod is young and has not reported; `silent`: it ran the old one and reports no more; `ends`: its
- * pod is being deleted; `none`: there is no pod.
+ * An agent and its pod. `new`, `old`: it runs the revision with the current version, or the previous one; `fails`: it has loaded the new
+ * revision without this Pipeline; `starts`: its pod is young and has not reported; `silent`: it ran the old one and no longer reports;
+ * `ends`: its pod is being deleted; `none`: there is no pod.
  */
 const pods = ['new', 'old', 'fails', 'starts', 'silent', 'ends', 'none'] as const
 type Pod = (typeof pods)[number]
@@ -84,7 +84,7 @@ const heard = (revision: string, failed: readonly string[] = []) =>
     failures: failed.map((pipeline) => ({ pipeline, reason: 'BufferUnwritable', message: 'EACCES: mkdir' })),
   }) as unknown as HeartbeatBody
 
-/** The status that the operator writes for the Pipeline after it had `before`. */
+/** The status that the operator writes for the Pipeline after the status `before`. */
 async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly Pod[], before: object | undefined) {
   await using stack = new AsyncDisposableStack()
   const stores = new Map<ResourceType, Store<KubeObject>>()
@@ -112,7 +112,7 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
   const hear = (name: string, body: HeartbeatBody) =>
     fleet.hear(system, { pod: name, podUid: name, node: `node-${name}` }, body, monotonicNow())
 
-  // All of them ran the revision before.
+  // All of them ran the previous revision.
   fleet.set(system, { ...deliveredAs('was undone', hasEarlier), record: { rolledBack: {}, history: [] } })
   for (const [index, pod] of pair.entries()) {
     const name = names[index] as string
@@ -160,7 +160,7 @@ async function statusIn(what: Deliverable, hasEarlier: boolean, pair: readonly P
 
 type PutObject = Readonly<Record<string, unknown>> & { readonly metadata?: object }
 
-/** The conditions that an earlier generation, or this one, has left in the status. */
+/** The conditions in the status from an earlier generation, or from this one. */
 const ran = (generation: number, revision: string) => {
   const condition = (type: string): Condition => ({
     ...{ type, status: 'True', reason: type === 'Programmed' ? 'Programmed' : 'Valid', message: 'as it was' },
@@ -195,7 +195,7 @@ function expected(what: Deliverable, hasEarlier: boolean, pair: readonly Pod[], 
   const given: { readonly reason?: Finding['reason'] } = deliveries[what]
   if (given.reason !== undefined) return { programmed: { status: 'False', reason: given.reason }, row }
   if (failed > 0) return { programmed: { status: 'False', reason: 'NodesFailed' }, row }
-  // That pods come and go is no news of a Pipeline that ran.
+  // A pod that appears or disappears does not change the status of a running Pipeline.
   if (hasRun && (serving === 0 || current === serving))
     return { programmed: { status: 'True', reason: 'Programmed' }, row: { desired: 2, current: 2 } }
   if (serving > 0 && current === serving) return { programmed: { status: 'True', reason: 'Programmed' }, row }
@@ -217,14 +217,14 @@ describe.each(Object.keys(deliveries) as Deliverable[])('a Pipeline that %s', (w
         expect(conditions.map(({ message }) => message).join(' ')).toContain(
           agents[0]?.failed === 1 ? `1 agent of ${system}: ` : `2 agents of ${system}: `,
         )
-      // The command shows the same, and the cause where there is one.
+      // The command shows the same state, with the cause if there is one.
       const text = statusText(pipeline, { color: false, columns: undefined })
       const { desired, current, earlier, failed } = agents[0] ?? {}
       expect(text).toContain(`agent     ${system}: ${current}/${desired} run revision new`)
       expect(text.includes(`${earlier} run an earlier one`)).toBe(earlier !== undefined)
       expect(text.includes('BufferUnwritable: node-')).toBe((failed ?? 0) > 0)
       if (what === 'was taken back') expect(text).toContain('node-a: no such host')
-      // `why` believes no version where no agent can run one.
+      // `why` assumes no version if no agent can run one.
       const found = standingOf(pipeline, true, 'unknown')
       if (earlier !== undefined || programmed.status === 'True') expect(found.reads).toBe(true)
       if (!hasEarlier && programmed.status === 'False') expect(found.reads).toBe(false)

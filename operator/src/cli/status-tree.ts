@@ -1,5 +1,5 @@
-// The components of a Pipeline as a tree: below each the ones that read from it, as events flow. One that reads from several stands
-// below the first of them, and names the others.
+// The components of a Pipeline as a tree: each is followed by the components that read from it. A component that reads from several
+// is placed below the first, and names the others.
 
 import type { Pipeline } from '../api/pipeline.ts'
 import { isMeant } from '../compile/inputs.ts'
@@ -21,7 +21,9 @@ export interface Branch {
   readonly name: string
 }
 
-/** Those without `inputs` read from the entry before them: the first transform from the sources, sinks from the last transform. */
+/**
+ * Components without `inputs` read from the previous entry: the first transform from the sources, sinks from the last transform.
+ */
 function nodesOf({ sources, transforms = [], sinks }: Entries): readonly Node[] {
   const nodes: Node[] = sources.map((entry) => ({ what: 'source', entry, inputs: [] }))
   let previous: readonly string[] = sources.map(({ name }) => name)
@@ -37,7 +39,7 @@ function nodesOf({ sources, transforms = [], sinks }: Entries): readonly Node[] 
   return nodes
 }
 
-/** The lines of the tree, in the order in which events come by. */
+/** The lines of the tree in the order of the event flow. */
 export function branchesOf(spec: Entries): readonly Branch[] {
   const nodes = nodesOf(spec)
   const branches: Branch[] = []
@@ -63,7 +65,7 @@ export function branchesOf(spec: Entries): readonly Branch[] {
     }
   }
   for (const node of nodes) if (node.inputs.length === 0) draw(node, '', '', '')
-  // A Pipeline that no operator has accepted may read from nothing, or from itself.
+  // In a Pipeline that was never accepted, a component may have no inputs, or be its own input.
   for (const node of nodes) draw(node, '', '', '')
   return branches
 }

@@ -1,4 +1,5 @@
-// `penstock status [PIPELINE]`: Pipelines as trees: what holds of each, its components, and the agents that run it.
+// `penstock status [PIPELINE]`: shows Pipelines as trees: their conditions, their components, and the agents that run
+// them.
 
 import { PenstockError } from '@penstock/agent/errors'
 import { type Field, outputFormats, rowsText, rowText, type Style, styled } from '@penstock/agent/output'
@@ -128,10 +129,10 @@ function shown({ text, absent, code }: Look): number {
 /** Between two looks. */
 const watchMs = 2000
 
-/** A cleared terminal; bytes, because the process prints no text with codes of a terminal other than colours. */
+/** Clears the terminal; written as bytes, because the process prints no terminal codes in text except colours. */
 const cleared = Buffer.from('\u001b[H\u001b[2J')
 
-/** Looks again and again, and shows what has changed, until Ctrl-C. A terminal shows the last look only. */
+/** Refreshes repeatedly and shows changes, until Ctrl-C. A terminal only shows the latest state. */
 async function watched(look: () => Promise<Look>): Promise<number> {
   const signal = stopped()
   const isLive = isRedrawn(process.stdout)
@@ -152,12 +153,12 @@ async function watched(look: () => Promise<Look>): Promise<number> {
   return code
 }
 
-/** A count as people read it: 120,034. */
+/** A count for people: 120,034. */
 const figure = (count: number | string) => Number(count).toLocaleString('en-US')
 
 const stateStyles: Readonly<Record<string, Style>> = { True: 'green', False: 'red' }
 
-/** A Pipeline with everything in its status. */
+/** A Pipeline with its whole status. */
 export function statusText(pipeline: Pipeline, { color, columns }: Sheet): string {
   const { metadata, spec, status } = pipeline
   const lines: string[] = []
@@ -165,7 +166,7 @@ export function statusText(pipeline: Pipeline, { color, columns }: Sheet): strin
   add(`${pipeline.kind} ${objectKey(metadata.namespace, metadata.name)}${spec.suspend === true ? ' (suspended)' : ''}`)
   if (status === undefined || status.observedGeneration !== metadata.generation) {
     add(
-      `  The operator has not looked at generation ${metadata.generation} yet${status?.observedGeneration === undefined ? '; is it running?' : ''}`,
+      `  The operator has not processed generation ${metadata.generation} yet${status?.observedGeneration === undefined ? '; is it running?' : ''}`,
     )
   }
   const shown = new Set([''])
@@ -205,7 +206,7 @@ export function statusText(pipeline: Pipeline, { color, columns }: Sheet): strin
     const { window, eventsIn = 0, eventsOut = 0, dropped = 0, errors = 0, lagSeconds, buffered } = flow
     const parts = [`in ${figure(eventsIn)}`, `out ${figure(eventsOut)}`, `dropped ${figure(dropped)}`]
     parts.push(`errors ${figure(errors)}`)
-    // Counts are those of the window; these two are as they are now.
+    // Counts cover the window; these two are current values.
     const now = lagSeconds === undefined ? [] : [`${figure(lagSeconds)} s behind`]
     if (buffered !== undefined) now.push(`${typeof buffered === 'number' ? sizeText(buffered) : buffered} buffered`)
     const counts = `${parts.join(', ')}${window === undefined ? '' : ` in ${window}`}`
@@ -217,8 +218,8 @@ export function statusText(pipeline: Pipeline, { color, columns }: Sheet): strin
 }
 
 /**
- * Whether the last message of a component explains a failure. Without errors it does if its reason is a known one, such as a refusal that
- * is tried again, or if events were dropped; otherwise it is a note.
+ * Whether the last message of a component explains a failure. Without errors it does if its reason is a known one, such as a retried
+ * refusal, or if events were dropped; otherwise it is only a note.
  */
 function isExplaining(errors: number, reason: string | undefined, dropped: unknown): boolean {
   return errors > 0 || reason !== 'Error' || Number(dropped ?? 0) > 0

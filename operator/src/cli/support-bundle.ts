@@ -1,6 +1,6 @@
-// `penstock support-bundle [-o FILE]`: everything that helps to understand a cluster's Penstock in one archive: resources with
-// their status, workloads, events, the logs of operator and agents. With `-n` it is what somebody may read who works in that namespace alone.
-// Values of Secrets are never read; what may be a secret inside an option is masked, rather too much than too little.
+// `penstock support-bundle [-o FILE]`: collects the data for analysing Penstock in a cluster in one archive: resources with their status,
+// workloads, events, and the logs of operator and agents. `-n` limits it to the data that a user of that namespace may read. Secret values
+// are never read; anything that may be a secret in an option is masked, rather too much than too little.
 
 import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
@@ -31,7 +31,7 @@ const ours = 'app.kubernetes.io/name in (penstock-agent,penstock-operator)'
 
 export const options = {
   output: { type: 'string', short: 'o', value: 'FILE', help: 'Archive to write (penstock-support-TIME.tar.gz).' },
-  namespace: { type: 'string', short: 'n', value: 'NS', help: 'Namespace to look at (the whole cluster).' },
+  namespace: { type: 'string', short: 'n', value: 'NS', help: 'Namespace to collect (the whole cluster).' },
   ...connectionOptions,
 } as const satisfies Flags
 
@@ -42,11 +42,11 @@ Collects resources with their status, workloads, events and logs in an archive, 
 ${helpOf(options)}
 `
 
-/** The resources that were read, and those that could not be. */
+/** The resources that could be read, and the others. */
 interface Outcome {
   readonly parts: Set<string>
   readonly problems: string[]
-  /** The first error of a request that got no answer. */
+  /** The first error of a request without a response. */
   unreachable?: KubeError
 }
 
@@ -80,7 +80,7 @@ export async function run(argv: string[]): Promise<number> {
   }
   const missing = problems.length === 0 ? '' : ` ${problems.length} things could not be read; about.txt names them.`
   console.log(
-    `${file}: ${[...parts].join(', ')}.${missing} Secrets are not in it; look through it before you pass it on.`,
+    `${file}: ${[...parts].join(', ')}.${missing} Secrets are not included; review the archive before you share it.`,
   )
   return 0
 }
@@ -96,7 +96,7 @@ async function* contents(
     type: ResourceType,
     options: { labelSelector?: string; metadataOnly?: boolean } = {},
   ): Promise<readonly KubeObject[] | undefined> => {
-    // Objects of the cluster are not those of a namespace.
+    // Cluster-scoped objects are not part of a namespace.
     if (namespace !== undefined && !type.namespaced) return undefined
     try {
       const found = await client.list(type, { ...options, namespace })
@@ -174,10 +174,10 @@ function withoutNoise(object: KubeObject): object {
 }
 
 const mayBeSecret = /pass|secret|token|credential|private|api_?key|license_?key|access_?key|authorization|^key$|_pass$/i
-/** Keys whose values only name something. */
+/** Keys whose values are only names. */
 const names = new Set(['secretName', 'secretKeyRef', 'configMapKeyRef', 'strategy', 'imagePullSecrets', 'secretRefs'])
 
-/** Text that may be a secret becomes `***`; references to Secrets stay, because they are what one looks for. */
+/** Text that may be a secret becomes `***`; references to Secrets stay, because they are needed for the analysis. */
 export function masked(value: unknown, secret = false): unknown {
   if (typeof value === 'string') return secret && !/^SECRET\[[^\]]+\]$/.test(value) ? '***' : withoutCredentials(value)
   if (Array.isArray(value)) return value.map((item) => masked(item, secret))
@@ -191,7 +191,7 @@ export function masked(value: unknown, secret = false): unknown {
   )
 }
 
-/** `https://user:password@host` without the part before the at sign. */
+/** Removes the user information from `https://user:password@host`. */
 function withoutCredentials(text: string): string {
   return text.replace(/([a-z][a-z0-9+.-]*:\/\/)[^/\s@]+@/gi, '$1***@')
 }

@@ -1,4 +1,4 @@
-// `penstock tap PIPELINE`: a sample of the events that pass through a Pipeline now, from the agents that run it.
+// `penstock tap PIPELINE`: shows a sample of the events in a Pipeline, from the agents that run it.
 
 import { PenstockError } from '@penstock/agent/errors'
 import { defaultTapForm, type TapLine, tapFormatter, tapForms } from '@penstock/agent/events'
@@ -14,14 +14,14 @@ const own = {
     type: 'string',
     short: 'c',
     value: 'NAME',
-    help: 'Component whose events to show: those that leave a source or transform, or that a sink reads (all that leave one).',
+    help: 'Component whose events to show: the output of a source or transform, or the input of a sink (all outputs).',
   },
   node: { type: 'string', value: 'NAME', help: 'Show only events of the agent on this node.' },
   limit: {
     type: 'string',
     short: 'l',
     value: 'N',
-    help: 'At most this many events per second, of all agents together (100).',
+    help: 'Maximum number of events per second, from all agents together (100).',
   },
   for: { type: 'string', value: 'TIME', help: 'How long, at most an hour (10m).' },
   format: {
@@ -29,7 +29,7 @@ const own = {
     default: defaultTapForm(),
     oneOf: tapForms,
     value: 'FORMAT',
-    help: `Format of the events: ${tapForms.join(', ')} (pretty on a terminal, else json).`,
+    help: `Format of the events: ${tapForms.join(', ')} (pretty on a terminal, otherwise json).`,
   },
   meta: { type: 'boolean', short: 'm', help: 'Show which component and node each event comes from.' },
   quiet: { type: 'boolean', short: 'q', help: 'Show only events, no notices.' },

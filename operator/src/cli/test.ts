@@ -1,4 +1,4 @@
-// `penstock test -f PATH`: runs the `tests` of Pipelines: their transforms alone, on events that the tests give.
+// `penstock test -f PATH`: runs the `tests` of Pipelines: only their transforms, on the events of the tests.
 
 import { loadConfigObject, runUnitTests } from '@penstock/agent/config'
 import { type Flags, takesColors } from '@penstock/agent/program'
@@ -35,7 +35,7 @@ export async function run(argv: string[]): Promise<number> {
   })
   const loaded = loadConfigObject(config)
   const all = loaded.ok ? problems : [...problems, ...loaded.problems]
-  // Problems are printed on standard error in both forms; a report must not look as if there were no tests.
+  // Problems are printed on standard error in both formats; a report must not look as if there were no tests.
   const isFine = printProblems(loaded.ok ? all : problems.length > 0 ? problems : all)
   if (!isFine || !loaded.ok) {
     if (!isText) console.log(junitOfProblems(all, []))

@@ -91,7 +91,7 @@ describe('a screen of `top`', () => {
     expect(shown).toContain('sink store\n  42 errors\n')
     expect(namesOn(on)).toEqual(['b'])
     expect(shown).toContain('Esc: back')
-    // The status of another row comes too late.
+    // The status of another row arrives too late.
     on.describe(rows[1] as TopRow, 'other')
     expect(on.text(wide)).not.toContain('other')
     on.look([row('a')])

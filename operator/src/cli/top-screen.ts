@@ -8,7 +8,7 @@ import { sizeText } from './size-text.ts'
 interface Column {
   readonly title: string
   text(row: TopRow): string
-  /** A number, for the order; the first column has none. */
+  /** A number to sort by; the first column has none. */
   value?(row: TopRow): number
 }
 
@@ -39,10 +39,10 @@ const columns: readonly Column[] = [
   },
 ]
 
-/** Columns of a table between two cells. */
+/** Space between two columns. */
 const gap = 2
 
-/** A name is cut where it would leave less than this for itself: then a column gives way. */
+/** If a name would have less space than this, a column is omitted instead. */
 const minName = 16
 
 /** Those that a narrow screen leaves out, the first one first. */
@@ -70,7 +70,10 @@ function joined({ lines, widths }: Cells): readonly string[] {
   )
 }
 
-/** The heading and a line for each row, no wider than a screen: names are cut, and then columns are left out. */
+/**
+ * The heading and a line for each row, within the width of the screen: names are truncated, and then columns are
+ * omitted.
+ */
 function fittingLines(
   rows: readonly TopRow[],
   width: number,
@@ -101,12 +104,12 @@ export function table(rows: readonly TopRow[]): string {
 
 const detailsHelp = 'Esc: back  up/down: scroll  p: pause  q: quit'
 
-/** Before the line of the row that is chosen, and before all others while one is. */
+/** Prefix of the selected row, and of all others while a row is selected. */
 const marks = { chosen: '> ', other: '  ' }
 
 const keyOf = (row: TopRow) => `${row.kind} ${nameOf(row)}`
 
-/** Names from A to Z, figures from the greatest on. */
+/** Names in ascending order, figures in descending order. */
 const orderBy =
   ({ value }: Column) =>
   (a: TopRow, b: TopRow) =>
@@ -114,33 +117,33 @@ const orderBy =
 
 export class TopScreen implements Drawing {
   readonly #keys = new RowKeys<TopRow>({ keyOf, nameOf, orders: columns.map(orderBy) })
-  /** The status of the opened row, once it is read. */
+  /** The status of the opened row, once it is loaded. */
   #status: string | undefined
 
-  /** Takes the newest figures; a paused screen keeps those that it shows. */
+  /** Takes the newest figures; a paused screen keeps the displayed ones. */
   look(rows: readonly TopRow[]): void {
     this.#keys.look(rows)
   }
 
-  /** The row that is shown whole, if its text should be read again. */
+  /** The opened row, if its text must be loaded again. */
   get opened(): TopRow | undefined {
     const isWanted = this.#keys.isOpen && (!this.#keys.isPaused || this.#status === undefined)
     return isWanted ? this.#keys.chosenRow : undefined
   }
 
-  /** Takes the text of a row that is shown whole. */
+  /** Sets the text of the opened row. */
   describe(row: TopRow, text: string): void {
     if (this.#keys.isOpen && keyOf(row) === this.#keys.chosenKey) this.#status = text
   }
 
   press(text: string | undefined, key: Key): boolean {
     const quits = this.#keys.press(text, key)
-    // A row that is opened again is read again.
+    // A row that is opened again is loaded again.
     if (!this.#keys.isOpen) this.#status = undefined
     return quits
   }
 
-  /** The whole screen, no line wider and no more lines than it has. */
+  /** The whole screen, within its width and height. */
   text(size: ScreenSize): string {
     return this.#keys.isOpen ? this.#whole(size) : this.#table(size)
   }
@@ -154,7 +157,7 @@ export class TopScreen implements Drawing {
     const markOf = (index: number) => (chosen < 0 ? '' : index === chosen ? marks.chosen : marks.other)
     const [heading = '', ...lines] = fittingLines(rows, width - markOf(-1).length, titleOf, by)
     const room = Math.max(1, height - 3)
-    // The row that is chosen stays in sight.
+    // Scrolls to keep the selected row visible.
     const from = Math.max(0, chosen - room + 1)
     const body = lines.slice(from, from + room).map((text, offset) => {
       const index = from + offset
@@ -172,7 +175,7 @@ export class TopScreen implements Drawing {
     ].join('\n')
   }
 
-  /** One row, and below it what is known of its Pipeline. */
+  /** One row, followed by the details of its Pipeline. */
   #whole({ columns: width, rows: height, color }: ScreenSize): string {
     const row = this.#keys.chosenRow
     const lines = (this.#status ?? 'Reading its status …').split('\n')

@@ -1,5 +1,5 @@
-// `penstock top [PIPELINE]`: current figures of Pipelines, from the counters of their agents. On a terminal the table is redrawn in
-// place and takes keys; elsewhere each look is printed below the one before.
+// `penstock top [PIPELINE]`: shows current figures of Pipelines, from the counters of their agents. On a terminal the table is
+// redrawn in place and reacts to keys; elsewhere, each refresh is printed after the previous one.
 
 import { errorText, PenstockError } from '@penstock/agent/errors'
 import { LiveScreen } from '@penstock/agent/output'
@@ -39,7 +39,7 @@ ${helpOf(own)}
 ${operatorFlagHelp}
 `
 
-/** Of the looks before the first with all agents: one that is silent must not hold up \`--once\`. */
+/** Maximum number of refreshes without all agents, so that a silent agent does not block `--once`. */
 const patienceMs = 8000
 
 export async function run(argv: string[]): Promise<number> {
@@ -69,7 +69,7 @@ export async function run(argv: string[]): Promise<number> {
         if (said.kind === 'notification') console.error(said.message)
         continue
       }
-      // The first look has nothing to be compared with.
+      // The first snapshot has no earlier one to compare with.
       if (!said.complete && performance.now() < until) continue
       if (screen !== undefined) screen.look(said)
       else process.stdout.write(`${output === 'json' ? JSON.stringify(said) : table(said.pipelines)}\n`)
@@ -88,7 +88,7 @@ function isFigures(said: OperatorLine): said is TopLine {
 /** The status text of a row's Pipeline. */
 type ReadStatus = (row: TopRow, sheet: Sheet) => Promise<string>
 
-/** Reads the status of Pipelines from the cluster, or says why it cannot. */
+/** Reads the status of Pipelines from the cluster, or explains why it cannot. */
 function statusReader(flags: ClusterFlags): ReadStatus {
   let access: Promise<ClusterAccess> | undefined
   return async ({ kind, namespace, name }, sheet) => {
@@ -99,12 +99,12 @@ function statusReader(flags: ClusterFlags): ReadStatus {
       return pipeline === undefined ? 'It has been deleted.' : statusText(pipeline, sheet)
     } catch (error) {
       access = undefined
-      return `Its status cannot be read: ${errorText(error)}`
+      return `cannot read its status: ${errorText(error)}`
     }
   }
 }
 
-/** The terminal of `top`. Reads the status of the row that is shown whole, again at each key and each look. */
+/** The terminal of `top`. Reloads the status of the opened row at each key and each refresh. */
 class LiveTable implements Disposable {
   readonly #drawing = new TopScreen()
   readonly #screen = new LiveScreen({
@@ -134,7 +134,7 @@ class LiveTable implements Disposable {
     })
   }
 
-  /** Aborted when the person quits by a key. */
+  /** Aborted when the user quits with a key. */
   get quit(): AbortSignal {
     return this.#screen.quit
   }

@@ -1,4 +1,4 @@
-// `penstock version`, as `penstock --version`.
+// `penstock version`, same as `penstock --version`.
 
 import { version } from '@penstock/agent/program'
 import { parseFlags } from './arguments.ts'

@@ -1,4 +1,4 @@
-// `penstock webhook`: the admission webhooks in their own process, with the flags of `penstock operator`.
+// `penstock webhook`: serves the admission webhooks in a separate process, with the flags of `penstock operator`.
 
 import { run as runOperator } from './operator.ts'
 

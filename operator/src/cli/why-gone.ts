@@ -1,5 +1,5 @@
-// `penstock why` for a pod that was deleted: Kubernetes' events name its uid and node for a while, and the agent there reads its files
-// to the end and reports its positions in them.
+// `penstock why` for a deleted pod: for a while, Kubernetes events contain its uid and node, and the agent there reads its files to
+// the end and reports its positions.
 
 import type { KubeObject } from '../api/object.ts'
 import { objectKey } from '../api/object.ts'
@@ -22,7 +22,7 @@ type Event = KubeObject & {
   readonly eventTime?: string | null
 }
 
-/** The last pod of a name, as the kubelet of its node reported it; undefined if there is no event of one, or the user may read none. */
+/** The last pod with a name, from the kubelet's events; undefined if there is no such event, or the user may not read it. */
 export async function lastSeen(client: KubeClient, namespace: string, name: string): Promise<LastSeen | undefined> {
   const fieldSelector = `involvedObject.kind=Pod,involvedObject.name=${name}`
   let events: readonly Event[]
@@ -42,7 +42,7 @@ export async function lastSeen(client: KubeClient, namespace: string, name: stri
   return uid === undefined || node === undefined ? undefined : { namespace, name, uid, node }
 }
 
-/** Which Pipelines still read the files of a pod that is gone. */
+/** The Pipelines that still read the files of a deleted pod. */
 export async function explainGone(
   { namespace, name, node }: LastSeen,
   stands: (kind: string) => Promise<PodPosition>,

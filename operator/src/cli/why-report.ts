@@ -1,14 +1,14 @@
-// The findings of `penstock why` about a pod, as text for people and as rows for tables and machines.
+// The results of `penstock why` about a pod, as text for people and as rows for tables and programs.
 
 import type { Field } from '@penstock/agent/output'
 import { styled } from '@penstock/agent/output'
 import { counted, type Sheet, wrapped } from '@penstock/agent/program'
 import type { TopRow } from '../serving/observe/top-look.ts'
 
-/** The reports of the agents of a pod's node about the Pipelines of one kind, by name. */
+/** The reports of the node's agents about the Pipelines of one kind, by name. */
 export type PodPosition = ReadonlyMap<string, TopRow> | { readonly problem: string }
 
-/** How far the agent of the node is in the files of the pod, or why that is not known. */
+/** The positions of the node's agent in the files of the pod, or why they are unknown. */
 type Reading =
   | { readonly positions: NonNullable<TopRow['positions']> }
   | { readonly problem: string; readonly isAbsent?: boolean }
@@ -19,15 +19,15 @@ interface SourceAnswer {
   readonly why: string
 }
 
-/** One Pipeline's treatment of the pod. */
+/** How one Pipeline treats the pod. */
 export interface PipelineAnswer {
   readonly kind: string
   readonly name: string
   readonly reads: boolean
   readonly sources: readonly SourceAnswer[]
-  /** Why no agent of the node reads what a source selects. */
+  /** Why no agent of the node reads the logs that a source selects. */
   readonly obstacles: readonly string[]
-  /** Why the current version does not run on all nodes, where some version reads the pod. */
+  /** Why the current version does not run on all nodes, if some version reads the pod. */
   readonly rollout?: string | undefined
   /** Whether that version is known to be an earlier one. */
   readonly isEarlier?: boolean | undefined
@@ -48,9 +48,9 @@ export interface WhyReport {
   readonly hasClusterPipelines: boolean
   /** The object whose label makes all agents exclude the pod. */
   readonly excluded?: string
-  /** The pod was deleted: selectors cannot be compared any more, and only Pipelines are listed that have its files open. */
+  /** The pod was deleted: selectors can no longer be evaluated, and only Pipelines with open files are listed. */
   readonly isGone?: boolean
-  /** Kinds of Pipelines of which no agent could say where reading stands, with the reason. */
+  /** Kinds of Pipelines for which no agent reported positions, with the reason. */
   readonly unknown?: readonly string[]
   readonly pipelines: readonly PipelineAnswer[]
 }
@@ -103,11 +103,11 @@ export function readingOf(found: PodPosition, name: string): Reading {
 
 /** The facts about the pod that do not depend on Pipelines. */
 export function notes({ node, unread, unknown = [], excluded }: WhyReport): readonly string[] {
-  const lines = unknown.map((reason) => `  Where reading stands is not known of ${reason}`)
+  const lines = unknown.map((reason) => `  Read positions are unknown for ${reason}`)
   if (node === undefined) lines.push('  It has no node, so it has no logs yet.')
-  if (unread.length > 0) lines.push(`  Left out, as you may not read them: ${unread.join(', ')}.`)
+  if (unread.length > 0) lines.push(`  Omitted, because you may not read them: ${unread.join(', ')}.`)
   if (excluded !== undefined) {
-    lines.push(`  ${excluded} has the label penstock.dev/exclude: "true": agents leave it out whatever Pipelines say.`)
+    lines.push(`  ${excluded} has the label penstock.dev/exclude: "true": agents skip it, whatever Pipelines select.`)
   }
   return lines
 }
@@ -123,8 +123,8 @@ export function whyText(report: WhyReport, { color, columns }: Sheet): string {
   if (excluded !== undefined) return text()
   if (report.isGone === true) {
     const verdict = isRead(report)
-      ? 'It was deleted, and its logs are still read.'
-      : `It was deleted, and no agent of node ${node} is known to have a log file of it open: all was read, or nothing reads it.`
+      ? 'It was deleted, and its logs are still being read.'
+      : `It was deleted, and no agent of node ${node} is known to have one of its log files open: either all were read, or no Pipeline reads them.`
     lines.push(styled(verdict, isRead(report) ? 'green' : 'yellow', color))
     return text()
   }
@@ -148,21 +148,23 @@ function answerLines(answer: PipelineAnswer, color: boolean): readonly string[] 
   }
   if (rollout !== undefined) {
     const head =
-      isEarlier === true ? 'an earlier version reads it' : 'the agent of its node reads it; not yet on all nodes'
+      isEarlier === true
+        ? 'an earlier version reads it'
+        : 'the agent of its node reads it; not yet running on all nodes'
     lines.push(`    ${head}: ${rollout}`)
   }
   for (const obstacle of obstacles) lines.push(`    ${styled('but', 'red', color)} ${obstacle}`)
   if (events !== undefined) {
     lines.push(`    events: ${events.reason}${events.message === '' ? '' : `: ${events.message}`}`)
   }
-  if (lagSeconds !== undefined) lines.push(`    reading is ${lagSeconds} s behind at most, on all nodes`)
-  if (dropped !== undefined) lines.push(`    dropped lately, on all nodes: ${dropped}`)
+  if (lagSeconds !== undefined) lines.push(`    reading is at most ${lagSeconds} s behind, on all nodes`)
+  if (dropped !== undefined) lines.push(`    recently dropped, on all nodes: ${dropped}`)
   if (reading !== undefined) lines.push(...readingLines(reading))
   return lines
 }
 
 function readingLines(reading: Reading): readonly string[] {
-  if ('problem' in reading) return [`    where reading stands is not known: ${reading.problem}`]
+  if ('problem' in reading) return [`    read positions are unknown: ${reading.problem}`]
   if (reading.positions.length === 0) return ['    no log file of it is open there yet']
   return reading.positions.map(({ container, file, size, read, delivered, lagSeconds, dropped }) => {
     const said = [`${read} of ${counted(size, 'byte')} read`, `${delivered} delivered`]

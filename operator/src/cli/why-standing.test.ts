@@ -1,5 +1,5 @@
-// `why` in every state of a rollout: each combination of what the status says of the Pipeline, of the revision that agents ran before or
-// still run, and of the pod and the agent of its node.
+// `why` in every state of a rollout: each combination of the Pipeline's status, the revision that agents ran before or still run, and
+// the pod and the agent of its node.
 
 import { describe, expect, test } from 'vitest'
 import type { Condition } from '../api/conditions.ts'
@@ -51,11 +51,11 @@ describe.each(Object.entries(states))('a Pipeline that is %s', (_, { conditions,
           const status = { conditions, agents, programmedGeneration: running === true ? 2 : before }
           const found = standingOf({ metadata: { generation: 2 }, status }, isPlaced, files, failure)
           const hasEarlier = earlier > 0 || (before !== undefined && stopped !== true)
-          // A pod without a node has no logs. Otherwise something reads them if all agents run the current version, or an earlier one, or if
-          // the agent of the node has shown it; but not on a node without an agent, whatever those of the others run.
+          // A pod without a node has no logs. Otherwise it is read if all agents run the current version or an earlier one, or if the agent
+          // of the node has shown it; but not on a node without an agent, regardless of other nodes.
           const reads = isPlaced && files !== 'absent' && (running === true || hasEarlier || files === 'open')
           expect(found.reads).toBe(reads)
-          // A pod that is not read gets a reason, and so does one that another version than the current one reads.
+          // A pod that is not read gets a reason, and so does a pod read by another version than the current one.
           expect(found.obstacle !== undefined).toBe(!reads)
           expect(found.rollout !== undefined).toBe(reads && running !== true)
           if (failure !== undefined) expect(found.rollout ?? found.obstacle).toContain(failure)
@@ -96,14 +96,14 @@ test.each<{
     files: 'none',
     says: {
       reads: false,
-      obstacle: 'not all agents run it, and the one of its node has shown no open log file: RolledBack: why',
+      obstacle: 'not all agents run it, and the agent of its node has shown no open log file: RolledBack: why',
     },
   },
   {
     what: 'a Pipeline that was just created',
     conditions: [],
     files: 'none',
-    says: { reads: false, obstacle: 'the operator has not looked at its current version yet' },
+    says: { reads: false, obstacle: 'the operator has not processed its current version yet' },
   },
   {
     what: 'a refused change of a Pipeline that runs',
@@ -134,7 +134,7 @@ test.each<{
     says: {
       reads: false,
       obstacle:
-        'no agent that runs it reports from the node of the pod: the Agents that select it have no pod there, or that pod does not run',
+        'no agent that runs it reports from the node of the pod: the Agents that select it have no pod there, or that pod is not running',
     },
   },
   {

@@ -1,4 +1,4 @@
-// The real `penstock why` at a double of the API server and of the operator: rights of users, and rollouts that are not over.
+// The real `penstock why` with doubles of the API server and of the operator: user rights, and unfinished rollouts.
 
 import { expect, test } from 'vitest'
 import { forbidden, notFound, runAtDouble } from '../testing/command.ts'
@@ -42,11 +42,11 @@ interface Cluster {
   readonly programmed: 'True' | 'False'
   readonly forbidden: readonly string[]
   readonly positions: readonly object[]
-  /** The operator's knowledge of the node's agents; one that has answered if not given. */
+  /** The operator's knowledge of the node's agents; one agent that has answered if not given. */
   readonly agents?: object
   /** Whether every agent has had time to report. */
   readonly complete?: boolean
-  /** Of a pod that is not there any more. */
+  /** For a pod that no longer exists. */
   readonly events?: readonly object[]
   readonly flags?: readonly string[]
 }
@@ -100,7 +100,7 @@ for (const programmed of ['True', 'False'] as const) {
       const files = positions.length === 0 ? 'no file' : 'a file'
       test(`Programmed ${programmed}, ${files} open on the node of the pod, ${rights}`, async () => {
         const { code, said } = await why({ programmed, forbidden, positions })
-        // A rollout that is not over hides nothing that the agent of the node reads already.
+        // An unfinished rollout does not hide logs that the agent of the node already reads.
         const read = programmed === 'True' || positions.length > 0
         expect(code, said).toBe(read ? 0 : 1)
         expect(said.includes('Its logs are read.'), said).toBe(read)
@@ -179,7 +179,7 @@ test.each([
   expect(code, said).toBe(expected)
   expect(said).toContain(says)
   const isKnown = events.length > 0 && forbidden.length === 0
-  // The last pod of the name, on the node of its kubelet.
+  // The last pod with the name, on the node of its kubelet.
   expect(asked.toSorted()).toEqual(isKnown ? ['ClusterPipeline u1 node-1', 'Pipeline u1 node-1'] : [])
   expect(said.includes('Pod shop/web-1 (deleted) on node node-1'), said).toBe(isKnown)
   expect(said.includes('80 of 90 bytes read, 70 delivered'), said).toBe(isKnown && positions.length > 0)

@@ -1,4 +1,4 @@
-// `penstock why POD`: which Pipelines read a pod's logs, which do not, and for what reason. Exit 1 when none reads it.
+// `penstock why POD`: shows which Pipelines read a pod's logs, which do not, and why. Exit code 1 if none reads them.
 
 import {
   compileSelection,
@@ -68,9 +68,9 @@ ${helpOf(own)}
 ${operatorFlagHelp}
 `
 
-/** For the operator to begin its answer: it may be busy, or far away. */
+/** Timeout for the operator to start its response: it may be busy, or far away. */
 const operatorMs = 30_000
-/** For the agent to answer, from then on. */
+/** Timeout for the agent to answer, from then on. */
 const agentMs = 6000
 
 export async function run(argv: string[]): Promise<number> {
@@ -84,7 +84,7 @@ export async function run(argv: string[]): Promise<number> {
   const pod = await client.get<Pod>(podType, namespace, name)
   const last = pod === undefined ? await lastSeen(client, namespace, name) : undefined
   if (pod === undefined && last === undefined) {
-    console.error(`There is no pod ${name} in namespace ${namespace}, and no event of one that was deleted.`)
+    console.error(`There is no pod ${name} in namespace ${namespace}, and no event of a deleted one.`)
     return 1
   }
   const report =
@@ -101,7 +101,7 @@ export async function run(argv: string[]): Promise<number> {
   return isRead(report) ? 0 : 1
 }
 
-/** The reports of the agents of a pod's node about the Pipelines of one kind, by name. */
+/** The reports of the node's agents about the Pipelines of one kind, by name. */
 async function standing(
   flags: OperatorFlags,
   kind: string,
@@ -134,7 +134,7 @@ async function standing(
   } finally {
     clearTimeout(timer)
   }
-  // That nobody is there is certain only when everybody has had time to report.
+  // The absence of an agent is only certain when all agents have had time to report.
   const rows = last?.pipelines.filter(({ agents }) => last?.complete === true || agents.asked > 0) ?? []
   return new Map(rows.map((row) => [row.name, row]))
 }
@@ -212,7 +212,7 @@ async function explain(
   return { ...about, pipelines }
 }
 
-/** The objects, or undefined where the user may not read them: their name is then added to `unread`. */
+/** The objects, or undefined if the user may not read them: their name is then added to `unread`. */
 async function allowed<T>(unread: string[], name: string, objects: Promise<readonly T[]>) {
   try {
     return await objects
@@ -229,7 +229,7 @@ function filesIn(found: PodPosition, name: string): Files {
   return reading.positions.length > 0 ? 'open' : 'none'
 }
 
-/** The subscriptions of a Pipeline's sources, by which agents choose pods. */
+/** The subscriptions of a Pipeline's sources, by which agents select pods. */
 function subscriptionsOf(pipeline: Pipeline, resources: readonly KubeObject[]): ReadonlyMap<string, HubSubscription> {
   const compiled = compilePipeline(resourceOf(pipeline), resources.map(resourceOf), { ownMachine: false })
   return new Map(compiled.podLogs.map((source) => [source.name, subscriptionOf(source, pipeline.metadata.uid ?? '')]))
@@ -252,7 +252,7 @@ function sourceAnswer(
     if (known !== undefined && findComponent('source', known)?.type !== 'orchestrator_logs')
       return no(`a source of type ${known} reads no pod logs`)
     return no(
-      isOpen ? 'it is not accepted' : `${ref?.kind} ${ref?.name} is not open to namespace ${metadata.namespace}`,
+      isOpen ? 'it is not accepted' : `${ref?.kind} ${ref?.name} is not granted to namespace ${metadata.namespace}`,
     )
   }
   // The agents' own judgement.
@@ -265,7 +265,7 @@ function sourceAnswer(
     )
   }
   if (subscription.optIn === true && labels[consentLabel] !== 'true')
-    return no(`it reads pods with the label ${consentLabel}: "true" only, which the pod has not`)
+    return no(`it only reads pods with the label ${consentLabel}: "true", which this pod does not have`)
   const fields = podFields(pod)
   if (!selection.pod({ labels, fields })) {
     const byLabels = compileSelection({ ...subscription, fieldSelector: undefined }).pod({ labels, fields })
@@ -278,7 +278,7 @@ function sourceAnswer(
   const excluded = excludedContainers(annotations)
   const containers = [...(pod.spec.initContainers ?? []), ...pod.spec.containers].map((container) => container.name)
   const kept = containers.filter((container) => selection.container(container, excluded))
-  if (kept.length === 0) return no(`its containers are all left out (${containers.join(', ')})`)
+  if (kept.length === 0) return no(`all its containers are excluded (${containers.join(', ')})`)
   const without = containers.filter((container) => !kept.includes(container))
   return {
     reads: true,

@@ -21,7 +21,7 @@ export interface SampleObject {
 }
 
 const notFound = { kind: 'Status', apiVersion: 'v1', status: 'Failure', reason: 'NotFound', code: 404 }
-/** The kind that each path lists, with the group and version of its objects. */
+/** The kind listed at each path, with the group and version of its objects. */
 const lists = {
   '/api/v1/pods': { kind: 'Pod', apiVersion: 'v1' },
   '/api/v1/namespaces': { kind: 'Namespace', apiVersion: 'v1' },
@@ -61,7 +61,7 @@ export class SampleApiServer implements AsyncDisposable {
         return
       }
       response.writeHead(200, { 'content-type': 'application/json' })
-      // Nothing changes after the start, so a watch stays open and silent.
+      // Nothing changes after the start, so a watch stays open without events.
       if (['1', 'true'].includes(url.searchParams.get('watch') ?? '')) {
         this.#watches.add(response)
         response.on('close', () => this.#watches.delete(response))
@@ -87,7 +87,7 @@ export class SampleApiServer implements AsyncDisposable {
     })
   }
 
-  /** Listens on a free loopback port and gives the address. */
+  /** Listens on a free loopback port and returns the address. */
   async open(): Promise<string> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject)

@@ -1,4 +1,4 @@
-// Sample pods of a small shop and what they log, written as the kubelet writes it: CRI lines in
+// Sample pods of a small shop and their logs, written like the kubelet: CRI lines in
 // `<logs>/<namespace>_<pod>_<uid>/<container>/<restart>.log`, renamed when they grow too large.
 
 import { appendFileSync, createReadStream, createWriteStream, mkdirSync, renameSync, statSync } from 'node:fs'
@@ -24,7 +24,7 @@ interface SamplePod {
 const paths = ['/cart', '/checkout', '/products/17', '/products/42', '/login', '/healthz']
 const pick = <T>(items: readonly T[], turn: number, step: number): T => items[(turn * step) % items.length] as T
 
-/** Lines differ from turn to turn but are the same in every run. */
+/** Lines vary from turn to turn but are equal in every run. */
 const pods: readonly SamplePod[] = [
   {
     name: 'web-6d9f7c5b8-x2x7p',
@@ -65,7 +65,7 @@ const pods: readonly SamplePod[] = [
   },
 ]
 
-/** The sample pods with the labels that selectors see. */
+/** The sample pods with the labels for selectors. */
 export const samplePodNames: readonly string[] = pods.map(
   ({ name, labels }) =>
     `${name} (${Object.entries(labels)
@@ -73,10 +73,10 @@ export const samplePodNames: readonly string[] = pods.map(
       .join(', ')})`,
 )
 
-/** The containers of the sample pods, by which files can be given for their logs. */
+/** The containers of the sample pods, whose logs files can replace. */
 export const sampleContainers: readonly string[] = pods.map(({ container }) => container)
 
-/** Objects as the API has them: the node, the namespace and the pods. */
+/** API objects: the node, the namespace and the pods. */
 export function sampleObjects(namespace: string): SampleObject[] {
   return [
     {
@@ -131,11 +131,11 @@ export function sampleObjects(namespace: string): SampleObject[] {
   ]
 }
 
-/** A line that a sample pod has written. */
+/** A line written by a sample pod. */
 export interface SampleLine {
   readonly namespace: string
   readonly pod: string
-  /** As the container runtime writes it, with nine digits of a second. */
+  /** In the container runtime's format, with nine fraction digits. */
   readonly time: string
   readonly text: string
 }
@@ -146,10 +146,8 @@ export interface SampleWriter {
 }
 
 /**
- * Writes lines of every sample pod below `logsDir` until closed.
- * @param written sees each line before it can be read
- * @param everyMs milliseconds between two lines of one pod
- * @param maxBytes size at which a file is rotated
+ * Writes lines of every sample pod below `logsDir` until closed. @param written receives each line before it can be
+ * read @param everyMs milliseconds between two lines of one pod @param maxBytes size at which a file is rotated
  */
 export function writeSampleLogs(
   logsDir: string,
@@ -178,13 +176,13 @@ export function writeSampleLogs(
   return { close: () => clearInterval(timer) }
 }
 
-/** Longer lines are cut into parts of this many bytes, as container runtimes do. */
+/** Longer lines are split into parts of this size, as in container runtimes. */
 const maxPartBytes = 16 * 1024
 
-/** The text that `kubectl logs --timestamps` writes before each line. */
+/** The text that `kubectl logs --timestamps` adds before each line. */
 const timestamped = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) ?(.*)$/s
 
-/** Writes the lines of a file as the log of a sample pod: with their own times if `kubectl logs --timestamps` has written them. */
+/** Writes the lines of a file as the log of a sample pod, with their own times if `kubectl logs --timestamps` has added them. */
 export async function writeGivenLog(
   logsDir: string,
   { namespace, container, file }: { readonly namespace: string; readonly container: string; readonly file: string },
@@ -193,7 +191,7 @@ export async function writeGivenLog(
   if (pod === undefined) throw new TypeError(`There is no sample pod \`${container}\`.`)
   const folder = folderOf(logsDir, namespace, pod)
   mkdirSync(folder, { recursive: true })
-  // A character for each byte: whatever the file holds is passed on.
+  // One character per byte: any content of the file is passed on.
   const lines = createInterface({ input: createReadStream(file, 'latin1'), crlfDelay: Number.POSITIVE_INFINITY })
   const written = async function* () {
     for await (const line of lines) {
@@ -214,7 +212,7 @@ function folderOf(logsDir: string, namespace: string, pod: SamplePod): string {
   return join(logsDir, `${namespace}_${pod.name}_${pod.uid}`, pod.container)
 }
 
-/** The current time with nanoseconds, as container runtimes write it. */
+/** The current time with nanoseconds, in the container runtime's format. */
 function now(): string {
   const nanoseconds = process.hrtime.bigint() % 1_000_000n
   return new Date().toISOString().replace('Z', `${String(nanoseconds).padStart(6, '0')}Z`)
