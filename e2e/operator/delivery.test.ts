@@ -694,9 +694,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     test('a new Pipeline that agents cannot run is taken out with its cause, and the others continue', async () => {
       const before = pids()
       await cluster.apply(withWrongFile('newcomer'))
-      expect(await rolledBack('newcomer')).toMatch(
-        /agents? failed: the agent on \S+ could not put it in force: .*ca_file/s,
-      )
+      expect(await rolledBack('newcomer')).toMatch(/agents? failed: the agent on \S+ could not activate it: .*ca_file/s)
       await eventually(async () => expect(await nodes()).toMatchObject({ current: 3, failed: 0 }))
       for (const index of fleet.members.keys()) expect(given(index)).not.toContain('streamed/newcomer')
       await arrive('/streamed/web')

@@ -286,7 +286,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await apply(pipeline('second', {}, 'small'))
     const over = await says('second', 'Accepted', 'False QuotaExceeded', 'small')
     expect(conditionOf(over, 'Accepted')?.message).toBe(
-      'The namespace may have 1 Pipeline, and this is number 2 by age (TenantPolicy "small"; the youngest gives way)',
+      'The namespace may have 1 Pipeline, and this is number 2 by age (TenantPolicy "small"; the youngest Pipeline is excluded)',
     )
     await says('first', 'Accepted', 'True Valid', 'small')
     await cluster.kubectl(['-n', 'small', 'delete', 'pl', 'first'])
@@ -295,7 +295,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await cluster.apply(small({ allowedSinks: ['console'], gracePeriod: '3s' }))
     const forbidden = await says('second', 'Accepted', 'False ForbiddenOption', 'small')
     expect(conditionOf(forbidden, 'Accepted')?.message).toMatch(
-      /The version that runs was accepted under earlier rules of the TenantPolicy and stops at \S+Z\.$/,
+      /The running version was accepted under earlier rules of the TenantPolicy and stops at \S+Z\.$/,
     )
     const stopped = await until('the end of what is forbidden', 30_000, async () => {
       const found = JSON.parse(await cluster.kubectl(['-n', 'small', 'get', 'events', '-o', 'json']))

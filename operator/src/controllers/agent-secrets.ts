@@ -1,5 +1,5 @@
 // The Secrets of an Agent: read once, then kept in memory, and written only if they differ from the desired state. The order of writes
-// gives agents consistent content: values, then shards, then the manifest that names both.
+// keeps the content consistent for agents: values, then shards, then the manifest that refers to both.
 
 import { createHash } from 'node:crypto'
 import type { Logger } from '@penstock/agent/telemetry'
@@ -26,7 +26,7 @@ export type SecretContents = ReadonlyMap<string, Buffer>
 interface Known {
   contents: SecretContents
   annotation: string | undefined
-  /** Version of the object that has them; undefined: it is not there. */
+  /** Version of the object with the values; undefined if it does not exist. */
   version: string | undefined
 }
 
@@ -37,7 +37,7 @@ interface SecretObject extends KubeObject {
 
 export const rolloutAnnotation = 'penstock.dev/rollout'
 
-/** How often Secrets are looked at again where they cannot be watched. */
+/** How often Secrets are read again if they cannot be watched. */
 export const unwatchedMs = 60_000
 
 export class AgentSecrets {
@@ -54,7 +54,7 @@ export class AgentSecrets {
     this.#logger = logger
   }
 
-  /** Reads Secrets that are unknown or that have changed since the last write. True if another client has changed one. */
+  /** Reads Secrets that are unknown or have changed since the last write. True if another client has changed one. */
   async read(signal: AbortSignal): Promise<boolean> {
     const { namespace } = this.#agent.metadata
     let foreign = false
@@ -73,7 +73,7 @@ export class AgentSecrets {
       }
       if (known !== undefined && known.version !== next.version && digestOf(known) !== digestOf(next)) {
         foreign = true
-        this.#logger.info({ secret: `${namespace}/${name}` }, 'A Secret was changed by somebody else; it is put right.')
+        this.#logger.info({ secret: `${namespace}/${name}` }, 'Another client has changed a Secret; restoring it.')
       }
       this.#known.set(name, next)
     }
@@ -112,7 +112,7 @@ export class AgentSecrets {
     return { slots, data: (key: string) => contents.get(key) }
   }
 
-  /** Writes in the order that keeps agents whole; returns the number of writes. */
+  /** Writes in an order that keeps the content consistent for agents; returns the number of writes. */
   async write(
     values: readonly SecretContents[],
     shards: readonly SecretContents[],
@@ -120,7 +120,7 @@ export class AgentSecrets {
     signal: AbortSignal,
   ): Promise<number> {
     let writes = 0
-    // New values beside the old ones first: running agents need the old ones until the manifest has changed.
+    // First adds new values to the old ones, because running agents need the old ones until the manifest changes.
     for (const [slot, contents] of values.entries()) {
       writes += await this.#put(valuesSecretName(this.#agent, slot), contents, undefined, signal)
     }
@@ -140,7 +140,7 @@ export class AgentSecrets {
   ): Promise<number> {
     const known = this.#known.get(name)
     const wanted: Known = { contents, annotation, version: known?.version }
-    // A slot that never held anything is not made.
+    // A slot that was never used is not created.
     if (contents.size === 0 && (known === undefined || known.version === undefined)) return 0
     if (known !== undefined && digestOf(known) === digestOf(wanted)) return 0
     const { namespace } = this.#agent.metadata
@@ -176,12 +176,12 @@ function digestOf(known: Known): string {
 }
 
 interface Values {
-  /** That of the object; where it cannot be watched, when it was read. */
+  /** Version of the object; if it cannot be watched, the time of the read. */
   readonly version: string | number
   readonly data: ReadonlyMap<string, Buffer> | undefined
 }
 
-/** Values of Secrets and ConfigMaps of users: read when their version changes, and kept no longer than they are needed. */
+/** Values of users' Secrets and ConfigMaps: read when their version changes, and kept no longer than needed. */
 export class ValueReader {
   readonly #kube: KubeClient
   readonly #settings: Pick<OperatorSettings, 'secretsMode'>
@@ -198,7 +198,7 @@ export class ValueReader {
     this.#caches = caches
   }
 
-  /** The keys of an object; undefined if it is not there, or may not be used. */
+  /** The keys of an object; undefined if it does not exist, or may not be used. */
   async read(
     kind: 'Secret' | 'ConfigMap',
     namespace: string,
@@ -232,7 +232,7 @@ export class ValueReader {
     try {
       live = await this.#kube.get(type, namespace, name, { signal })
     } catch (error) {
-      // A namespace that has not let the operator in is as good as without the Secret.
+      // A namespace that denies access is treated as if the Secret did not exist.
       if (error instanceof KubeError && error.status === 403) return undefined
       throw error
     }

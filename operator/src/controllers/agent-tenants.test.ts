@@ -1,5 +1,5 @@
-// The content for an Agent of a tenant: compiled by the real compiler, delivered by the real controller, and inspected in the Secrets
-// of its namespace, which its editors can read.
+// The content for a tenant's Agent: compiled by the real compiler, delivered by the real controller, and inspected in the Secrets of
+// its namespace, which its editors can read.
 
 import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
@@ -78,7 +78,7 @@ const everyPipeline = () =>
     compiled(undefined, 'audit', sinkOf(secretRef('system'))),
   ])
 
-/** An operator with an Agent in a namespace, and with Secrets that another one has left. */
+/** An operator with an Agent in a namespace, and with Secrets left by another operator. */
 async function started(
   namespace: string,
   spec: Partial<AgentSpec>,

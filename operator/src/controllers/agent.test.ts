@@ -1,5 +1,5 @@
-// The state that an operator offers to agents after its start. The test fills stores that serve as caches; the Secrets come from
-// another process.
+// The content that an operator offers to agents after its start. The test fills stores that serve as caches; the Secrets come
+// from another process.
 
 import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { silentLogger } from '@penstock/agent/telemetry'
@@ -23,7 +23,7 @@ import { AgentController } from './agent.ts'
 import { Artifacts } from './artifacts.ts'
 import { maxWaitMs } from './rollout-judge.ts'
 
-/** How far the clock of these tests is ahead. */
+/** Offset of these tests' clock. */
 const clock = vi.hoisted(() => ({ aheadMs: 0 }))
 vi.mock('../kube/clock.ts', async (original) => {
   const real = await original<typeof import('../kube/clock.ts')>()
@@ -225,7 +225,7 @@ test.each([
     trouble: { restartCount: 3, state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: ended(1) },
     says: 'container agent of p ends again and again (exit code 1): kubectl logs p -n system -c agent --previous',
   },
-  // The same while it is tried once more.
+  // The same during another attempt.
   {
     trouble: { restartCount: 4, state: {}, lastState: ended(1) },
     says: 'container agent of p ends again and again (exit code 1): kubectl logs p -n system -c agent --previous',

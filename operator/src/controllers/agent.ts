@@ -1,5 +1,5 @@
-// The loop of Agents: delivers the bundle of each, applies its workload, and reports. The steps are in agent/; this file says when each of
-// them is taken, and what a refused write means for the next pass.
+// The reconcile loop of Agents: delivers the bundle of each, applies its workload, and reports. The steps are in agent/; this file decides
+// their order, and how a rejected write affects the next pass.
 
 import type { Agent } from '../api/agent.ts'
 import { keyOf } from '../api/object.ts'
@@ -25,11 +25,11 @@ import { unwatchedMs } from './agent-secrets.ts'
 import { Controller, ControllerMetrics } from './controller.ts'
 import { Spacing } from './spacing.ts'
 
-/** A pass waits this long after the first of many changes, so that applying thousands of Pipelines gives a few revisions. */
+/** Delay of a pass after the first of many changes, so that applying thousands of Pipelines creates only a few revisions. */
 const debounceMs = 1000
 
 export interface AgentControllerOptions {
-  /** Metrics of all controllers of the process; its own if not given. */
+  /** Metrics of all controllers of the process; separate ones if not given. */
   readonly metrics?: ControllerMetrics
   /** Inputs for rendering workloads, besides the settings. */
   readonly workloadInput?: (agent: Agent) => Partial<WorkloadInput>
@@ -45,7 +45,7 @@ export function agentPart(fleet: FleetState, options: AgentControllerOptions = {
   }
 }
 
-/** Not the key of an Agent: the rights of all of them in the cluster. */
+/** A queue key that is not an Agent: the rights of all Agents in the cluster. */
 const rightsKey = '*/rights'
 
 export class AgentController implements AsyncDisposable {
@@ -53,7 +53,7 @@ export class AgentController implements AsyncDisposable {
   readonly #fleet: FleetState
   readonly #controller: Controller
   readonly #queue: WorkQueue
-  /** Of passes that reports of agents, or changes of Pipelines, bring about. */
+  /** Spacing of passes caused by agents' reports or Pipeline changes. */
   readonly #spacing = new Spacing({ leastMs: 200, mostMs: 2000, factor: 3 })
   readonly #caches: AgentCaches
   readonly #rights: ClusterRights
@@ -111,7 +111,7 @@ export class AgentController implements AsyncDisposable {
     this.#queue.addAfter(key, Math.max(debounceMs, this.#spacing.waitMs))
   }
 
-  /** The Agents that carry values of this Secret or ConfigMap of a user are looked at. */
+  /** Reconciles the Agents that hold values of this Secret or ConfigMap. */
   #valuesChanged(namespace: string | undefined, name: string): void {
     for (const [key, { selected }] of this.#fleet.agents()) {
       const usesIt = ({ secretRefs }: Fragment) => secretRefs.some((ref) => refersTo(ref, namespace, name))
@@ -119,7 +119,7 @@ export class AgentController implements AsyncDisposable {
     }
   }
 
-  /** One pass; returns after how long the next is due, if time alone can change something. */
+  /** One pass; returns the delay until the next one, if time alone can change something. */
   async #reconcile(key: string, signal: AbortSignal): Promise<number | undefined> {
     if (key === rightsKey) return this.#applyRights(signal)
     const [namespace, name] = key.split('/') as [string, string]

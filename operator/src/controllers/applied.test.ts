@@ -27,7 +27,7 @@ const fieldsV1 = {
   },
 }
 const entry = { manager, operation: 'Apply', apiVersion: 'penstock.dev/v1alpha1', fieldsV1 }
-/** As the API server has it, with members of others. */
+/** In the API server's form, with members of other clients. */
 const live = (change: { readonly entry?: object; readonly spec?: object } = {}): KubeObject =>
   ({
     ...wanted,

@@ -1,4 +1,4 @@
-// Whether an object of the cluster is what a server-side apply of it would leave, so that nothing need be written. Pure.
+// Whether an object of the cluster already equals the result of a server-side apply, so that no write is needed. Pure.
 
 import type { KubeObject } from '../api/object.ts'
 import { holds } from './agent/holds.ts'
@@ -11,7 +11,7 @@ interface ManagedFields {
   readonly fieldsV1?: unknown
 }
 
-/** Whether all wanted fields are there, and the manager owns no field that is wanted no more. */
+/** Whether all desired fields exist, and the manager owns no field that is no longer desired. */
 export function isApplied(live: KubeObject, wanted: KubeObject, manager: string): boolean {
   const known = ((live.metadata.managedFields ?? []) as readonly ManagedFields[]).find(
     (each) => each.manager === manager && each.operation === 'Apply' && !each.subresource,
@@ -20,8 +20,8 @@ export function isApplied(live: KubeObject, wanted: KubeObject, manager: string)
 }
 
 /**
- * Whether every owned field is in a value. Owned fields are as the API server writes them: `f:` a member, `k:` an item of a list by its
- * keys, `v:` an item by its value, `i:` by its place, and `.` the value itself.
+ * Whether a value contains every owned field. Owned fields are in the API server's notation: `f:` a member, `k:` a list item by its
+ * keys, `v:` an item by its value, `i:` by its index, and `.` the value itself.
  */
 function areWanted(owned: unknown, wanted: unknown): boolean {
   return Object.entries((owned ?? {}) as Readonly<Record<string, unknown>>).every(([key, inner]) => {

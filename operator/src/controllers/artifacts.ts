@@ -1,4 +1,4 @@
-// The newest accepted version of every Pipeline, in memory, with word of every change.
+// The newest accepted version of every Pipeline, in memory, with notifications of changes.
 
 import type { Artifact } from '../compile/artifact.ts'
 import type { ArtifactChange, ArtifactStore } from '../context.ts'
@@ -25,7 +25,7 @@ export class Artifacts implements ArtifactStore {
     return { [Symbol.dispose]: () => void this.#handlers.delete(handler) }
   }
 
-  /** Publishes a version; the same again is no change. */
+  /** Publishes a version; publishing the same version again has no effect. */
   set(artifact: Artifact): void {
     const previous = this.#artifacts.get(artifact.id)
     const same =
@@ -47,7 +47,7 @@ export class Artifacts implements ArtifactStore {
     this.#notify({ id, current: undefined, previous })
   }
 
-  /** Every Pipeline that was there at the start has been compiled. */
+  /** Whether every Pipeline that existed at the start has been compiled. */
   markComplete(): void {
     if (this.#complete) return
     this.#complete = true
@@ -59,7 +59,7 @@ export class Artifacts implements ArtifactStore {
   }
 }
 
-/** The data that decide which Agents may take it, and that are no part of its content. */
+/** The data that determine which Agents may run it, and are not part of its content. */
 function grantsOf({ labels, lent, withheld }: Artifact) {
   return { labels, lent, withheld }
 }

@@ -1,4 +1,4 @@
-// The loop of controllers with a client that speaks to a server on loopback, which says what real ones say under load.
+// The controller loop with a client for a server on loopback that responds like real servers under load.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'

@@ -1,5 +1,5 @@
-// The loop that every controller runs: keys from a queue, at most one worker for each, failures again later. An error that
-// a reconcile throws is counted and logged, and never ends the process.
+// The loop of every controller: keys from a queue, at most one worker per key, retries after failures. An error in a
+// reconcile is counted and logged, and never ends the process.
 
 import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry'
@@ -14,16 +14,16 @@ export interface ControllerOptions {
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
   readonly workers?: number
-  /** Keys of whom take turns; all in one line if not given. */
+  /** The owner of a key, for taking turns; all keys are in one line if not given. */
   readonly lines?: QueueLines
-  /** Compares the observed with the desired state and writes the difference. Returns the milliseconds until the next check, if it knows. */
+  /** Compares the observed with the desired state and writes the difference. Returns the milliseconds until the next check, if known. */
   reconcile(key: string, signal: AbortSignal): Promise<number | undefined>
-  /** Says of an object that its reconcile threw an error that nobody expected. */
+  /** Reports an unexpected error in the reconcile of an object. */
   failed?(key: string, error: unknown): void
 }
 
 const reconcileTimeoutMs = 60_000
-/** A look at everything, for safety and not for function. */
+/** A periodic check of everything, only as a safety net. */
 const resyncMs = 10 * 3_600_000
 
 export class Controller implements AsyncDisposable {
@@ -43,7 +43,7 @@ export class Controller implements AsyncDisposable {
     this.queue.add(key, priority)
   }
 
-  /** Begins to work. `keys` are looked at again every ten hours or so. */
+  /** Starts working. `keys` are checked again about every ten hours. */
   start(keys: () => Iterable<string>): this {
     const { workers = 4, signal } = this.#options
     signal.addEventListener('abort', this.#onAbort)
@@ -62,7 +62,7 @@ export class Controller implements AsyncDisposable {
     return this
   }
 
-  /** Takes no more keys and waits for those that are worked on. */
+  /** Accepts no more keys and waits for those in progress. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearTimeout(this.#resync)
     this.#options.signal.removeEventListener('abort', this.#onAbort)
@@ -106,7 +106,7 @@ export class Controller implements AsyncDisposable {
   }
 }
 
-/** Metrics of all controllers, under the names that dashboards for controller-runtime know. */
+/** Metrics of all controllers, under the names that dashboards for controller-runtime use. */
 export class ControllerMetrics {
   readonly total: Counter
   readonly errors: Counter
@@ -146,7 +146,7 @@ export class ControllerMetrics {
     })
     this.#queueTime = new Histogram({
       name: 'workqueue_queue_duration_seconds',
-      help: 'How long in seconds an item stays in the queue before it is worked on.',
+      help: 'How long in seconds an item stays in the queue before a worker takes it.',
       labelNames: ['name', 'controller'],
       buckets,
       registers,

@@ -1,6 +1,6 @@
-// The resources of the installation: they are in the ConfigMap `penstock-defaults`, because a chart cannot contain objects of kinds
-// that it installs itself. They are applied once those kinds are served. The ConfigMap, or the operator's ClusterRole, owns them, so
-// they are deleted with it.
+// The installation's resources: they are in the ConfigMap `penstock-defaults`, because a chart cannot contain objects of kinds that
+// it installs itself. They are applied once those kinds are served. The ConfigMap, or the operator's ClusterRole, owns them, so they
+// are deleted with it.
 
 import { errorText } from '@penstock/agent/errors'
 import { parseAllDocuments } from 'yaml'
@@ -26,7 +26,7 @@ export function defaultsPart(metrics: ControllerMetrics): OperatorPart {
     async start(context) {
       const { caches, settings, logger, signal } = context
       const maps = caches.cache<KubeObject>(configMapType, { metadataOnly: true })
-      /** Version of the ConfigMap that was applied. */
+      /** Version of the applied ConfigMap. */
       let applied: string | undefined
       const controller = new Controller({
         name: 'defaults',
@@ -74,13 +74,16 @@ async function apply(context: OperatorContext, signal: AbortSignal): Promise<voi
   for (const object of resourcesIn(map)) {
     const kind = kindOf(object.kind)
     if (kind === undefined) {
-      logger.error({ kind: object.kind, config_map: defaultsName }, 'A default resource is of no kind of Penstock.')
+      logger.error(
+        { kind: object.kind, config_map: defaultsName },
+        'A default resource does not have a kind of Penstock.',
+      )
       continue
     }
     if (!kind.namespaced && settings.rolesOnly) {
       logger.error(
         { kind: object.kind, name: object.metadata.name, config_map: defaultsName },
-        'A default resource of a Cluster kind is left out: this operator has the rights of namespaces alone.',
+        'Skipping a default resource of a Cluster kind, because this operator only has Roles.',
       )
       continue
     }
@@ -92,28 +95,28 @@ async function apply(context: OperatorContext, signal: AbortSignal): Promise<voi
       }
     }
     const namespace = kind.namespaced ? (object.metadata.namespace ?? settings.namespace) : undefined
-    // An owner must be in the same namespace, or in none.
+    // An owner must be in the same namespace, or cluster-scoped.
     const own = kind.namespaced ? (namespace === settings.namespace ? owner : undefined) : clusterOwner
     const metadata = { ...object.metadata, ...(namespace === undefined ? {} : { namespace }) }
     const wanted = { ...object, metadata: own === undefined ? metadata : { ...metadata, ownerReferences: [own] } }
     try {
-      // A restart finds what an earlier process has applied.
+      // A restart finds the objects that an earlier process applied.
       const live = await kube.get(kind, namespace, object.metadata.name, { signal })
       const isThere = live !== undefined && isApplied(live, wanted, defaultsManager)
       const applied = isThere ? live : await kube.apply(kind, wanted, { fieldManager: defaultsManager, signal })
-      // Its own webhook may not answer yet.
+      // The operator's own webhook may not answer yet.
       if (kind === clusterPipelineKind) await authors?.recordOwn(applied, object)
     } catch (error) {
       logger.error(
         { error: errorText(error), kind: object.kind, name: object.metadata.name },
-        'A default resource cannot be applied.',
+        'Could not apply a default resource.',
       )
       throw error
     }
   }
 }
 
-/** The resources in the values of a ConfigMap: lists in JSON, or YAML documents. */
+/** The resources in the values of a ConfigMap: JSON lists, or YAML documents. */
 function resourcesIn(map: ConfigMap): readonly KubeObject[] {
   return Object.entries(map.data ?? {})
     .toSorted(([left], [right]) => (left < right ? -1 : 1))

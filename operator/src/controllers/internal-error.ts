@@ -1,10 +1,10 @@
-// An error that nobody expected, as a condition. It is the operator's own fault, and a user who waits for a verdict must see it.
+// An unexpected error as a condition. It is the operator's own fault, and a user who waits for a result must see it.
 
 import { errorText } from '@penstock/agent/errors'
 import type { ConditionType, Finding } from '../api/conditions.ts'
 import { KubeError } from '../kube/client.ts'
 
-/** Not what the API server answers, and not the end of the time or of the process: those are tried again in silence. */
+/** Responses of the API server, timeouts and the end of the process are excluded: those are retried silently. */
 export function isInternal(error: unknown): boolean {
   if (error instanceof KubeError) return false
   return !(error instanceof Error && (error.name === 'AbortError' || error.name === 'TimeoutError'))
@@ -14,6 +14,6 @@ export function isInternal(error: unknown): boolean {
 export function internalError(type: ConditionType, error: unknown, text = errorText(error)): Finding {
   const name = error instanceof Error ? error.name : 'Error'
   const said = text === '' ? name : `${name}: ${text}`
-  const message = `The operator failed on it (${said}) and tries again; what runs continues. This is a defect of the operator: its log has the details.`
+  const message = `The operator failed on this object (${said}) and retries; the running version continues. This is a bug in the operator: see its log for details.`
   return { type, status: 'Unknown', reason: 'InternalError', message }
 }

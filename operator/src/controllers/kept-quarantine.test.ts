@@ -8,7 +8,7 @@ interface Stored {
   readonly data: Record<string, string>
 }
 
-/** A namespace with one ConfigMap, which writes as long as it may. */
+/** A namespace with one ConfigMap that can be made read-only. */
 function namespaceOf() {
   const state: { stored: Stored | undefined; writes: number; fails: boolean } = {
     stored: undefined,

@@ -1,6 +1,6 @@
-// The quarantine of the compiler, kept over restarts in a ConfigMap of the operator's namespace. Only the leader writes it, because
-// only the leader compiles stored Pipelines. Another version of the operator starts with an empty one: its compiler may succeed where
-// the earlier one failed.
+// The compiler's quarantine, kept across restarts in a ConfigMap of the operator's namespace. Only the leader writes it, because only
+// the leader compiles stored Pipelines. Another version of the operator starts with an empty quarantine, because its compiler may
+// succeed where the earlier one failed.
 
 import { errorText } from '@penstock/agent/errors'
 import { version } from '@penstock/agent/program'
@@ -18,7 +18,7 @@ export class KeptQuarantine extends MemoryQuarantine {
   readonly #kube: KubeClient
   readonly #namespace: string
   readonly #logger: Logger
-  /** The write that is under way, and the one after it, which takes what is known then. */
+  /** The write in progress, and the next one, which writes the state at its start. */
   #writing: Promise<void> | undefined
   #next: Promise<void> | undefined
 
@@ -42,16 +42,16 @@ export class KeptQuarantine extends MemoryQuarantine {
         const entries: unknown = JSON.parse(found.data['entries.json'] ?? '[]')
         if (Array.isArray(entries)) left = entries as typeof left
       } catch (error) {
-        logger.warn({ error: errorText(error), config_map: name }, 'The quarantine of the compiler cannot be read.')
+        logger.warn({ error: errorText(error), config_map: name }, "Could not read the compiler's quarantine.")
       }
     }
     for (const [, { id, refusal }] of left)
       if (refusal === undefined)
-        logger.warn({ pipeline: id }, 'An operator has ended while it compiled this; it is compiled last.')
+        logger.warn({ pipeline: id }, 'An operator stopped while it compiled this Pipeline; it is compiled last.')
     return new KeptQuarantine(kube, namespace, logger, left)
   }
 
-  /** Resolves when everything that is known now is written. */
+  /** Resolves when the current state is written. */
   protected override save(): Promise<void> {
     if (this.#writing === undefined) {
       this.#writing = this.#write().finally(() => {
@@ -79,8 +79,8 @@ export class KeptQuarantine extends MemoryQuarantine {
         data: { version, 'entries.json': JSON.stringify(this.entries()) },
       })
     } catch (error) {
-      // Compiling continues: it is only after a restart that it would be missed.
-      this.#logger.warn({ error: errorText(error) }, 'The quarantine of the compiler could not be written.')
+      // Compiling continues, because the entry only matters after a restart.
+      this.#logger.warn({ error: errorText(error) }, "Could not write the compiler's quarantine.")
     }
   }
 }

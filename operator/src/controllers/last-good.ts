@@ -1,5 +1,5 @@
-// The last accepted version of Pipelines whose newest is not accepted, kept over restarts: one ConfigMap each, in the operator's
-// namespace. Artifacts hold no secret values. A Pipeline that is in order has none.
+// The last accepted versions of Pipelines whose newest version is not accepted, kept across restarts: one ConfigMap each, in the
+// operator's namespace. Artifacts contain no secret values. An accepted Pipeline has no such ConfigMap.
 
 import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
@@ -15,7 +15,7 @@ const label = 'penstock.dev/last-good'
 const compress = promisify(gzip)
 const decompress = promisify(gunzip)
 
-/** Far more than an artifact has that fits a ConfigMap. */
+/** Far larger than any artifact that fits in a ConfigMap. */
 const maxArtifactBytes = 64 << 20
 
 interface ConfigMap extends KubeObject {
@@ -35,7 +35,7 @@ export class LastGood {
     this.#logger = logger
   }
 
-  /** Reads what an earlier process has kept. */
+  /** Reads the versions stored by an earlier process. */
   async load(signal: AbortSignal): Promise<readonly Artifact[]> {
     const artifacts: Artifact[] = []
     const options = { namespace: this.#namespace, labelSelector: `${label}=true`, signal }
@@ -48,7 +48,7 @@ export class LastGood {
         this.#stored.set(artifact.id, digestOf(artifact))
         artifacts.push(artifact)
       } catch (error) {
-        // Somebody has changed it. The Pipeline then stops until its newest version is accepted.
+        // Another client has changed it. The Pipeline then stops until its newest version is accepted.
         this.#logger.warn({ error: errorText(error), config_map: map.metadata.name }, 'A kept version cannot be read.')
       }
     }
@@ -84,7 +84,7 @@ export class LastGood {
     this.#stored.delete(id)
   }
 
-  /** Ids of the Pipelines of which something is kept. */
+  /** Ids of the Pipelines with a stored version. */
   ids(): readonly string[] {
     return [...this.#stored.keys()]
   }

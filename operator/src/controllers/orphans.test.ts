@@ -1,4 +1,4 @@
-// The sweep against an API server that is a table of objects.
+// The sweep with an API server that is a table of objects.
 
 import { silentLogger } from '@penstock/agent/telemetry'
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
-// The sweep: once an hour it deletes objects with our labels whose Agent is gone. The API server decides whether it is gone, never a
-// cache, and objects younger than ten minutes are left alone.
+// The sweep: once an hour it deletes objects with our labels whose Agent was deleted. It asks the API server, never a cache, and
+// skips objects younger than ten minutes.
 
 import { errorText } from '@penstock/agent/errors'
 import { pause } from '@penstock/agent/program'
@@ -57,12 +57,12 @@ export function orphanPart(options: OrphanOptions = {}): OperatorPart {
       const stop = new AbortController()
       const signal = AbortSignal.any([context.signal, stop.signal])
       const running = (async () => {
-        // Not all replicas of all clusters at the same minute.
+        // Randomised, so that the replicas of all clusters do not run in the same minute.
         await pause((options.everyMs ?? everyMs) * (0.1 + Math.random() * 0.1), signal)
         while (!signal.aborted) {
           try {
             const deleted = await sweep(context, signal, options)
-            if (deleted.length > 0) context.logger.info({ deleted }, 'Objects without their Agent were deleted.')
+            if (deleted.length > 0) context.logger.info({ deleted }, 'Deleted objects whose Agent no longer exists.')
           } catch (error) {
             if (!signal.aborted) context.logger.warn({ error: errorText(error) }, 'The sweep failed; it comes again.')
           }
@@ -87,7 +87,7 @@ export async function sweep(
 ): Promise<readonly string[]> {
   const kube = context.kube.as('orphans')
   const { settings } = context
-  // Agents of nodes are where Pipelines need not be.
+  // Node Agents may be in namespaces without Pipelines.
   const places = namespacesOf(settings) ?? [undefined]
   const agents = (
     await Promise.all(places.map((namespace) => kube.list<Agent>(agentKind, { namespace, signal })))
@@ -108,7 +108,7 @@ export async function sweep(
     try {
       if (await kube.delete(type, namespace, name, { uid, signal })) deleted.push(`${type.kind} ${keyOf(object)}`)
     } catch (error) {
-      // Objects that the operator may not delete are not its own, whatever the labels say.
+      // Objects that the operator may not delete do not belong to it, whatever their labels say.
       if (!isNormal(error) && !(error instanceof KubeError && error.status === 403)) throw error
     }
   }
@@ -125,7 +125,7 @@ export async function sweep(
       }
     }
   }
-  // Bindings in the namespaces of others have no owner that the garbage collector knows: their labels name it.
+  // Bindings in other namespaces have no owner that the garbage collector knows; their labels name it.
   for (const namespace of settings.rolesOnly ? (settings.watchNamespaces ?? []) : []) {
     for (const object of await listed(roleBindingType, namespace)) {
       const own = object.metadata.labels ?? {}
@@ -140,7 +140,7 @@ export async function sweep(
     try {
       return await kube.list(type, { namespace, labelSelector, metadataOnly: true, signal })
     } catch (error) {
-      // Where the operator may not look it has not written, either.
+      // If the operator may not read a namespace, it has not written there either.
       if (error instanceof KubeError && [403, 404].includes(error.status)) return []
       throw error
     }

@@ -1,4 +1,4 @@
-// The status of a Pipeline whose reconcile throws. The test fills stores that serve as caches, and brings its own compiler.
+// The status of a Pipeline whose reconcile throws. The test fills stores that serve as caches, and uses its own compiler.
 
 import { silentLogger } from '@penstock/agent/telemetry'
 import { Registry } from 'prom-client'
@@ -27,12 +27,12 @@ const verdicts = {
 interface Existing {
   /** `shop/checkout` */
   readonly key: string
-  /** Of the last `Accepted`; the Pipeline itself is at 3. */
+  /** Generation of the last `Accepted`; the Pipeline itself is at 3. */
   readonly judged?: number
   readonly createdAt?: string
 }
 
-/** An operator that starts beside Pipelines. */
+/** An operator that starts with existing Pipelines. */
 async function startedWith(
   pipelines: readonly Existing[],
   compile: (key: string) => CompileResult | Promise<CompileResult>,
@@ -79,7 +79,7 @@ async function startedWith(
     settings: { namespace: 'system', secretsMode: 'All', clusterName: '', refGracePeriodMs: 0 },
   })
   const { promise: ended, reject: end } = Promise.withResolvers<never>()
-  ended.catch(() => {}) // nothing may be compiled at that moment
+  ended.catch(() => {}) // no Pipeline may be compiled at that moment
   ending.signal.addEventListener('abort', () => end(new Error('The test is over.')))
   const pool = { compile: async ({ pipeline }: CompileJob) => Promise.race([compile(keyOf(pipeline)), ended]) }
   const controller = stack.use(
@@ -98,7 +98,7 @@ const rejected: CompileResult = {
   ...{ ...verdicts, artifact: undefined, tests: undefined, warnings: [], problems: [], diskBufferBytes: 0 },
 }
 
-/** A result that quotas, and then Agents, have to judge. */
+/** A result that quotas, and then Agents, must check. */
 function compiled(key: string, diskBufferBytes = 0): CompileResult {
   const [namespace = '', name = ''] = key.split('/')
   const artifact = {
@@ -133,7 +133,7 @@ test('what the API server does not take is tried again, and is no error of the o
   expect(operator.artifacts.complete).toBe(false)
 })
 
-/** A compiler that is busy with all Pipelines but some until it is released. */
+/** A compiler that is blocked for all Pipelines but some until it is released. */
 function compilerOf(quick: readonly string[], resultOf: (key: string) => CompileResult) {
   const { promise, resolve } = Promise.withResolvers<void>()
   const taken: string[] = []

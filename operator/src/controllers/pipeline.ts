@@ -1,5 +1,5 @@
 // Pipelines, and the Sources and Sinks that they share: resolves the references of a Pipeline, compiles it, keeps the last good version
-// if the newest is rejected, and reports it in status. It reads caches, decides, and writes status alone.
+// if the newest is rejected, and reports the result in its status. It reads caches, decides, and writes only status.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -36,7 +36,7 @@ export interface PipelinePartOptions {
   readonly metrics: ControllerMetrics
   /** Shared with admission. */
   readonly pool: CompilePool
-  /** Addresses of the API server, which no tenant may name. */
+  /** Addresses of the API server, which no tenant may use. */
   readonly apiAddresses: ApiAddresses
 }
 
@@ -56,14 +56,14 @@ export function pipelinePart(options: PipelinePartOptions): OperatorPart {
 }
 
 interface Known {
-  /** sha256 of everything that a result depends on. */
+  /** SHA-256 of everything that a result depends on. */
   readonly key: string
   readonly result: CompileResult
 }
 
 export class PipelineController implements AsyncDisposable {
   readonly #context: OperatorContext
-  /** Labels of the namespaces that are watched; all if undefined. */
+  /** Labels of the watched namespaces; all if undefined. */
   readonly #watchedLabels: LabelTest | undefined
   readonly #options: PipelinePartOptions
   readonly #controller: Controller
@@ -73,19 +73,19 @@ export class PipelineController implements AsyncDisposable {
   readonly #agents: Cache<Agent>
   readonly #authors: Authors | undefined
   readonly #known = new Map<string, Known>()
-  /** ClusterPipelines that must not run because of who has applied them. */
+  /** ClusterPipelines that must not run because of their author. */
   readonly #unauthorised = new Set<string>()
   readonly #grace = new PolicyGrace()
   readonly #judge: PipelineJudge
   readonly #shared: SharedObjects
-  /** The last known quota use of each Pipeline. */
+  /** The last known quota usage of each Pipeline. */
   readonly #claims = new Map<string, { readonly text: string; readonly onDisk: boolean }>()
   readonly #subscriptions: Disposable[] = []
-  /** Undefined once every Pipeline of the start has been compiled. */
+  /** Undefined once every Pipeline that existed at the start has been compiled. */
   #first: FirstCompile | undefined
-  /** While the caches hand over what is there. */
+  /** Whether the caches are reporting their initial objects. */
   #starting = false
-  /** Pipelines of the start of which nothing has been published yet. */
+  /** Pipelines from the start that have not been published yet. */
   #awaiting: Set<string> | undefined
   #policyTimer: NodeJS.Timeout | undefined
 
@@ -113,7 +113,7 @@ export class PipelineController implements AsyncDisposable {
       metrics: options.metrics,
       signal: context.signal,
       workers: 8,
-      // Some are left for other namespaces, whatever one has to compile.
+      // Some workers are reserved for other namespaces, however much one namespace has to compile.
       lines: { of: namespaceOf, maxActive: 6 },
       reconcile: (key, signal) => this.#reconcile(key, signal),
       failed: (key, error) => this.#failed(key, error),
@@ -149,7 +149,7 @@ export class PipelineController implements AsyncDisposable {
     await this.#controller[Symbol.asyncDispose]()
   }
 
-  // --- Subscriptions: changes that wake a Pipeline ---
+  // --- Subscriptions: changes that trigger a Pipeline ---
 
   #subscribe(): void {
     for (const [kind, cache] of this.#gathered.pipelines) {
@@ -162,7 +162,7 @@ export class PipelineController implements AsyncDisposable {
           if (this.#starting && priority === 'user') this.#wakeNamespace(object, 'user')
           for (const name of referencesOf(object)) this.#controller.add(name, 'resync')
           for (const name of previous === undefined ? [] : referencesOf(previous)) this.#controller.add(name, 'resync')
-          // Another one may fit into a quota now.
+          // Another Pipeline may fit into a quota now.
           if (type === 'deleted')
             this.#wakePeers(object, this.#claims.get(`${object.kind} ${keyOf(object)}`)?.onDisk ?? true)
         }),
@@ -210,7 +210,7 @@ export class PipelineController implements AsyncDisposable {
     })
   }
 
-  /** At a start, what an author has changed since the last verdict goes before what is looked at again. */
+  /** After a start, changes by authors since the last result take precedence over rechecks. */
   #priorityOf({ metadata, status }: KubeObject & { readonly status?: Pipeline['status'] }): Priority {
     const judged = conditionOf(status?.conditions, 'Accepted')?.observedGeneration
     return this.#starting && judged === metadata.generation ? 'resync' : 'user'
@@ -220,7 +220,7 @@ export class PipelineController implements AsyncDisposable {
     for (const key of this.#everyKey()) this.#controller.add(key, 'resync')
   }
 
-  /** Pipelines that share a quota with another are judged again. */
+  /** Pipelines that share a quota with this one are checked again. */
   #wakePeers(pipeline: Pipeline, onDisk: boolean): void {
     if (this.#first !== undefined) return
     this.#wakeNamespace(pipeline, 'resync')
@@ -238,14 +238,14 @@ export class PipelineController implements AsyncDisposable {
     return this.#gathered.policies.of(namespace)?.spec.quota !== undefined
   }
 
-  /** Those whose sizes decide about a Pipeline. */
+  /** The Pipelines whose sizes affect a Pipeline. */
   #peersOf({ metadata: { namespace } }: Pipeline, { artifact }: CompileResult): Peers {
     if (artifact === undefined) return 'none'
     if (artifact.diskBufferBytes > 0) return 'all'
     return namespace !== undefined && this.#hasQuota(namespace) ? 'namespace' : 'none'
   }
 
-  /** The quota usage of a Pipeline may have changed, which concerns the Pipelines that share the quotas. */
+  /** The quota usage of a Pipeline may have changed, which affects the Pipelines that share its quotas. */
   #claimed(key: string, pipeline: Pipeline): void {
     const { wanted, running } = this.#judge.claimOf(pipeline)
     const text = JSON.stringify([wanted, running])
@@ -352,7 +352,7 @@ export class PipelineController implements AsyncDisposable {
     return this.#watchedLabels(labels)
   }
 
-  /** Marks a Pipeline of the start as compiled. When all are, everything is looked at once more, now with quotas. */
+  /** Marks an initial Pipeline as compiled. When all are, everything is checked once more, now with quotas. */
   #compiled(key: string): void {
     if (this.#first === undefined) return
     for (const waiting of this.#first.done(key)) this.#controller.add(waiting)
@@ -407,13 +407,13 @@ export class PipelineController implements AsyncDisposable {
     if (known?.key === digest) return known.result
     const result = await this.#pool.compile(job)
     signal.throwIfAborted()
-    // The single problems are for the webhook; a condition has its sentence.
+    // The individual problems are for the webhook; a condition has a summary.
     const kept = { ...result, problems: [] }
     this.#known.set(key, { key: digest, result: kept })
     return kept
   }
 
-  /** Puts the newest version in force, or leaves the last good one; returns the time after which that one must go. */
+  /** Activates the newest version, or keeps the last good one; returns the time after which that one must stop. */
   async #publish(
     id: string,
     pipeline: Pipeline,
@@ -466,7 +466,7 @@ export class PipelineController implements AsyncDisposable {
     }
   }
 
-  /** Stops a running Pipeline if its TenantPolicy has forbidden it for long enough; otherwise the verdict says when that will be. */
+  /** Stops a running Pipeline if its TenantPolicy has forbidden it for long enough; before that, the result states the time. */
   async #underRules(
     id: string,
     key: string,
@@ -548,10 +548,7 @@ export class PipelineController implements AsyncDisposable {
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return undefined
     void this.#shared.report(kind, key, object).catch((error: unknown) => {
       if (this.#context.signal.aborted) return
-      this.#context.logger.warn(
-        { error, key },
-        'The references of a shared object could not be looked at; trying again.',
-      )
+      this.#context.logger.warn({ error, key }, 'Could not check the references of a shared object; trying again.')
       if (isInternal(error)) this.#failed(key, error)
       this.#controller.queue.retry(key)
     })
@@ -563,7 +560,7 @@ const conditionsOf = (object: {
   readonly status?: { readonly conditions?: readonly Condition[] | undefined } | undefined
 }) => object.status?.conditions
 
-/** Whether nothing of ours has changed: a status says nothing new. */
+/** Whether the change is not relevant, because only the status changed. */
 function isSame(left: KubeObject, right: KubeObject): boolean {
   const facts = ({ metadata: { uid, generation, labels, annotations, deletionTimestamp } }: KubeObject) => [
     uid,

@@ -34,7 +34,7 @@ test.each([
   const grace = new PolicyGrace()
   grace.endOf('p', facts)
   expect(grace.endOf('p', { ...facts, ...change, now: start + 5 })).toBeUndefined()
-  // A Pipeline that was permitted meanwhile has the whole time again.
+  // A Pipeline that was allowed again in between gets the full time.
   expect(grace.endOf('p', { ...facts, now: start + 10 })).toBe(start + 10 + 600_000)
 })
 
@@ -52,7 +52,7 @@ test('the time continues after a restart, and does not count what the Pipeline w
 
 test('the condition announces the end, and says that it has come', () => {
   expect(withEnd(forbidden, start + 600_000, start).message).toBe(
-    'Type `http` is not allowed. The version that runs was accepted under earlier rules of the TenantPolicy and stops at 2026-01-01T12:10:00Z.',
+    'Type `http` is not allowed. The running version was accepted under earlier rules of the TenantPolicy and stops at 2026-01-01T12:10:00Z.',
   )
   expect(withEnd(forbidden, start, start + 1).message).toContain('it was stopped at 2026-01-01T12:00:00Z.')
 })

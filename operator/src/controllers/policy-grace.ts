@@ -1,13 +1,13 @@
-// How long the version of a Pipeline that runs continues after its TenantPolicy has come to forbid it.
+// How long the running version of a Pipeline continues after its TenantPolicy has forbidden it.
 
 import type { Condition } from '../api/conditions.ts'
 import type { Verdict } from '../compile/job.ts'
 
 export interface GraceFacts {
   readonly accepted: Verdict
-  /** The condition Accepted of the object, as it was before. */
+  /** The previous condition Accepted of the object. */
   readonly before: Condition | undefined
-  /** Digest of the rules under which the version that runs was accepted; undefined: it is not known, or nothing runs. */
+  /** Digest of the rules under which the running version was accepted; undefined if unknown, or if nothing runs. */
   readonly ranUnder: string | undefined
   /** Digest of the rules that hold. */
   readonly rules: string
@@ -17,12 +17,15 @@ export interface GraceFacts {
 }
 
 export class PolicyGrace {
-  /** When a version that runs was first refused under rules that it was not accepted under, in milliseconds since the epoch, by key. */
+  /**
+   * When a running version was first rejected under rules other than those that accepted it, in milliseconds since the epoch, by key.
+   */
   readonly #since = new Map<string, number>()
 
   /**
-   * When the version that runs must end, in milliseconds since the epoch; undefined if it may continue. It may as long as the rules are
-   * those under which it was accepted, whatever the newest version is refused for. Under other rules nothing shows that they allow it.
+   * When the running version must stop, in milliseconds since the epoch; undefined if it may continue. It may as long as the rules are
+   * those under which it was accepted, whatever the reason for rejecting the newest version. Under other rules it is unknown whether
+   * they allow it.
    */
   endOf(key: string, { accepted, before, ranUnder, rules, graceMs, now }: GraceFacts): number | undefined {
     if (accepted.status !== 'False' || ranUnder === undefined || ranUnder === rules) {
@@ -31,7 +34,7 @@ export class PolicyGrace {
     }
     let since = this.#since.get(key)
     if (since === undefined) {
-      // After a restart the time continues.
+      // The time continues after a restart.
       const isForbidden = before?.status === 'False' && before.reason === 'ForbiddenOption'
       since = isForbidden && accepted.reason === 'ForbiddenOption' ? Date.parse(before.lastTransitionTime) : now
       this.#since.set(key, since)
@@ -44,12 +47,12 @@ export class PolicyGrace {
   }
 }
 
-/** A verdict that says when the version that runs ends, or that it has ended. */
+/** A result that states when the running version will stop, or that it has stopped. */
 export function withEnd(verdict: Verdict, end: number, now: number): Verdict {
   const time = new Date(end).toISOString().replace(/\.\d+Z$/, 'Z')
   const said =
     now < end
-      ? `The version that runs was accepted under earlier rules of the TenantPolicy and stops at ${time}.`
-      : `The version that ran was accepted under earlier rules of the TenantPolicy; it was stopped at ${time}.`
+      ? `The running version was accepted under earlier rules of the TenantPolicy and stops at ${time}.`
+      : `The last running version was accepted under earlier rules of the TenantPolicy; it was stopped at ${time}.`
   return { ...verdict, message: `${verdict.message.replace(/\.?$/, '.')} ${said}` }
 }

@@ -12,7 +12,7 @@ export function fragmentsIn(
   return (revision === undefined ? undefined : delivered.revisions.get(revision.rev)?.fragments) ?? new Map()
 }
 
-/** The revisions that agents run or must run. */
+/** The revisions that agents run or should run. */
 export function wantedIn({ stable, candidate }: Pick<Delivered, 'stable' | 'candidate'>): string[] {
   return [stable?.rev, candidate?.rev].filter((rev) => rev !== undefined)
 }
@@ -28,7 +28,7 @@ export function valueKeys({ revisions }: Pick<Delivered, 'revisions'>, revs: rea
   return keys
 }
 
-/** Most pipelines are the same in all revisions: each is kept once, as the newest has it. */
+/** Most pipelines are equal in all revisions, so each is stored once, as in the newest revision. */
 export function shareFragments(revisions: Map<string, KnownRevision>): void {
   const known = new Map<string, Fragment>()
   for (const [rev, revision] of [...revisions].reverse()) {
@@ -43,7 +43,7 @@ export function shareFragments(revisions: Map<string, KnownRevision>): void {
   }
 }
 
-/** Ids of the pipelines that are not the same in two revisions. */
+/** Ids of the pipelines that differ between two revisions. */
 export function changedIn(next: ReadonlyMap<string, Fragment>, before: ReadonlyMap<string, Fragment>): Set<string> {
   const changed = new Set<string>()
   for (const [id, fragment] of next) if (before.get(id)?.hash !== fragment.hash) changed.add(id)
@@ -51,10 +51,10 @@ export function changedIn(next: ReadonlyMap<string, Fragment>, before: ReadonlyM
   return changed
 }
 
-/** Of revisions that nothing needs, so many are known a while longer: an agent may load one and report it after the next is there. */
+/** Number of unneeded revisions to remember, because an agent may load one and report it when the next already exists. */
 const maxPassed = 64
 
-/** Drops the revisions that nothing needs, and of the newest of them all but what Pipelines they have. */
+/** Removes unneeded revisions; of the newest of them, keeps only the list of Pipelines. */
 export function forgetRevisions(revisions: Map<string, KnownRevision>, kept: ReadonlySet<string>): void {
   const passed = [...revisions.keys()].filter((rev) => !kept.has(rev))
   for (const rev of passed.slice(0, -maxPassed)) revisions.delete(rev)

@@ -28,7 +28,7 @@ const base: Observation = {
   nodes: forty,
 }
 
-/** Runs a rollout: every agent that is chosen takes the candidate, and time passes as it is waited for. */
+/** Runs a rollout: every selected agent loads the candidate, and time advances while the rollout waits. */
 function run(start: Observation, takes: (node: AgentNode) => AgentNode): { steps: string[]; end: Decision } {
   const steps: string[] = []
   let seen = start
@@ -193,7 +193,7 @@ test('a candidate is taken back when a canary has only waited for two minutes, a
     // Nothing shows which of two it is.
     expect(decide(later)).toEqual({ action: 'aside', ids: changed, halved: true, why })
   }
-  // The others continue: the rest without the culprits is tried and promoted.
+  // The others continue: the rest, without the culprits, is tried and promoted.
   const left = { ...base, changed: new Set(['shop/b']), desired: 'left', now: base.now + maxWaitMs }
   expect(run(left, (each) => ({ ...each, revision: 'left' })).end).toEqual({ action: 'promote' })
 

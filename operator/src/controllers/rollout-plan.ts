@@ -8,7 +8,7 @@ import { mayHalve } from '../fleet/aside.ts'
 import { isWithout, type Judgement, judge, maxWaitMs } from './rollout-judge.ts'
 
 export interface RolloutPolicy {
-  /** Null: all at once, with the same rule for taking back. */
+  /** Null: all at once, with the same rollback rules. */
   readonly canary: { readonly percent: number; readonly minNodes: number; readonly bakeMs: number } | null
   readonly step: { readonly percent: number; readonly bakeMs: number }
   readonly maxFailedPercent: number
@@ -47,8 +47,8 @@ export function policyOf(rollout: AgentSpec['rollout']): RolloutPolicy {
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
 /**
- * `1m30s` in milliseconds: durations of resources, which their schema has checked. Flags take another form, with fractions and plain
- * seconds, and are checked as they are read.
+ * Parses `1m30s` to milliseconds: durations in resources, already checked by their schema. Flags have another format, with fractions
+ * and plain seconds, and are checked when they are parsed.
  */
 export function fieldDurationMs(text: string): number {
   let ms = 0
@@ -65,21 +65,21 @@ export interface AgentNode {
   readonly lacks?: ReadonlySet<string> | undefined
   /** Ids of the pipelines of its revision that it could not put in force. */
   readonly failed: ReadonlySet<string>
-  /** The message of the first of these. */
+  /** The first error message for these. */
   readonly failures: readonly LoadFailure[]
-  /** Why it waits or hangs, as it says. */
+  /** Why it waits or hangs, by its own report. */
   readonly reason: string | undefined
-  /** It takes too long to load what it was given. */
+  /** It takes too long to load its content. */
   readonly stuck: boolean
-  /** Since when it has reported without a break, in the candidate's present step, that it waits; in milliseconds since the epoch. */
+  /** Since when it has continuously reported, in the candidate's current step, that it waits; in milliseconds since the epoch. */
   readonly waitingSince: number | undefined
   /** It has been silent for too long to wait for it. */
   readonly stale: boolean
-  /** Its container ended since the candidate's present step began. */
+  /** Whether its container exited since the start of the candidate's current step. */
   readonly crashed: boolean
 }
 
-/** New Pipelines count as in force after this time, because an agent may never finish loading them. */
+/** New Pipelines count as active after this time, because an agent may never finish loading them. */
 const maxArrivalMs = 300_000
 
 /** Changes that live agents do not load for this long give way to others that wait. */
@@ -99,7 +99,7 @@ export interface TriedRevision {
   readonly salt: string
   /** 0 for the canaries. */
   readonly step: number
-  /** Since when all agents of the present step have run it, in milliseconds since the epoch; undefined before. */
+  /** Since when all agents of the current step have run it, in milliseconds since the epoch; undefined before. */
   readonly since: number | undefined
   /** When it was first tried. */
   readonly begun?: number | undefined
@@ -118,15 +118,15 @@ export interface Observation {
   readonly candidate: TriedRevision | undefined
   /** The desired revision. */
   readonly desired: string
-  /** Ids of the pipelines that are not the same in the candidate and the stable revision. */
+  /** Ids of the pipelines that differ between the candidate and the stable revision. */
   readonly changed: ReadonlySet<string>
-  /** Of the changed ones, those whose events get lost more than twice as often where the candidate runs. */
+  /** The changed ones that lose events more than twice as often under the candidate. */
   readonly worse: ReadonlySet<string>
-  /** Ids of pipelines that all agents got a while ago without a trial: nothing shows that they are innocent. */
+  /** Ids of pipelines that all agents recently received without a trial, and that may still be faulty. */
   readonly added?: ReadonlySet<string>
-  /** Whether pipelines only come or go between the stable revision and the desired one. */
+  /** Whether pipelines are only added or removed between the stable and the desired revision. */
   readonly isArrival?: boolean
-  /** The same of the stable revision and the candidate. */
+  /** The same for the stable revision and the candidate. */
   readonly triesArrivals?: boolean
   /** Whether changes that the candidate does not try would go on in its place: new ones, or any that are set aside. */
   readonly waits?: 'new' | 'aside' | undefined
@@ -135,7 +135,7 @@ export interface Observation {
 
 export type Decision =
   | { readonly action: 'none'; readonly waitMs?: number; readonly why: string }
-  /** The desired revision is put in force everywhere. */
+  /** The desired revision becomes active on all agents. */
   | { readonly action: 'promote' }
   /** The desired revision becomes the candidate. */
   | { readonly action: 'start'; readonly percent: number; readonly salt: string }
@@ -147,7 +147,7 @@ export type Decision =
   | { readonly action: 'watch'; readonly waitMs: number; readonly joined?: readonly string[]; readonly only?: true }
   /** The candidate is promoted, because something newer waits. */
   | { readonly action: 'settle' }
-  /** The candidate is no longer wanted. */
+  /** The candidate is no longer desired. */
   | { readonly action: 'drop' }
   /** Changes make room for others: `halved` if agents fail by one of them, otherwise because they do not go on. */
   | {
@@ -237,7 +237,7 @@ function isArrived({ triesArrivals, nodes }: Observation): boolean {
   return triesArrivals === true && !nodes.some(({ waitingSince, stale }) => waitingSince !== undefined && !stale)
 }
 
-/** Whether all agents get a revision at once: the canary is for changes of what runs. */
+/** Whether all agents receive a revision at once: the canary is for changes of running Pipelines. */
 function isAtOnce({ policy, nodes }: Observation): boolean {
   return policy.canary === null || policy.canary.percent >= 100 || nodes.length <= 1
 }
@@ -280,7 +280,7 @@ function begin(seen: Observation): Decision {
   if (canary === null || seen.isArrival === true || isAtOnce(seen)) return { action: 'start', percent: 100, salt }
   // A lost agent would try nothing.
   const alive = nodes.filter(({ stale }) => !stale)
-  // A share that chooses nobody would try nothing, and begin again without end.
+  // A percentage that selects no agent would try nothing, and restart forever.
   const least = Math.min(Math.max(1, canary.minNodes), alive.length)
   const buckets = alive.map(({ node }) => bucketOf(salt, node)).sort((left, right) => left - right)
   const enough = least === 0 ? 0 : (buckets[least - 1] as number) + 1
@@ -300,9 +300,9 @@ function advance(seen: Observation, candidate: TriedRevision): Decision {
   const { now, policy } = seen
   if (policy.paused) return { action: 'none', why: 'The rollout is paused.' }
   const alive = seen.nodes.filter(({ stale }) => !stale)
-  // All that were chosen are lost: others try it.
+  // All selected agents are lost: others try it.
   if (alive.length > 0 && !alive.some(({ node }) => takesCandidate(candidate, node))) return begin(seen)
-  // The first share is watched as a canary, and so are all where they got it at once.
+  // The first group is observed like a canary; so are all agents if they received it at once.
   const isCanary = (candidate.percent < 100 || seen.triesArrivals === true) && candidate.step === 0
   const bakeMs = policy.canary !== null && (isAtOnce(seen) || isCanary) ? policy.canary.bakeMs : policy.step.bakeMs
   const clocks = clocksOf(seen, candidate).map((clock) => {

@@ -1,4 +1,4 @@
-// The status of a Pipeline by the reports of agents. The test fills stores that serve as caches, and sets the time.
+// The status of a Pipeline from agents' reports. The test fills stores that serve as caches, and controls time.
 
 import type { HeartbeatBody, PipelineReport } from '@penstock/agent/bundle'
 import { version } from '@penstock/agent/program'
@@ -26,7 +26,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A Pipeline of pods that two agents run, with the status that an earlier process has left. */
+/** A Pipeline that two agents run, with the status left by an earlier process. */
 async function running(sources: Artifact['sources'] = {}, earlier: object = {}) {
   const stack = new AsyncDisposableStack()
   const stores = new Map<ResourceType, Store<KubeObject>>()
@@ -105,7 +105,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
       await vi.advanceTimersByTimeAsync(15_000)
       return programmed
     },
-    /** Lets time pass, in which agents report that they have found logs for these. */
+    /** Lets time pass while agents report that they have found logs for these. */
     async pass(seconds: number, reading: Readonly<Record<string, readonly string[] | undefined>>) {
       for (let second = 0; second < seconds; second += 15) {
         for (const [pod, ids] of Object.entries(reading)) {
@@ -117,7 +117,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
       }
       return flowing?.message
     },
-    /** An agent reports what it did since its last report, and then time passes. */
+    /** An agent reports its activity since its last report, and then time passes. */
     async hear(pod: string, sums: Partial<PipelineReport>, seconds: number) {
       const none = { eventsIn: 0, eventsOut: 0, filtered: 0, dropped: 0, errors: 0, bufferedEvents: 0, components: {} }
       const body = {
@@ -145,7 +145,7 @@ test('a Pipeline whose selectors no pod matches reports it after some minutes, u
   await using operator = await running()
   expect(await operator.pass(240, { a: [], b: [] })).toBe('No events were read.')
   expect(await operator.pass(120, { a: [], b: [] })).toMatch(notFound)
-  // An agent is replaced: that is no news of the Pipeline.
+  // Replacing an agent does not change the status of the Pipeline.
   expect(await operator.pass(180, { a: [] })).toMatch(notFound)
   expect(await operator.pass(30, { a: [], b: ['shop/p'] })).toBe('No events were read.')
   expect(await operator.pass(240, { a: [], b: [] })).toBe('No events were read.')
@@ -230,7 +230,7 @@ test('a sink of the Pipeline itself that is refused has a condition soon, which 
     ...{ reason: 'AllEventsDropped' },
     message: 'All events that were read were discarded. sinks[out] on node-a: Request failed. Status 401.',
   })
-  // The next attempt is a while away, and nothing is sent until then.
+  // The next attempt is some time away, and nothing is sent until then.
   await operator.hear('a', {}, 30)
   await operator.hear('b', {}, 30)
   expect(operator.reachable()?.status).toBe('False')

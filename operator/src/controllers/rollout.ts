@@ -1,5 +1,5 @@
-// Status of Pipelines, Sinks and Agents from the agents' reports: Programmed, Flowing and Reachable, and the figures. Measured, never
-// assumed: a Pipeline is programmed when every agent that must run it has reported that it does.
+// Status of Pipelines, Sinks and Agents from the agents' reports: Programmed, Flowing and Reachable, and the figures. It is measured,
+// never assumed: a Pipeline is programmed when every agent that should run it has reported that it does.
 
 import { errorText } from '@penstock/agent/errors'
 import { counted } from '@penstock/agent/program'
@@ -50,13 +50,13 @@ import { policyOf } from './rollout-plan.ts'
 import { Spacing } from './spacing.ts'
 import { waitText } from './waits.ts'
 
-/** Without any report, silence itself is news. */
+/** Without any reports, missing ones must be noticed too. */
 const lookMs = 10_000
-/** Reports come in bursts: what they say is summed up at most so often, and in a tenth of the time at most. */
+/** Reports arrive in bursts: they are summed up at most this often, and in at most a tenth of the time. */
 const spacing = { leastMs: 1000, mostMs: lookMs, factor: 9 }
 const maxFailures = 5
 const nothingFound =
-  'No events were read, and no agent has found a log of a pod that it selects. Compare its selectors with the labels of the pods, or ask: kubectl penstock why POD.'
+  'No events were read, and no agent has found a log of a selected pod. Compare the selectors with the labels of the pods, or run: kubectl penstock why POD.'
 
 export function rolloutPart(fleet: FleetState): OperatorPart {
   return {
@@ -68,7 +68,7 @@ export function rolloutPart(fleet: FleetState): OperatorPart {
   }
 }
 
-/** Whether the status covers its present generation. */
+/** Whether the status covers its current generation. */
 function isReported({ metadata, status }: Agent | Pipeline): boolean {
   const known = conditionOf(status?.conditions, 'Programmed')
   return known !== undefined && known.observedGeneration === metadata.generation
@@ -132,7 +132,7 @@ export class RolloutStatus implements AsyncDisposable {
       this.#spacing
         .measured(() => this.#sumUp(monotonicNow()))
         .catch((error: unknown) => {
-          this.#context.logger.error({ error: errorText(error) }, 'The reports of agents could not be summed up.')
+          this.#context.logger.error({ error: errorText(error) }, 'Could not sum up the reports of agents.')
         })
     }, this.#spacing.waitMs)
   }
@@ -141,15 +141,15 @@ export class RolloutStatus implements AsyncDisposable {
     if (!this.#context.artifacts.complete) return
     const views: AgentView[] = []
     for (const [key, delivered] of this.#fleet.agents()) views.push(this.#view(key, delivered, now))
-    // After a start, agents take up to a period of their heartbeats to report. The status of an earlier process stays
-    // until then: missing reports are no change of the object. Of pods with a sidecar nobody knows how many there are.
+    // After a start, agents take up to one heartbeat period to report. Until then the status of an earlier process
+    // stays, because missing reports do not mean a change of the object. The number of pods with a sidecar is unknown.
     const isHearing = now - this.#startedAt < this.#fleet.hearingMs
     const unheard = (view: AgentView) => isHearing && (view.isSidecar || view.live.length + view.stale < view.desired)
     for (const view of views) this.#reportAgent(view, unheard(view))
     const reaches = this.#reach.reachesOf(views.flatMap(({ live }) => live))
     for (const artifact of this.#context.artifacts.values()) {
       const object = this.#objectOf(artifact)
-      // Of an object that has replaced one of its name, the compiler speaks first.
+      // For an object that replaced another with the same name, the compiler reports first.
       if (object === undefined || object.metadata.uid !== artifact.uid) continue
       const concerned = views.filter(({ delivered }) => isConcerned(delivered, artifact.id))
       const isUnknown = concerned.length === 0 ? isHearing : concerned.some(unheard)
@@ -170,7 +170,10 @@ export class RolloutStatus implements AsyncDisposable {
     this.#texts.keep((key) => isThere(key.split(' ')[0] as string) || reaches.has(key))
   }
 
-  /** Whether findings of an earlier process no longer count: this process has received reports for the whole span of the figures. */
+  /**
+   * Whether results of an earlier process no longer count, because this process has received reports for the whole window of the
+   * figures.
+   */
   #isWhole(id: string, now: number): boolean {
     return this.#begun.has(id) || now - this.#startedAt > flowWindowMs + 2 * this.#fleet.hearingMs
   }
@@ -242,12 +245,15 @@ export class RolloutStatus implements AsyncDisposable {
     }
   }
 
-  /** An error about one Pipeline is reported on that one. Reports contain texts of agents, which hold no secret values. */
+  /**
+   * An error about one Pipeline is reported on that Pipeline. Reports contain texts from agents, which include no secret
+   * values.
+   */
   #failed(object: Pipeline, error: unknown): void {
     const { namespace, generation = 0 } = object.metadata
     this.#context.logger.error(
       { error: errorText(error), pipeline: keyOf(object) },
-      'The reports about a Pipeline could not be summed up.',
+      'Could not sum up the reports about a Pipeline.',
     )
     const kind = namespace === undefined ? clusterPipelineKind : pipelineKind
     const before = this.#context.status.reported(kind, object, 'rollout')
@@ -272,7 +278,7 @@ export class RolloutStatus implements AsyncDisposable {
 
   // --- Pipeline ---
 
-  /** Pipelines that were judged and may not run: what their status says of agents must not stay. */
+  /** Pipelines that were rejected and may not run: their status must not keep statements about agents. */
   #reportStopped(views: readonly AgentView[], isUnheard: boolean): void {
     const { artifacts, status } = this.#context
     for (const [kind, cache] of [
@@ -296,7 +302,7 @@ export class RolloutStatus implements AsyncDisposable {
     }
   }
 
-  /** The generation that the compiler has judged: of a newer one nothing is known yet. */
+  /** The generation that the compiler has checked: a newer one is not known yet. */
   #judgedGeneration(kind: ResourceKind, object: Pipeline, artifact: Artifact): number {
     return Math.max(artifact.generation, this.#context.status.reported(kind, object, 'compile')?.generation ?? 0)
   }
@@ -318,7 +324,7 @@ export class RolloutStatus implements AsyncDisposable {
       !concerned.some(({ failing }) => failing.has(id)) &&
       mayHold(object.status, found, extentOf(share), generation)
     const programmed = this.#programmed(artifact, object, concerned, share, { isHeld, generation })
-    // Numbers stand with the condition that they belong to.
+    // Numbers are written together with their condition.
     const agents = (isHeld && programmed.status === 'True' ? object.status?.agents : undefined) ?? found
     const traffic = trafficOn(concerned, id)
     const lag = lagOf(id, object, concerned, traffic)
@@ -353,7 +359,7 @@ export class RolloutStatus implements AsyncDisposable {
     })
   }
 
-  /** The figures of a Pipeline. Written figures stay while they are about the same. */
+  /** The figures of a Pipeline. Written figures stay while the new ones are about the same. */
   #figures(id: string, { status }: Pipeline, traffic: Readonly<Traffic>, lag: Lag, now: number) {
     const flow = this.#fleet.flow(id)
     flow?.hold(now, traffic.bufferedBytes)
@@ -462,7 +468,7 @@ export class RolloutStatus implements AsyncDisposable {
     })
     for (const { key, delivered, failing } of views) {
       const back = delivered.record.rolledBack[id]
-      if (back !== undefined) return finding('False', 'RolledBack', `Taken back on Agent ${key}: ${back.why}.`)
+      if (back !== undefined) return finding('False', 'RolledBack', `Rolled back on Agent ${key}: ${back.why}.`)
       if (delivered.record.undone?.to !== undefined) {
         const runs = fragmentsIn(delivered, delivered.stable).get(id)?.hash === artifact.hash
         if (!runs) return finding('False', 'Undone', undoneText(key, delivered))
@@ -503,7 +509,7 @@ export class RolloutStatus implements AsyncDisposable {
       : finding('True', 'Programmed', message)
   }
 
-  /** An Agent that would run a Pipeline, were it accepted. */
+  /** An Agent that would run a Pipeline if it were accepted. */
   #refusedFor(artifact: Artifact): { readonly agent: string; readonly why: string } | undefined {
     const home = artifact.namespace === undefined ? undefined : this.#namespaces.get(undefined, artifact.namespace)
     for (const agent of this.#agents.values()) {
@@ -521,11 +527,11 @@ export class RolloutStatus implements AsyncDisposable {
     const known = conditionOf(object.status?.conditions, 'Flowing')
     if (known === undefined || known.observedGeneration !== object.metadata.generation || this.#isWhole(id, now))
       return found
-    // Findings of an earlier process count more than reports that this one lacks.
+    // Results of an earlier process take precedence over missing reports.
     return { type: 'Flowing', status: known.status, reason: known.reason as Reason, message: known.message }
   }
 
-  /** Names the component that something is wrong in, and what that says. */
+  /** Names the component with a problem, and its message. */
   #withCause(id: string, object: Pipeline, found: Finding, now: number): Finding {
     const { conditions } = object.status ?? {}
     const failing = this.#fleet.flow(id)?.failing(now) ?? []
@@ -535,8 +541,8 @@ export class RolloutStatus implements AsyncDisposable {
   }
 
   /**
-   * Whether agents have found no log for a Pipeline of pods for some minutes. While one of them is away, the earlier finding stays:
-   * replaced pods of an agent are no news of a Pipeline.
+   * Whether agents have found no log for a pod Pipeline for some minutes. While one of them is missing, the earlier result stays,
+   * because replaced agent pods do not change a Pipeline's status.
    */
   #isUnread({ id, hub, sources }: Artifact, views: readonly AgentView[], now: number): boolean {
     const readsPods = hub.subscriptions.length > 0 && Object.keys(sources).length === 0
@@ -553,12 +559,15 @@ export class RolloutStatus implements AsyncDisposable {
   }
 }
 
-/** Whether an Agent has something to say of a Pipeline: one that was taken back before it ran anywhere is selected no more. */
+/**
+ * Whether an Agent affects the status of a Pipeline: it no longer selects a Pipeline that was rolled back before it ran
+ * anywhere.
+ */
 function isConcerned({ selected, evicted, record }: Delivered, id: string): boolean {
   return selected.has(id) || evicted.has(id) || record.rolledBack[id] !== undefined
 }
 
-/** Without members that are undefined. */
+/** Removes undefined members. */
 function defined<T extends object>(members: T): Partial<{ [Name in keyof T]: NonNullable<T[Name]> }> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as ReturnType<
     typeof defined<T>

@@ -1,10 +1,10 @@
-// How soon work that reports bring about is done again: the longer it took the last time, the later. With thousands of Pipelines and agents
-// reports come all the time, and an author who waits for an answer needs the same thread.
+// Spaces out work triggered by reports: the longer it took the last time, the later it runs again. With thousands of Pipelines and agents,
+// reports arrive continuously, and an author who waits for a result needs the same thread.
 
 export class Spacing {
   readonly #leastMs: number
   readonly #mostMs: number
-  /** The wait, in times of what the work took. */
+  /** The wait, as a multiple of the work's duration. */
   readonly #factor: number
   #tookMs = 0
 
@@ -14,7 +14,7 @@ export class Spacing {
     this.#factor = factor
   }
 
-  /** Time from something new until the work is done for it. */
+  /** Delay from a new report until the work for it is done. */
   get waitMs(): number {
     return Math.min(this.#mostMs, Math.max(this.#leastMs, this.#factor * this.#tookMs))
   }

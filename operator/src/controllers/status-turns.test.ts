@@ -1,4 +1,4 @@
-// The order of requests where the limit on requests a second holds them up: a server counts what comes from the real client.
+// The order of requests when the rate limit delays them: a server records the requests of the real client.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -18,7 +18,7 @@ import { Store } from '../kube/store.ts'
 import { ControllerMetrics } from './controller.ts'
 import { Statuses, type StatusObject } from './status.ts'
 
-/** An API server that answers everything with an empty object, and a client that may send a request every 50 ms. */
+/** An API server that always responds with an empty object, and a client that may send a request every 50 ms. */
 async function served() {
   const stack = new AsyncDisposableStack()
   const requests: string[] = []

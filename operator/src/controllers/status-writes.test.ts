@@ -1,5 +1,5 @@
-// How often statuses are written where agents come and go, counted at the client. Caches are stores that the test fills; time is the
-// test's.
+// How often statuses are written while agents appear and disappear, counted at the client. Caches are stores that the test fills;
+// the test controls time.
 
 import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { countedOf } from '@penstock/agent/program'
@@ -48,7 +48,7 @@ function summaryOf({ metadata, status }: Pipeline) {
   }
 }
 
-/** Pipelines that all agents of a cluster run, and an API server that counts the writes of their status. */
+/** Pipelines that all agents of a cluster run, and an API server that counts their status writes. */
 async function cluster(size: { readonly agents: number; readonly pipelines: number; readonly writeMs?: number }) {
   const stack = new AsyncDisposableStack()
   const stores = new Map<ResourceType, Store<KubeObject>>()
@@ -143,11 +143,11 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     putPod,
     happened,
     shown,
-    /** Summing up what agents report of a Pipeline throws. */
+    /** Summing up a Pipeline's reports throws. */
     breakPipeline(id: string) {
       artifacts.set({ ...artifacts.get(id), generation: 2, hub: undefined } as unknown as Artifact)
     },
-    /** A pod is gone, and so is what it has reported. */
+    /** A pod is deleted, and so are its reports. */
     remove(pod: string) {
       cache(podType).remove(cache(podType).get('system', pod) as KubeObject)
       said.delete(pod)
@@ -155,7 +155,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
     },
     /** An agent falls silent. */
     silence: (pod: string) => void said.delete(pod),
-    /** Lets time pass in which agents report; returns the number of writes. */
+    /** Lets time pass while agents report; returns the number of writes. */
     async pass(seconds: number): Promise<number> {
       const before = writes
       for (let passed = 0; passed < seconds; passed += 15) {
@@ -169,7 +169,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
       const condition = conditionOf(status?.conditions as readonly Condition[], type)
       return `${condition?.status} ${condition?.reason} ${condition?.message}`
     },
-    /** The author applies another spec, or another object of the name; the compiler has not looked at it yet. */
+    /** The author applies another spec, or a new object with the name; the compiler has not processed it yet. */
     edit(name: string, { uid = name, ...spec }: { readonly uid?: string; readonly suspend?: boolean } = {}) {
       const { metadata, status } = cache(pipelineKind).get('shop', name) as StatusObject
       const isNew = uid !== metadata.uid
@@ -180,7 +180,9 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
         ...(isNew ? {} : { status }),
       })
     },
-    /** The compiler has looked at it: accepted with new content or the same, or what ran is stopped, or kept. */
+    /**
+     * The compiler has processed it: accepted with new content or the same, or the running version is stopped, or kept.
+     */
     judge(name: string, verdict: 'changed' | 'same' | 'stopped' | 'kept') {
       const object = cache(pipelineKind).get('shop', name) as KubeObject
       const { generation = 0, uid = '' } = object.metadata
@@ -196,7 +198,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
         artifacts.set({ ...before, uid, generation, hash: verdict === 'same' ? before.hash : `${before.hash}+` })
       statuses.report(pipelineKind, object, 'compile', { generation, findings: [accepted, resolved] })
     },
-    /** Agents get a revision without a Pipeline. */
+    /** Agents receive a revision without a Pipeline. */
     withdraw(name: string, revision: string) {
       const left = new Map([...fragments].filter(([id]) => id !== `shop/${name}`))
       const delivered = fleet.get(system) as Delivered
@@ -210,7 +212,7 @@ async function cluster(size: { readonly agents: number; readonly pipelines: numb
   }
 }
 
-/** Before the agents of a cluster have said what they run, and after. */
+/** Before and after the agents of a cluster have reported what they run. */
 async function settled(size: { readonly agents: number; readonly pipelines: number }) {
   const operator = await cluster(size)
   for (let index = 0; index < size.agents; index++) {
@@ -224,7 +226,7 @@ async function settled(size: { readonly agents: number; readonly pipelines: numb
   return operator
 }
 
-/** Of one agent that is replaced, each moment that a controller may see; then it runs. */
+/** Each state of a replaced agent that a controller may observe; then it runs. */
 async function restart(operator: Awaited<ReturnType<typeof cluster>>, pod: string, after: () => void = () => {}) {
   let writes = 0
   const moment = async (seconds: number) => {
@@ -239,7 +241,7 @@ async function restart(operator: Awaited<ReturnType<typeof cluster>>, pod: strin
   await moment(15)
   operator.hear(`${pod}-new`, undefined)
   await moment(5)
-  // It begins with what it has found on its disk.
+  // It starts with the content on its disk.
   operator.hear(`${pod}-new`, 'r0')
   await moment(5)
   operator.hear(`${pod}-new`, 'r1')
@@ -337,7 +339,7 @@ test('a changed Pipeline is not ready before agents run the change, in any writt
   operator.shown.length = 0
   operator.edit('p-0')
   await operator.pass(5)
-  // The compiler is slow: nothing is said of the new generation.
+  // The compiler is slow: there is no result for the new generation.
   expect(operator.status('p-0')?.observedGeneration).toBe(1)
   expect(operator.says('p-0', 'Programmed')).toBe('True Programmed 2 of 2 agents run it.')
   operator.judge('p-0', 'changed')

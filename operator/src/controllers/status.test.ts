@@ -123,7 +123,7 @@ describe('a condition of an earlier generation says nothing of this one', () => 
   ])('%s, and the new one is accepted: whether it is ready is not known', (_, earlier) => {
     const known = before(earlier)
     const expected = ['Ready=Unknown/Pending', 'Reconciling=True/Progressing']
-    // The part that knows has reported on the earlier generation, or in an earlier process.
+    // The responsible part has reported for the earlier generation, or in an earlier process.
     const compile = { generation: 3, findings: good }
     for (const reports of [{ compile, rollout: { generation: 2, findings: earlier } }, { compile }]) {
       const { conditions, observedGeneration } = statusOf(pipelineKind, known, reports, now)

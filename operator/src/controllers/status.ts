@@ -1,5 +1,5 @@
-// The one writer of status. It merges the reports of the parts with the existing status, derives the summary, and writes if the result
-// differs from the API server's: at once if a condition changes, otherwise at most once in a while.
+// The only writer of status. It merges the reports of all parts with the existing status, derives the summary, and writes if the
+// result differs from the API server's: at once if a condition changes, otherwise after a delay.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import { printable } from '@penstock/agent/program'
@@ -27,10 +27,12 @@ export interface StatusObject extends KubeObject {
 }
 
 const statusManager = 'penstock-status'
-/** Writes at a time: they wait for the API server, and where it needs a second for each, an author's must not wait for all others. */
+/**
+ * Concurrent writes: they wait for the API server, and if it needs a second for each, an author's write must not wait for all others.
+ */
 const writers = 32
 
-/** Conditions that are always there, by kind; and those that must be true for `Ready`. */
+/** Conditions that always exist, by kind; and those that must be true for `Ready`. */
 const shown: Readonly<
   Record<string, { readonly always: readonly ConditionType[]; readonly needed: readonly ConditionType[] }>
 > = {
@@ -68,7 +70,7 @@ export interface StatusOptions {
   readonly logger: Logger
   readonly metrics: ControllerMetrics
   readonly signal: AbortSignal
-  /** A status in which figures alone have changed is written so often at most. */
+  /** Minimum interval between writes of a status in which only figures have changed. */
   readonly periodMs: number
   readonly now?: () => Date
 }
@@ -101,7 +103,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
         cache.subscribe(({ type, object }) => {
           const key = `${kind.kind} ${keyOf(object)}`
           if (type === 'deleted') this.#forget(key, object)
-          // A status that another client has changed is corrected.
+          // A status changed by another client is corrected.
           else if (this.#reports.has(reportKey(key, object))) this.#controller.add(key, 'resync')
         }),
       )
@@ -116,8 +118,8 @@ export class Statuses implements StatusWriter, AsyncDisposable {
     const before = reports[part]
     if (before !== undefined && textOf(before) === textOf(contribution)) return
     this.#reports.set(reportKey(key, object), { ...reports, [part]: contribution })
-    // An author waits for findings about a spec, so they come first. Figures, and the revision that all Pipelines get with each change
-    // of one, come later; parts often report together, and one write serves all.
+    // Authors wait for results about a spec, so these have priority. Figures, and the revision, which changes for all Pipelines at
+    // once, follow later; parts often report together, and one write covers all.
     if (part === 'compile') this.#controller.add(key)
     else this.#controller.queue.addAfter(key, 20, 'resync')
   }
@@ -160,12 +162,12 @@ export class Statuses implements StatusWriter, AsyncDisposable {
       const written = await this.#options.kube.apply<StatusObject>(
         kind,
         { apiVersion, kind: kind.kind, metadata, status: after },
-        // An author waits for the verdict about a new generation: thousands of agents that show their tokens must not hold it up.
+        // An author waits for the result about a new generation: thousands of token checks for agents must not delay it.
         { fieldManager: statusManager, subresource: 'status', signal, urgent: isAnswer },
       )
       this.#writtenAt.set(key, performance.now())
       cache.expect(written)
-      // Only what is written has happened: a successor finds it, and says nothing twice.
+      // Only written changes count: a successor reads them, and reports nothing twice.
       const story = storyOf(kind.kind, before.conditions, after.conditions)
       for (const { type, reason, message } of story) this.#options.events.record(object, type, reason, message)
       return undefined
@@ -176,7 +178,7 @@ export class Statuses implements StatusWriter, AsyncDisposable {
   }
 }
 
-/** Of thousands of reports a second nearly all repeat earlier ones: each text is built once. */
+/** Nearly all of thousands of reports a second repeat earlier ones, so each text is built once. */
 const texts = new WeakMap<StatusContribution, string>()
 
 function textOf(contribution: StatusContribution): string {
@@ -266,14 +268,16 @@ interface Summarised {
   readonly generation: number
 }
 
-/** `Ready`, and `Reconciling` or `Stalled` while they are true (kstatus). A condition of an earlier generation says nothing of this one. */
+/**
+ * `Ready`, and `Reconciling` or `Stalled` while they are true (kstatus). A condition of an earlier generation does not count for this one.
+ */
 function summaryOf(
   object: StatusObject,
   found: ReadonlyMap<ConditionType, Finding & { readonly generation: number }>,
   { always, needed, generation }: Summarised,
 ): Finding[] {
   if (object.spec?.managementState === 'Unmanaged') {
-    const message = 'spec.managementState is Unmanaged: nothing is changed.'
+    const message = 'spec.managementState is Unmanaged: the operator changes nothing.'
     return [{ type: 'Ready', status: 'Unknown', reason: 'Unmanaged', message }]
   }
   const suspended = object.spec?.suspend === true
@@ -285,7 +289,7 @@ function summaryOf(
       const message = `${type} of generation ${generation} is not known yet.`
       return { type, status: 'Unknown', reason: 'Pending', message }
     })
-  // A Pipeline is ready when it runs, whatever becomes of its events.
+  // A Pipeline is ready when it runs, whatever happens to its events.
   const unreachable = always.includes('Reachable') ? found.get('Reachable') : undefined
   const failed = relevant.find(({ status }) => status === 'False')
   const stalled = [...relevant].find(({ status, reason }) => status === 'False' && terminal.has(reason))

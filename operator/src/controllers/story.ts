@@ -1,4 +1,4 @@
-// The Events that `kubectl describe` shows of an object: each written change of a condition that its owner wants to know of. Pure.
+// The Events that `kubectl describe` shows for an object: each written change of a condition that matters to its owner. Pure.
 
 import { type Condition, type ConditionType, conditionOf } from '../api/conditions.ts'
 
@@ -13,11 +13,11 @@ type Reporter = (before: Condition | undefined, after: Condition) => Happening |
 const normal = (reason: string, message: string): Happening => ({ type: 'Normal', reason, message })
 const warning = (reason: string, message: string): Happening => ({ type: 'Warning', reason, message })
 
-/** Whether it is bad now, and was not, or was for another reason. */
+/** Whether it is bad now, but was not, or was for another reason. */
 const isNewTrouble = (before: Condition | undefined, { status, reason }: Condition) =>
   status === 'False' && (before?.status !== 'False' || before.reason !== reason)
 
-/** Whether it is good now, and was not, or was for another generation. */
+/** Whether it is good now, but was not, or was for another generation. */
 const isNewlyTrue = (before: Condition | undefined, { status, reason, observedGeneration }: Condition) =>
   status === 'True' &&
   (before?.status !== 'True' || before.reason !== reason || before.observedGeneration !== observedGeneration)
@@ -49,10 +49,10 @@ const reporters: Partial<Readonly<Record<ConditionType, Reporter>>> = {
   },
 }
 
-/** An Agent has events of its rollouts, and every start of one of its pods changes how many run its revision. */
+/** An Agent has events for its rollouts, and every pod start changes how many pods run its revision. */
 const unreported: Readonly<Record<string, readonly ConditionType[]>> = { Agent: ['Programmed'] }
 
-/** The events of an object between two of its statuses. */
+/** The events for a change of an object's status. */
 export function storyOf(
   kind: string,
   before: readonly Condition[] | undefined,

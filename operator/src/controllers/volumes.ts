@@ -1,12 +1,12 @@
-// The volumes of an aggregator: which remain after it was scaled down, which are empty by now, and whether a change of storage would
-// recreate the workload. Pure: observations are arguments.
+// The volumes of an aggregator: which remain after scaling down, which are empty, and whether a change of storage would recreate the
+// workload. Pure: observations are arguments.
 
 import type { Agent } from '../api/agent.ts'
 import type { KubeObject } from '../api/object.ts'
 import { quantityOf } from '../api/quantity.ts'
 import { claimOrdinal, drainJobName, podName } from '../workloads/names.ts'
 
-/** With this annotation on the Agent a change that takes its workload away and makes another is carried out. */
+/** This annotation on the Agent allows a change that deletes and recreates its workload. */
 export const allowRecreate = 'penstock.dev/allow-recreate'
 
 export interface StatefulSetObject extends KubeObject {
@@ -30,20 +30,20 @@ export interface JobObject extends KubeObject {
 export interface SeenVolumes {
   readonly workload: StatefulSetObject | undefined
   readonly claims: Iterable<KubeObject>
-  /** Names of the pods that are there, ending ones too. */
+  /** Names of the existing pods, including terminating ones. */
   readonly pods: ReadonlySet<string>
   job(name: string): JobObject | undefined
 }
 
 export interface VolumeWork {
-  /** Ordinals whose volume is to be emptied by a Job. */
+  /** Ordinals whose volume a Job must drain. */
   readonly draining: readonly number[]
-  /** Claims that have been emptied and can go. */
+  /** Drained claims that can be deleted. */
   readonly emptied: readonly KubeObject[]
   readonly failed: readonly { readonly claim: KubeObject; readonly why: string }[]
 }
 
-/** The action for volumes of deleted pods. With another policy than `Drain` none. */
+/** The action for volumes of deleted pods. None for policies other than `Drain`. */
 export function volumeWork(agent: Agent, seen: SeenVolumes): VolumeWork {
   const draining: number[] = []
   const emptied: KubeObject[] = []
@@ -57,7 +57,7 @@ export function volumeWork(agent: Agent, seen: SeenVolumes): VolumeWork {
     const { name, namespace, deletionTimestamp } = claim.metadata
     if (namespace !== agent.metadata.namespace || deletionTimestamp !== undefined) continue
     const ordinal = claimOrdinal(agent, name)
-    // A pod that is still there, or comes back, looks after its volume itself.
+    // A pod that still exists, or returns, handles its volume itself.
     if (ordinal === undefined || ordinal < replicas || seen.pods.has(podName(agent, ordinal))) continue
     draining.push(ordinal)
     const ends = seen.job(drainJobName(agent, ordinal))?.status?.conditions?.filter(({ status }) => status === 'True')
@@ -69,7 +69,7 @@ export function volumeWork(agent: Agent, seen: SeenVolumes): VolumeWork {
 }
 
 export interface Recreation {
-  /** Another workload, or the same with other claim templates, which cannot be changed. */
+  /** Another kind of workload, or the same with other claim templates, which cannot be changed. */
   readonly kind: 'switch' | 'storage'
   /** Below `spec` of the Agent. */
   readonly path: string
@@ -93,10 +93,10 @@ export function recreation(
   if (storage === undefined || claim === undefined) return undefined
   const size = claim.resources?.requests?.storage
   if (quantityOf(size) !== quantityOf(storage.size)) {
-    const what = `from ${size} to ${storage.size}: new volumes get it, those that are there stay as they are`
+    const what = `from ${size} to ${storage.size}: new volumes get it, existing ones keep their size`
     return { kind: 'storage', path: `${path}.size`, what }
   }
-  // Where none is asked for, the cluster has put in its own.
+  // If no class is requested, the cluster has added its own.
   if (storage.storageClassName && claim.storageClassName !== storage.storageClassName) {
     const what = `from ${claim.storageClassName} to ${storage.storageClassName}: new volumes get it`
     return { kind: 'storage', path: `${path}.storageClassName`, what }

@@ -1,4 +1,5 @@
-// The `kubectl wait` commands of the guide: the kind is ours, and the operator always writes the condition, so that none waits in vain.
+// The `kubectl wait` commands of the guide: the kind is one of ours, and the operator always writes the condition, so that no wait is
+// in vain.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

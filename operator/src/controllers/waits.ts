@@ -4,8 +4,8 @@ import type { Delivered } from '../fleet/state.ts'
 import { fragmentsIn, shortRevision } from './revisions.ts'
 
 /**
- * The rollout that keeps this content of a Pipeline from all agents; undefined where none does. Of a rollout of others nothing is said
- * but how far it is: their names and failures are not for this owner.
+ * The rollout that delays this content of a Pipeline for some agents; undefined if there is none. For other owners' rollouts only the
+ * progress is shown, because their names and failures are not for this owner.
  */
 export function waitText(
   agent: string,

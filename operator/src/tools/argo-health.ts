@@ -91,7 +91,7 @@ function casesOf(kind: ResourceKind): readonly Case[] {
   if (kind.kind === 'Agent')
     cases.push({
       name: 'suspended',
-      expected: { status: 'Suspended', message: 'spec.managementState is Unmanaged: nothing is changed.' },
+      expected: { status: 'Suspended', message: 'spec.managementState is Unmanaged: the operator changes nothing.' },
       object: statusCase(kind, { findings: found, spec: { managementState: 'Unmanaged' } }),
     })
   return cases

@@ -85,7 +85,7 @@ test.each([
     says: [
       'False',
       'PodsNotReady',
-      '0 of 1 pod is ready; no pod is there: kubectl describe deployment penstock-node -n system.',
+      '0 of 1 pod is ready; there are no pods: kubectl describe deployment penstock-node -n system.',
     ],
   },
 ] as const)('$sentence', ({ spec, live, pods, says }) => {

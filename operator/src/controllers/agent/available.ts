@@ -1,4 +1,5 @@
-// Whether an Agent is available: what its workload counts, and what keeps its pods from running. Pure.
+// Determines whether an Agent is available, from its workload's counts and the reasons why its pods are not running.
+// Pure.
 
 import { countedOf } from '@penstock/agent/program'
 import type { Agent } from '../../api/agent.ts'
@@ -18,14 +19,14 @@ interface WorkloadStatus {
   readonly readyReplicas?: number
 }
 
-/** The kind of the workload that runs an Agent's pods; a sidecar has none. */
+/** The workload kind of an Agent's pods; a sidecar has none. */
 export function workloadKindOf({ spec }: Agent): 'DaemonSet' | 'Deployment' | 'StatefulSet' | undefined {
   if (spec.mode === 'Sidecar') return undefined
   if (spec.mode === 'Node') return 'DaemonSet'
   return spec.aggregator?.storage === undefined ? 'Deployment' : 'StatefulSet'
 }
 
-/** Whether the pods of an Agent are ready, and if not, what keeps them. */
+/** Whether the pods of an Agent are ready, and if not, why. */
 export function availabilityOf(
   agent: Agent,
   workload: WorkloadObject | undefined,
@@ -61,7 +62,7 @@ export function availabilityOf(
     unschedulable === undefined
       ? (troubleOf(pods) ??
         (desired > 0 && pods.length === 0
-          ? `no pod is there: kubectl describe ${kind.toLowerCase()} ${name} -n ${namespace}`
+          ? `there are no pods: kubectl describe ${kind.toLowerCase()} ${name} -n ${namespace}`
           : undefined))
       : `pod ${unschedulable.metadata.name} cannot be scheduled`
   const finding: Finding = {
@@ -73,7 +74,7 @@ export function availabilityOf(
   return { finding, fields }
 }
 
-/** Reasons of the kubelet for a container that waits for its image. */
+/** The kubelet's reasons for a container that waits for its image. */
 const imageReasons: ReadonlySet<string> = new Set([
   'ErrImagePull',
   'ErrImageNeverPull',
@@ -84,14 +85,14 @@ const imageReasons: ReadonlySet<string> = new Set([
   'SignatureValidationFailed',
 ])
 
-/** Reasons of the kubelet for a container that the runtime or its configuration does not let it create. */
+/** The kubelet's reasons for a container that cannot be created because of the runtime or its configuration. */
 const createReasons: ReadonlySet<string> = new Set([
   'CreateContainerConfigError',
   'CreateContainerError',
   'CreatePodSandboxError',
 ])
 
-/** The reason why a pod does not run, in words that stay the same during retries. */
+/** The reason why a pod does not run, worded so that it does not change during retries. */
 export function troubleOf(pods: Iterable<AgentPod>): string | undefined {
   for (const { metadata, status } of pods) {
     for (const container of [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])]) {
@@ -103,7 +104,7 @@ export function troubleOf(pods: Iterable<AgentPod>): string | undefined {
       const end = state?.terminated ?? lastState?.terminated
       if (ready !== true && restartCount > 0 && end?.exitCode !== undefined && end.exitCode !== 0) {
         const reason = end.reason === 'OOMKilled' ? 'out of memory' : `exit code ${end.exitCode}`
-        return `${where} ends again and again (${reason}): kubectl logs ${metadata.name} -n ${metadata.namespace} -c ${name} --previous`
+        return `${where} keeps exiting (${reason}): kubectl logs ${metadata.name} -n ${metadata.namespace} -c ${name} --previous`
       }
     }
   }

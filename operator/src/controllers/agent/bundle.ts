@@ -1,5 +1,5 @@
-// The bundle of an Agent, from what must run to what its Secrets and its streams hold: content, undo, arrivals, one decision of the
-// rollout, writes. Each step is a file of its own; the order is here.
+// Delivers the bundle of an Agent, from the desired content to its Secrets and streams: content, undo, new Pipelines, one decision
+// of the rollout, writes. Each step is in a separate file; the order is here.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import { errorText } from '@penstock/agent/errors'
@@ -34,7 +34,7 @@ export class AgentBundles {
     this.#content = new AgentContent(context, caches)
   }
 
-  /** Brings the Secrets and streams of an Agent one decision further; returns after how long the next may be due. */
+  /** Advances the Secrets and streams of an Agent by one decision; returns the delay until the next. */
   async deliver(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<number | undefined> {
     const { secrets } = memory
     if (await secrets.read(signal)) memory.restored = undefined
@@ -72,21 +72,21 @@ export class AgentBundles {
   }
 
   /**
-   * Compiling all Pipelines after a start takes a while, in which pods come and agents start. Agents that ask get the content that is
-   * already in force, like agents that read mounted files.
+   * Compiling all Pipelines after a start takes a while, in which pods appear and agents start. Agents that ask receive the current
+   * content, like agents that read mounted files.
    */
   async offerRestored(key: string, agent: Agent, memory: AgentMemory, signal: AbortSignal): Promise<void> {
     if (agent.spec.configDelivery !== 'Stream' || memory.restored !== undefined) return
     const { secrets } = memory
     await secrets.read(signal)
     const delivered = this.#restored(key, memory)
-    // The content that an owner lends is known when everything is compiled.
+    // The content granted by owners is only known when everything is compiled.
     if (this.#content.withdraw(agent, delivered)) return
     memory.restored = delivered
     const wanted = wantedIn(delivered)
     const needed = valueKeys(delivered, wanted)
     const named = picked(needed, secrets.values.data)
-    // Agents would refuse one without all of its values.
+    // Agents would reject a bundle without all its values.
     if (wanted.length > 0 && named.size === needed.size)
       this.#fleet.offer(key, offeredOf(agent, delivered, named, digestFile(named)))
   }
@@ -95,7 +95,7 @@ export class AgentBundles {
     return restored(secrets, (error) =>
       this.#context.logger.error(
         { error: errorText(error), agent: key },
-        'The delivered bundle could not be read; it is written anew.',
+        'Could not read the delivered bundle; writing it again.',
       ),
     )
   }
@@ -125,7 +125,7 @@ export class AgentBundles {
     forgetRevisions(delivered.revisions, plan.kept)
     const { named, digests } = plan
     await secrets.write(plan.values, plan.shards, canonicalJson(delivered.record), signal)
-    // Only now: what agents are given is never newer than what a successor of this process finds.
+    // Only after the write: agents must not receive newer content than a successor of this process would find.
     this.#fleet.offer(key, agent === undefined ? undefined : offeredOf(agent, delivered, named, digests))
   }
 
@@ -139,18 +139,18 @@ export class AgentBundles {
       else running.add(revision)
     }
     for (const { revision } of this.#fleet.reports(key)) if (revision !== undefined) running.add(revision)
-    // Pods with a sidecar that have not reported since this process started are not known.
+    // Pods with a sidecar that have not reported since this process started are unknown.
     if (agent?.spec.mode === 'Sidecar' && !this.#fleet.isStale(undefined, monotonicNow())) allKnown = false
-    // Withdrawn content must not stay for pods that may run it.
+    // Withdrawn content must be removed even if pods may still run it.
     if (memory.withdrawing) allKnown = true
     return { running, allKnown }
   }
 
-  /** The most that node agents wait at their start before they ask the API server. */
+  /** The maximum delay of node agents before their first request to the API server. */
   #startSpread(agent: Agent, before: number): number {
     if (agent.spec.mode !== 'Node') return 0
     const { observedGeneration, desiredNumberScheduled } = this.#caches.workloadOf(agent, 'DaemonSet')?.status ?? {}
-    // Before its nodes are counted it says 0.
+    // The count is 0 until the nodes are counted.
     if (observedGeneration === undefined || desiredNumberScheduled === undefined) return before
     return startSpreadOf(desiredNumberScheduled, before)
   }

@@ -1,4 +1,4 @@
-// The caches that the loop of Agents reads, and the Agents that each of their changes concerns.
+// The caches that the loop of Agents reads, and the Agents that each change concerns.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import type { Agent } from '../../api/agent.ts'
@@ -46,13 +46,13 @@ export const ownedTypes: readonly ResourceType[] = [
 ]
 
 export interface AgentChanges {
-  /** The Agent of this key must be looked at. */
+  /** The Agent with this key must be reconciled. */
   agent(key: string): void
-  /** Every Agent must be looked at; many such changes come together. */
+  /** All Agents must be reconciled; many such changes are combined. */
   all(): void
-  /** The rights of Agents in the whole cluster must be looked at. */
+  /** The cluster-wide rights of Agents must be reconciled. */
   rights(): void
-  /** A Secret or ConfigMap of a user is another one now, or gone. */
+  /** A user's Secret or ConfigMap was changed or deleted. */
   values(object: KubeObject): void
 }
 
@@ -64,7 +64,7 @@ export class AgentCaches {
   readonly configMaps: Cache
   /** The objects that Agents own, by kind. */
   readonly owned = new Map<string, Cache>()
-  /** Bindings of agents' rights in the whole cluster; undefined where the operator has none to give. */
+  /** Cluster-wide bindings of agents' rights; undefined if the operator cannot grant any. */
   readonly bindings: Cache | undefined
   readonly pods: Cache<AgentPod>
   /** PersistentVolumeClaims of agents. */
@@ -75,7 +75,7 @@ export class AgentCaches {
     this.agents = caches.cache<Agent>(agentKind)
     this.namespaces = caches.cache(namespaceType, { metadataOnly: true })
     this.pods = caches.cache<AgentPod>(podType, { labelSelector: labels.agent })
-    // Where Secrets of tenants cannot be watched, those of the Agents still can.
+    // If Secrets of tenants cannot be watched, those of the Agents still can.
     this.secrets = caches.cache(secretType, {
       metadataOnly: true,
       ...(settings.secretsMode === 'Namespaced' ? { namespaces: settings.agentNamespaces } : {}),
@@ -97,7 +97,7 @@ export class AgentCaches {
     this.bindings = this.owned.get(clusterRoleBindingType.kind)
   }
 
-  /** The pods of an Agent that have not ended. */
+  /** The running pods of an Agent. */
   podsOf(agent: Agent): AgentPod[] {
     return podsOf(agent, this.pods.values())
   }
@@ -111,7 +111,7 @@ export class AgentCaches {
     return [...this.#otherNodes.values()].length
   }
 
-  /** Reports changes from now on, and the objects that are there. */
+  /** Starts to report changes, and reports the existing objects. */
   follow(changes: AgentChanges): Disposable[] {
     let isFollowing = false
     const ofOwner = ({ object }: { readonly object: KubeObject }) => {
@@ -133,7 +133,7 @@ export class AgentCaches {
         else if (change.type !== 'added' || isFollowing) changes.values(change.object)
       }),
       this.pods.subscribe(ofOwner),
-      // The claims of a StatefulSet carry the labels of its pods' selector alone.
+      // The volume claims of a StatefulSet only have the labels of its pod selector.
       this.claims.subscribe(({ object: { metadata } }) => {
         const agent = metadata.labels?.[labels.instance]
         if (agent !== undefined && metadata.namespace !== undefined) changes.agent(objectKey(metadata.namespace, agent))

@@ -1,4 +1,4 @@
-// The content that an Agent must run: the versions of its Pipelines, their secret values, and the rendered bundle.
+// The desired content of an Agent: the versions of its Pipelines, their secret values, and the rendered bundle.
 
 import type { Agent } from '../../api/agent.ts'
 import { isTenants, refusalOf, takes } from '../../api/agent.ts'
@@ -16,7 +16,7 @@ import { keepRevision } from './rebase.ts'
 
 export interface DesiredContent {
   readonly bundle: KnownRevision
-  /** When each Pipeline was made, by id. */
+  /** Creation time of each Pipeline, by id. */
   readonly createdAt: ReadonlyMap<string, string>
   /** Secret values by their keys. */
   readonly values: Map<string, Buffer>
@@ -34,7 +34,7 @@ export class AgentContent {
     this.#values = new ValueReader(context.kube.as('agent'), context.settings, { Secret, ConfigMap })
   }
 
-  /** Selects and renders; `delivered` then says what is selected, and why the rest does not run. */
+  /** Selects and renders; stores the selection, and the reasons for excluded Pipelines, in `delivered`. */
   async render(agent: Agent, delivered: Delivered, memory: AgentMemory, signal: AbortSignal): Promise<DesiredContent> {
     const stable = fragmentsIn(delivered, delivered.stable)
     const artifacts = [...this.#context.artifacts.values()].filter((artifact) => this.#takes(agent, artifact))
@@ -45,8 +45,7 @@ export class AgentContent {
     const isNew = memory.rendered?.key !== key
     if (memory.rendered === undefined || isNew) memory.rendered = { key, bundle: await renderBundle(kept) }
     const { bundle } = memory.rendered
-    for (const id of bundle.evicted)
-      reasons.set(id, 'The bundle of the Agent is full; younger Pipelines give way to older ones.')
+    for (const id of bundle.evicted) reasons.set(id, "The Agent's bundle is full; younger Pipelines are excluded.")
     delivered.evicted = reasons
     delivered.selected = new Map(entries.map(({ fragment }) => [fragment.id, fragment]))
     if (isNew || delivered.revisions.get(bundle.rev)?.shards.length !== bundle.shards.length)
@@ -55,7 +54,7 @@ export class AgentContent {
     return { bundle, createdAt, values }
   }
 
-  /** Adds the values of an earlier revision that runs again: they are followed as those of any other revision. */
+  /** Adds the values of an earlier revision that runs again: they are watched like those of any other revision. */
   async addValues(
     { values }: DesiredContent,
     { fragments }: KnownRevision,
@@ -68,7 +67,7 @@ export class AgentContent {
     for (const [key, value] of of) values.set(key, value)
   }
 
-  /** Drops the revisions that hold what an Agent of a tenant may no longer have; true if there were any. */
+  /** Removes the revisions with content that a tenant's Agent may no longer have; true if there were any. */
   withdraw(agent: Agent, delivered: Delivered): boolean {
     if (!isTenants(agent, this.#context.settings)) return false
     return dropRevisions(delivered, (fragment) => this.#mayCarry(agent, fragment))
@@ -80,7 +79,7 @@ export class AgentContent {
     return takes(agent, artifact, home?.metadata.labels, this.#context.settings)
   }
 
-  /** Whether an Agent may have what an earlier revision holds of a Pipeline, by what owners of shared objects lend now. */
+  /** Whether an Agent may have an earlier revision's version of a Pipeline, by the current grants of shared objects. */
   #mayCarry(agent: Agent, { id, secretRefs }: Fragment): boolean {
     const [namespace] = id.split('/')
     const { lent, withheld } = this.#context.artifacts.get(id) ?? {}
@@ -88,7 +87,7 @@ export class AgentContent {
     return refusalOf(agent, carried, this.#context.settings) === undefined
   }
 
-  /** Reads a value where users keep it; one that is gone there stays as the Agent has it. */
+  /** Reads a value from the user's object; a deleted value stays as the Agent has it. */
   #reader({ secrets }: AgentMemory, signal: AbortSignal) {
     return async (ref: SecretRef) => (await this.#value(ref, signal)) ?? secrets.values.data(ref.key)
   }

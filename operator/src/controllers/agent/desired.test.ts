@@ -68,11 +68,11 @@ test.each([
   },
   {
     sentence: 'a missing value keeps the stable version',
-    ...{ values: { s: 'v' }, runs: ['old'], of: ['s'], reason: 'A value that it refers to is not there.' },
+    ...{ values: { s: 'v' }, runs: ['old'], of: ['s'], reason: 'A value that it refers to does not exist.' },
   },
   {
     sentence: 'a Pipeline runs in no version when the stable one misses a value too',
-    ...{ values: {}, runs: [], of: [], reason: 'A value that it refers to is not there.' },
+    ...{ values: {}, runs: [], of: [], reason: 'A value that it refers to does not exist.' },
   },
   {
     sentence: 'a value of 64 KiB is delivered',
@@ -112,7 +112,7 @@ test('values fill their half of the Secrets with those of the oldest Pipelines',
   const found = await withValues(entries.toReversed(), new Map(), async () => value)
   expect(found.entries).toEqual(entries.slice(0, fits))
   expect([...found.reasons]).toEqual([
-    [entries.at(-1)?.fragment.id, 'The secret values of the Agent are full; younger Pipelines give way to older ones.'],
+    [entries.at(-1)?.fragment.id, "The Agent's space for secret values is full; younger Pipelines are excluded."],
   ])
 })
 

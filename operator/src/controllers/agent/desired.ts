@@ -1,4 +1,5 @@
-// Which Pipelines an Agent runs, in which version, and why it does not run the others. Reads nothing but its arguments.
+// Determines which Pipelines an Agent runs, in which version, and why it does not run the others. Reads only its
+// arguments.
 
 import { type Agent, excessOf, isTenants, refusalOf, remedyOf, selectsPipeline } from '../../api/agent.ts'
 import type { Finding } from '../../api/conditions.ts'
@@ -13,12 +14,12 @@ import { secretSlots } from '../../workloads/names.ts'
 
 const maxValueBytes = 64 * 1024
 const maxPemBytes = 256 * 1024
-/** Of all values of a revision; the other half is for the values of the previous revision. */
+/** Limit for the values of one revision; the other half is for those of the previous revision. */
 const maxValuesBytes = (secretSlots * slotBytes) / 2
 
 type RolledBack = RolloutRecord['rolledBack']
 
-/** The versions that should run. A version that was rolled back gives way to the stable one until it changes or is retried. */
+/** The versions to run. A version that was rolled back is replaced by the stable one until it changes or is retried. */
 export function selectFragments(
   artifacts: Iterable<Artifact>,
   rolledBack: Readonly<RolledBack>,
@@ -32,7 +33,7 @@ export function selectFragments(
     if (back !== undefined && back.hash === artifact.hash && back.retry === artifact.retry) {
       still[artifact.id] = back
       fragment = stable.get(artifact.id)
-      // All agents got it at once, because it was new: there is no earlier version to return to.
+      // All agents received it at once, because it was new: there is no earlier version.
       if (fragment?.hash === back.hash) fragment = undefined
     }
     if (fragment !== undefined) entries.push({ fragment, createdAt: artifact.createdAt })
@@ -41,8 +42,9 @@ export function selectFragments(
 }
 
 /**
- * Drops the revisions that hold a Pipeline which the Agent may not carry: an earlier operator was less strict, the namespace was the
- * platform's, or the owner of a shared object has withdrawn it. No rollout keeps these revisions, and no request goes back to them.
+ * Removes the revisions with a Pipeline that the Agent may not run: an earlier operator was less strict, the namespace belonged to
+ * the platform, or the owner of a shared object has withdrawn the grant. No rollout keeps these revisions, and no request returns to
+ * them.
  */
 export function dropRevisions(delivered: Delivered, mayCarry: (fragment: Fragment) => boolean): boolean {
   let found = false
@@ -64,7 +66,7 @@ export interface Valued {
   readonly reasons: Map<string, string>
 }
 
-/** Keeps the Pipelines whose values are there and fit, older Pipelines first. Any other keeps its stable version if that one can. */
+/** Keeps the Pipelines whose values exist and fit, older Pipelines first. Any other keeps its stable version if possible. */
 export async function withValues(
   entries: readonly BundledPipeline[],
   stable: ReadonlyMap<string, Fragment>,
@@ -78,17 +80,16 @@ export async function withValues(
     const found = new Map<string, Buffer>()
     for (const ref of entry.fragment.secretRefs) {
       const value = of.get(ref.key) ?? (await read(ref))
-      if (value === undefined) return 'A value that it refers to is not there.'
+      if (value === undefined) return 'A value that it refers to does not exist.'
       const max = value.includes('-----BEGIN ') ? maxPemBytes : maxValueBytes
-      if (value.length > max)
-        return `A value that it refers to has ${value.length} bytes; at most ${max} are delivered.`
+      if (value.length > max) return `A value that it refers to has ${value.length} bytes; the limit is ${max}.`
       found.set(ref.key, value)
     }
     let added = 0
     for (const [key, value] of found) if (!of.has(key)) added += key.length + value.length
-    // The new values beside the old ones must fit into the Secrets (T14).
+    // The new and the old values together must fit into the Secrets (T14).
     if (taken + added > maxValuesBytes) {
-      return 'The secret values of the Agent are full; younger Pipelines give way to older ones.'
+      return "The Agent's space for secret values is full; younger Pipelines are excluded."
     }
     taken += added
     for (const [key, value] of found) of.set(key, value)
@@ -109,7 +110,7 @@ export async function withValues(
   return { entries: kept, of, reasons }
 }
 
-/** The condition for an Agent of a tenant that asks for more than it gets. */
+/** The condition for a tenant's Agent that selects more than it receives. */
 export function narrowedOf(
   agent: Agent,
   artifacts: Iterable<Artifact>,

@@ -1,11 +1,11 @@
-// Ports that a NetworkPolicy of an Agent must let its pods connect to.
+// Ports that an Agent's NetworkPolicy must allow.
 
 import { egressPortsOf } from '../../compile/egress-ports.ts'
 import type { Fragment } from '../../render/fragment.ts'
 
 const portsByFragment = new WeakMap<Fragment, ReadonlySet<number>>()
 
-/** Ports that the components of pipelines connect to. */
+/** Ports to which the components of pipelines connect. */
 export function egressPorts(fragments: Iterable<Fragment>): number[] {
   const ports = new Set<number>()
   for (const fragment of fragments) {

@@ -1,8 +1,8 @@
-// Whether an object of the cluster is as it should be. Pure.
+// Whether an object of the cluster has the desired state. Pure.
 
 import { quantityOf } from '../../api/quantity.ts'
 
-/** Whether an object has all wanted fields. Further fields belong to others. */
+/** Whether an object has all desired fields. Additional fields belong to other clients. */
 export function holds(live: unknown, wanted: unknown): boolean {
   if (Array.isArray(wanted)) {
     if (!Array.isArray(live) || live.length < wanted.length) return false
@@ -28,7 +28,7 @@ export function holds(live: unknown, wanted: unknown): boolean {
   )
 }
 
-/** The API server writes quantities its own way: 1000m of CPU are 1, 1024Mi are 1Gi. */
+/** The API server normalises quantities: 1000m of CPU become 1, 1024Mi become 1Gi. */
 function isSameQuantity(live: unknown, wanted: unknown): boolean {
   if (typeof live !== 'string' || (typeof wanted !== 'string' && typeof wanted !== 'number')) return false
   const amount = quantityOf(live)

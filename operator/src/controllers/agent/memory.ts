@@ -1,4 +1,4 @@
-// The state of one Agent that its loop keeps from pass to pass.
+// The state of one Agent that its loop keeps between passes.
 
 import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
@@ -13,17 +13,17 @@ import { type Applied, newApplied } from './workload.ts'
 export interface AgentMemory {
   readonly secrets: AgentSecrets
   uid: string | undefined
-  /** The state that an earlier process has delivered, until this one makes its first decision. */
+  /** The state delivered by an earlier process, until this one makes its first decision. */
   restored: Delivered | undefined
-  /** Whether the Secrets may still hold what was withdrawn. */
+  /** Whether the Secrets may still contain withdrawn content. */
   withdrawing: boolean
-  /** Changes of what is selected that have been rendered. */
+  /** Changes of the selection that have been rendered. */
   rendered: { readonly key: string; readonly bundle: RenderedBundle } | undefined
-  /** The events of agents in the candidate's present step. */
+  /** The agents' events in the candidate's current step. */
   readonly step: StepWatch
   /** The applied parts of its workload. */
   readonly applied: Applied
-  /** Events about a decision, which are recorded once it is written. */
+  /** Events about a decision, recorded once it is written. */
   readonly decided: RolloutEvent[]
 }
 

@@ -1,4 +1,4 @@
-// The content that the agents of an Agent may fetch by a stream.
+// The content that an Agent's agents may fetch from a stream.
 
 import type { Agent } from '../../api/agent.ts'
 import type { Delivered, Offered } from '../../fleet/state.ts'
@@ -6,7 +6,7 @@ import type { Digests } from '../../render/manifest.ts'
 import { workloadName } from '../../workloads/names.ts'
 import { fragmentsIn } from '../revisions.ts'
 
-/** The content that the agents may ask for; undefined if they do not ask. */
+/** The content that agents may request; undefined if they do not use streams. */
 export function offeredOf(
   agent: Agent,
   delivered: Delivered,

@@ -1,4 +1,4 @@
-// An Agent's pods, as far as its controllers look at them. Pure.
+// An Agent's pods, as its controllers see them. Pure.
 
 import type { Agent } from '../../api/agent.ts'
 import type { KubeObject } from '../../api/object.ts'
@@ -27,17 +27,17 @@ export interface AgentPod extends KubeObject {
   }
 }
 
-/** Whether a pod has been silent for too long, counted from when it could have been heard first. */
+/** Whether a pod has not reported for too long, counted from the earliest time at which it could have reported. */
 export function isLost(pod: AgentPod, report: Report | undefined, fleet: FleetState, now: number): boolean {
   return fleet.isStale(report, now, Date.parse(pod.metadata.creationTimestamp ?? '') || 0)
 }
 
-/** How often the containers of a pod were started again. */
+/** Number of container restarts of a pod. */
 export function restartsOf(pod: AgentPod): number {
   return (pod.status?.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0)
 }
 
-/** The pods of an Agent that have not ended. */
+/** The running pods of an Agent. */
 export function podsOf(agent: Agent, all: Iterable<AgentPod>): AgentPod[] {
   const { namespace, name } = agent.metadata
   const pods: AgentPod[] = []

@@ -1,5 +1,5 @@
-// Rollouts while Pipelines come, go and change: the plan, the transition and the contents together, with agents that load at once what
-// is for them. Time is the test's.
+// Rollouts while Pipelines are added, removed and changed: tests plan, transition and content together, with agents that load their
+// content at once. The test controls time.
 
 import { takesCandidate } from '@penstock/agent/bundle'
 import { expect, test, vi } from 'vitest'

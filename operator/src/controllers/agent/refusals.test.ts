@@ -1,4 +1,4 @@
-// A write that the API server has denied, as conditions of the Agent.
+// A write that the API server denied, as conditions of the Agent.
 
 import { expect, test } from 'vitest'
 import type { Agent } from '../../api/agent.ts'

@@ -12,19 +12,15 @@ import { allowRecreate, recreation } from '../volumes.ts'
 
 type LiveWorkload = Parameters<typeof recreation>[1]
 
-/** The operator tries an Agent again after this time if a right to write is missing. */
+/** If a right to write is missing, the operator retries an Agent after this time. */
 export const deniedMs = 15_000
 
-/** An Agent may be older than the schema of its kind. It keeps its spec, and the condition reports fields that do not fit. */
+/** An Agent may be older than the schema of its kind. It keeps its spec, and the condition reports invalid fields. */
 export function acceptedOf(agent: Agent): Finding {
   return { type: 'Accepted', ...shapeVerdict(agent) }
 }
 
-/**
- * Why an Agent is not accepted.
- * @param agents all of them
- * @param live its workload in the cluster
- */
+/** Why an Agent is not accepted. @param agents all Agents @param live its workload in the cluster */
 export function refusalOfAgent(
   agent: Agent,
   agents: () => Iterable<Agent>,
@@ -43,12 +39,12 @@ export function refusalOfAgent(
       type: 'Accepted',
       status: 'False',
       reason: 'InvalidConfig',
-      message: `Agents of mode Aggregator: a namespace may have ${leaseNames.length}; "${namespace}" has more. Make it in another one.`,
+      message: `A namespace may have ${leaseNames.length} Agents of mode Aggregator; "${namespace}" has more. Create it in another namespace.`,
     }
   }
   const sharing = sharesDataFolder(agent, agents())
   if (sharing !== undefined) {
-    const message = `Its folder on the nodes, ${dataFolder(agent)}, is that of Agent ${keyOf(sharing)}: set another spec.node.dataDir.hostPath, or choose another name.`
+    const message = `Agent ${keyOf(sharing)} uses the same folder on the nodes, ${dataFolder(agent)}: set another spec.node.dataDir.hostPath, or choose another name.`
     return { type: 'Accepted', status: 'False', reason: 'NameConflict', message }
   }
   const [problem] = workloadProblems(agent, settings)
@@ -62,10 +58,9 @@ export function refusalOfAgent(
 }
 
 /**
- * Turns a rejected write into conditions. A missing right shows only when a write is denied; undefined: the error is no rejection.
- * @param lacksRights whether the operator lacks a right in the namespace of the Agent. The answer to the write does not show it:
- * refusals by
- *   quotas and by admission have the same status and reason.
+ * Converts a rejected write to conditions. A missing right only appears when a write is denied; undefined if the error is not a
+ * rejection. @param lacksRights whether the operator lacks a right in the Agent's namespace. The response to the write does not
+ * show this, because rejections by quotas and admission have the same status and reason.
  */
 export function refusedWrite(
   agent: Agent,
@@ -82,21 +77,21 @@ export function refusedWrite(
   if (error.status === 403 && lacksRights) {
     const { namespace: own, rolesOnly } = settings
     const right = rolesOnly
-      ? 'The chart grants it by the value `tenantAgents.enabled`.'
-      : `The chart grants it everywhere by the value \`tenantAgents.enabled\`; for this namespace alone: kubectl create rolebinding penstock-operator -n ${namespace} --clusterrole=penstock-operator-namespace --serviceaccount=${own}:penstock-operator`
+      ? 'The chart value `tenantAgents.enabled` grants it.'
+      : `The chart value \`tenantAgents.enabled\` grants it everywhere; to grant it only for this namespace: kubectl create rolebinding penstock-operator -n ${namespace} --clusterrole=penstock-operator-namespace --serviceaccount=${own}:penstock-operator`
     const message = `The operator may not write what agents need in namespace "${namespace}" (${error.message}). ${right}`
     return {
       findings: [{ type: 'Accepted', status: 'False', reason: 'NamespaceNotAllowed', message }],
       waitMs: deniedMs,
     }
   }
-  const message = `The API server refuses what the Agent needs: ${error.message}`
+  const message = `The API server rejects an object that the Agent needs: ${error.message}`
   return {
     findings: [acceptedOf(agent), { type: 'Available', status: 'False', reason: 'PodsNotReady', message }],
   }
 }
 
-/** A change that would delete and recreate the workload needs a request. */
+/** A change that would delete and recreate the workload must be requested explicitly. */
 function recreationRefusal(agent: Agent, live: LiveWorkload): Finding | undefined {
   const change = recreation(agent, live)
   if (change === undefined || agent.metadata.annotations?.[allowRecreate] === 'true') return undefined
@@ -104,6 +99,6 @@ function recreationRefusal(agent: Agent, live: LiveWorkload): Finding | undefine
     type: 'Accepted',
     status: 'False',
     reason: 'InvalidConfig',
-    message: `spec.${change.path}: ${change.what}. This makes the workload anew: annotate the Agent with ${allowRecreate}: "true" to have it, or take the change back.`,
+    message: `spec.${change.path}: ${change.what}. This recreates the workload: annotate the Agent with ${allowRecreate}: "true" to allow it, or undo the change.`,
   }
 }

@@ -1,4 +1,4 @@
-// The content that an earlier process delivered for an Agent, read from its Secrets.
+// Reads the content that an earlier process delivered for an Agent from its Secrets.
 
 import { gunzipSync } from 'node:zlib'
 import { type BundleManifest, type Revision, readBundle, type Shard, sha256 } from '@penstock/agent/bundle'
@@ -8,7 +8,7 @@ import { fragmentsOf } from '../../render/fragment.ts'
 import type { AgentSecrets } from '../agent-secrets.ts'
 import { shareFragments } from '../revisions.ts'
 
-/** The content that an earlier leader has left in the Secrets. */
+/** The content left in the Secrets by an earlier leader. */
 export function restored(
   secrets: Pick<AgentSecrets, 'config' | 'annotation'>,
   onUnreadable: (error: unknown) => void,

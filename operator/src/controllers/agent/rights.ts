@@ -1,4 +1,4 @@
-// The rights of agents in the whole cluster: three roles, each bound once, with the accounts of all Agents of the platform.
+// The cluster-wide rights of agents: three roles, each with one binding for the accounts of all platform Agents.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import { apiVersionOf, type KubeObject, type OwnerReference } from '../../api/object.ts'
@@ -27,12 +27,12 @@ export class ClusterRights {
     this.#caches = caches
   }
 
-  /** Why the bindings are not as they should be. */
+  /** Why the bindings do not have the desired state. */
   get problem(): string | undefined {
     return this.#problem
   }
 
-  /** Applies the bindings; true if they are as they should be. `problem` says why not. */
+  /** Applies the bindings; true if they have the desired state. `problem` gives the reason if not. */
   async apply(signal: AbortSignal): Promise<boolean> {
     try {
       await this.#apply(signal)
@@ -46,7 +46,7 @@ export class ClusterRights {
     }
   }
 
-  /** Keeps the accounts of all Agents of the platform in the bindings of their roles. */
+  /** Keeps the accounts of all platform Agents in the bindings of their roles. */
   async #apply(signal: AbortSignal): Promise<void> {
     const { settings, kube } = this.#context
     const { bindings } = this.#caches
@@ -71,8 +71,9 @@ export class ClusterRights {
   }
 
   /**
-   * The bindings go with the operator's own role, which every way of removing an installation deletes, also when no operator is left to
-   * delete them. The role is read again when a binding is missing: it may be gone because the role was replaced by another of its name.
+   * The operator's own role owns the bindings. Every way of removing an installation deletes this role, so the bindings are deleted
+   * even without an operator. The role is read again when a binding is missing, because the role may have been replaced by another with
+   * the same name.
    */
   async #ownerOf(signal: AbortSignal): Promise<OwnerReference | undefined> {
     const { kube, settings } = this.#context
@@ -89,7 +90,7 @@ export class ClusterRights {
     }
   }
 
-  /** Each Agent had its own bindings in earlier releases, by names that two Agents could share. */
+  /** In earlier releases each Agent had its own bindings, with names that two Agents could share. */
   async #removeOldBindings(bindings: Cache, signal: AbortSignal): Promise<void> {
     const old = [...bindings.values()].filter(
       ({ metadata }) =>
@@ -106,7 +107,7 @@ export class ClusterRights {
         this.#oldBindingsLogged = true
         this.#context.logger.warn(
           { bindings: old.map(({ metadata }) => metadata.name), command: removeOldBindings },
-          'ClusterRoleBindings of an earlier release are left, which the operator may not delete. Run the command.',
+          'ClusterRoleBindings of an earlier release remain, and the operator may not delete them. Run the command.',
         )
         return
       }

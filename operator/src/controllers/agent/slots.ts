@@ -1,4 +1,4 @@
-// The planned content of an Agent's Secrets: secret values, shards and the manifest. Each key stays in its slot if it can. Pure.
+// Plans the content of an Agent's Secrets: secret values, shards and the manifest. Each key stays in its slot if possible. Pure.
 
 import type { Delivered } from '../../fleet/state.ts'
 import { isGood } from '../../fleet/undo.ts'
@@ -8,7 +8,7 @@ import { configSlots, secretSlots } from '../../workloads/names.ts'
 import type { AgentSecrets, SecretContents } from '../agent-secrets.ts'
 import { valueKeys, wantedIn } from '../revisions.ts'
 
-/** Room in the first Secret for what Kubernetes and the record of the rollout add to the manifest. */
+/** Space in the first Secret for Kubernetes metadata and the rollout record, in addition to the manifest. */
 const metadataBytes = 4096
 
 const manifestKey = 'manifest.json'
@@ -18,11 +18,11 @@ export interface SeenSecrets {
   readonly agent: string
   /** Revisions that pods have reported. */
   readonly running: ReadonlySet<string>
-  /** Whether every pod has reported: otherwise nothing that a pod may run is removed. */
+  /** Whether every pod has reported; otherwise nothing is removed that a pod may run. */
   readonly allKnown: boolean
-  /** The secret value of a key as it is now; undefined if it was not read in this pass. */
+  /** The current secret value of a key; undefined if it was not read in this pass. */
   value(key: string): Buffer | undefined
-  /** The present content of the Secrets. */
+  /** The current content of the Secrets. */
   readonly values: AgentSecrets['values']
   readonly config: AgentSecrets['config']
   readonly manifestExtras: Parameters<typeof renderManifest>[3]
@@ -33,7 +33,7 @@ export interface SecretsPlan {
   readonly kept: ReadonlySet<string>
   readonly values: readonly SecretContents[]
   readonly shards: readonly SecretContents[]
-  /** The values that the revisions in force refer to. */
+  /** The values that current revisions refer to. */
   readonly named: ReadonlyMap<string, Buffer>
   readonly digests: Digests
 }
@@ -48,10 +48,10 @@ export function planSecrets(
   const history = record.history.filter(isGood).map(({ revision }) => revision)
   const kept = new Set([...wanted, ...seen.running, ...history])
 
-  // Values: all that the available revisions refer to, old ones unchanged.
+  // All values that available revisions refer to; old ones are unchanged.
   const values = picked(valueKeys(delivered, [...kept]), (key) => seen.value(key) ?? oldValues.data(key))
   const named = picked(valueKeys(delivered, wanted), (key) => values.get(key))
-  // A pod that has not reported may need any of the old ones.
+  // A pod that has not reported may need any of the old values.
   if (!allKnown) keepOld(values, oldValues)
   const digests = digestFile(named)
   const manifest = renderManifest(stable, candidate, digests, seen.manifestExtras)
@@ -70,7 +70,7 @@ export function planSecrets(
   const missing = [...placedValues.left, ...placedShards.left].filter((key) => needed.has(key))
   if (missing.length > 0) {
     throw new Error(
-      `The Secrets of Agent ${seen.agent} have no room for ${missing.length} keys that its revisions need.`,
+      `The Secrets of Agent ${seen.agent} have no space for ${missing.length} keys that its revisions need.`,
     )
   }
   return {
@@ -87,7 +87,7 @@ function keepOld(contents: Map<string, Buffer>, old: AgentSecrets['values'], exc
     if (key !== except) contents.set(key, contents.get(key) ?? (old.data(key) as Buffer))
 }
 
-/** All keys, or only the needed ones where not all of those find room: what a rollout may go back to gives way to what is to run. */
+/** All keys; or only the needed ones if not all fit, because the desired revision takes precedence over earlier ones. */
 function fitting(
   count: number,
   current: ReadonlyMap<string, number>,
@@ -106,7 +106,7 @@ function fitting(
   )
 }
 
-/** The values of keys, as far as they are found. */
+/** The values of these keys, as far as they exist. */
 export function picked(keys: Iterable<string>, find: (key: string) => Buffer | undefined): Map<string, Buffer> {
   const values = new Map<string, Buffer>()
   for (const key of keys) {

@@ -1,4 +1,5 @@
-// The findings of the loop of Agents, for the status: whether an Agent is accepted, its workload runs, and its bundle is whole.
+// Reports the results of the loop of Agents in the status: whether an Agent is accepted, its workload runs, and its bundle is
+// complete.
 
 import type { Agent } from '../../api/agent.ts'
 import { isTenants } from '../../api/agent.ts'
@@ -22,8 +23,8 @@ export class AgentStatusReports {
   }
 
   /**
-   * Reports a pass that succeeded.
-   * @param seen why the rights in the whole cluster are not as they should be; whether somebody else changes the workload again and again
+   * Reports a successful pass. @param seen why the cluster-wide rights do not have the desired state; whether another client keeps
+   * changing the workload
    */
   workload(
     agent: Agent,
@@ -51,7 +52,7 @@ export class AgentStatusReports {
     this.report(agent, findings, { ...bundleFields(rendered?.bundle), ...available.fields })
   }
 
-  /** Reports a pass that failed. The text of the error stays in the log: secret values pass through here. */
+  /** Reports a failed pass. The text of the error stays in the log, because it may contain secret values. */
   failed(agent: Agent, error: unknown): void {
     const before = this.#context.status.reported(agentKind, agent, 'workload')
     const kept = before?.findings.filter(({ type }) => type !== 'Accepted') ?? []

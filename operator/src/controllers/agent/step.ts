@@ -1,19 +1,19 @@
-// The events of a rollout's agents since the candidate's present step began.
+// The events of a rollout's agents since the start of the candidate's current step.
 
 import type { Candidate } from '@penstock/agent/bundle'
 import type { Report } from '../../fleet/state.ts'
 import type { AgentNode } from '../rollout-plan.ts'
 import { type AgentPod, restartsOf } from './pods.ts'
 
-/** Remembers restarts and waits of one step, and shows each agent as the rollout sees it. */
+/** Records restarts and waits during a step, and provides the rollout's view of each agent. */
 export class StepWatch {
   #step: string | undefined
-  /** Restarts of containers when the step began, by uid of the pod. */
+  /** Container restarts at the start of the step, by uid of the pod. */
   #restarts: ReadonlyMap<string, number> = new Map()
-  /** Since when pods have reported without a break that they wait, by uid. */
+  /** Since when pods have continuously reported that they wait, by uid. */
   #waits = new Map<string, number>()
 
-  /** Begins again when this is another step than the last one. */
+  /** Resets if this is a different step. */
   follow(step: string, pods: readonly AgentPod[]): void {
     if (step === this.#step) return
     this.#step = step
@@ -43,7 +43,7 @@ export class StepWatch {
     }
   }
 
-  /** The restarts of a pod with a sidecar are the user's own. */
+  /** Restarts of a pod with a sidecar may have other causes. */
   sidecar({ podUid, node, revision, failed, failures, reason, state }: Report, now: number): AgentNode {
     return {
       node,
@@ -65,12 +65,12 @@ export class StepWatch {
   }
 }
 
-/** With fewer events a rate says nothing. */
+/** With fewer events, a rate is not significant. */
 const minEvents = 100
-/** A rate of losses up to this is not worth taking a revision back. */
+/** A loss rate up to this does not justify a rollback. */
 const tolerableRate = 0.01
 
-/** Changed pipelines whose events get lost more than twice as often where the candidate runs. */
+/** Changed pipelines that lose events more than twice as often under the candidate. */
 export function worseIn(
   reports: Iterable<Pick<Report, 'pipelines'> & { readonly lacks: ReadonlySet<string> }>,
   candidate: Candidate | undefined,
@@ -90,7 +90,7 @@ export function worseIn(
     }
   }
   for (const [id, { tried, stable }] of rates) {
-    // A new pipeline, or one without traffic, has nothing to be compared with.
+    // A new or idle pipeline has no earlier rate to compare with.
     if (stable[1] < minEvents || tried[1] < minEvents) continue
     if (tried[0] / tried[1] > Math.max(2 * (stable[0] / stable[1]), tolerableRate)) worse.add(id)
   }

@@ -142,7 +142,7 @@ test.each([
           rolledBack: {
             'shop/p': {
               hash: 'sha256:2',
-              why: '1 of 1 agent failed: the agent on n could not put it in force: out: EACCES',
+              why: '1 of 1 agent failed: the agent on n could not activate it: out: EACCES',
             },
           },
           history: [{ revision: 'new', at, result: 'RolledBack' }],

@@ -1,5 +1,5 @@
 // The next state of an Agent's rollout after one decision, with the events that report it. Pure: `rollout-plan.ts` decides, this file
-// carries the decision out on a copy of the state, and the controller assigns the result once.
+// applies the decision to a copy of the state, and the controller assigns the result once.
 
 import type { Candidate, Revision } from '@penstock/agent/bundle'
 import { blockedAside, groupOf, halved, isBlocked, withoutAside } from '../../fleet/aside.ts'
@@ -29,7 +29,10 @@ export interface Seen {
   /** Ids of the pipelines that differ between the candidate and the stable revision. */
   readonly changed: ReadonlySet<string>
   readonly worse: ReadonlySet<string>
-  /** Whether pipelines only come or go between the stable revision and what is to run, and between it and the candidate. */
+  /**
+   * Whether pipelines are only added or removed between the stable and the desired revision, and between the desired
+   * revision and the candidate.
+   */
   readonly isArrival?: boolean
   readonly triesArrivals?: boolean
   /** Whether changes that the candidate does not try would go on in its place. */
@@ -42,15 +45,15 @@ export interface Seen {
 export interface Transition {
   readonly state: RolloutState
   readonly events: readonly RolloutEvent[]
-  /** After how long time alone may change the decision. */
+  /** Delay after which time alone may change the decision. */
   readonly recheckMs: number | undefined
-  /** Whether a new candidate has started, so restarts and waits count from zero. */
+  /** Whether a new candidate has started, so that restarts and waits count from zero. */
   readonly isStarted: boolean
   /** Ids of the Pipelines whose change leaves the candidate. The contents follow before anything is written. */
   readonly leaves?: ReadonlySet<string> | undefined
 }
 
-/** An agent that falls silent is noticed by time alone, so a rollout is looked at this often at least. */
+/** Silent agents are only noticed as time passes, so a rollout is checked at least this often. */
 const maxRecheckMs = 10_000
 
 /** The state after the next decision about a rollout. */
@@ -88,12 +91,12 @@ export function triedOf({ candidate, record }: Pick<RolloutState, 'candidate' | 
   }
 }
 
-/** For this long, a Pipeline that all agents have got at once is under suspicion. */
+/** How long a Pipeline that all agents received at once is observed. */
 const addedMs = 300_000
 /** The record is an annotation. */
 const maxAdded = 500
 
-/** The record with Pipelines that all agents get without a trial, and without those that have proved themselves. */
+/** The record with Pipelines that all agents receive without a trial, and without those whose observation is over. */
 function withAdded(record: RolloutRecord, ids: readonly string[], now: number): RolloutRecord {
   const { added = {}, ...rest } = record
   const at = new Date(now).toISOString()
@@ -102,7 +105,7 @@ function withAdded(record: RolloutRecord, ids: readonly string[], now: number): 
   return all.length === 0 ? rest : { ...rest, added: Object.fromEntries(all) }
 }
 
-/** Contents after Pipelines have come and gone, rendered; unchanged ones are absent. */
+/** Rendered content after Pipelines were added or removed; unchanged content is absent. */
 export interface Rebased {
   readonly stable?: KnownRevision
   /** Null: nothing is left to try. */
@@ -269,14 +272,13 @@ function setAside(
 export interface Return {
   readonly state: RolloutState
   readonly events: readonly RolloutEvent[]
-  /** The earlier revision that runs; undefined: the rollout continues. */
+  /** The active earlier revision; undefined: the rollout continues. */
   readonly revision: KnownRevision | undefined
 }
 
 /**
- * The state after a user asked for an earlier revision: it is put in force everywhere, because it has run everywhere before.
- * @param request the annotation with the request
- * @param wanted revision that runs without the request
+ * The state after a user requested an earlier revision: it becomes active on all agents, because all have run it before.
+ * @param request the annotation with the request @param wanted revision to run without the request
  */
 export function goBack(
   before: RolloutState,
@@ -290,13 +292,13 @@ export function goBack(
   const record = undone === undefined ? rest : { ...rest, undone }
   if (undone?.to === undefined) {
     const isNew = undone !== undefined && earlier?.request !== request
-    const message = `There is no revision to go back to: "${request}".`
+    const message = `There is no earlier revision: "${request}".`
     const events: RolloutEvent[] = isNew ? [{ type: 'Warning', reason: 'UndoFailed', message }] : []
     return { state: { ...before, record }, events, revision: undefined }
   }
   const revision = revisions.get(undone.to)
   if (revision === undefined) {
-    // Its content is lost: what is to run is better than nothing.
+    // Its content is lost, so the desired revision runs instead.
     const over = { ...record, undone: { request: undone.request } }
     return { state: { ...before, record: over }, events: [], revision: undefined }
   }
@@ -319,7 +321,7 @@ function remember(record: RolloutRecord, result: string, revision: string, now: 
   return remembered(record.history, { revision, at: new Date(now).toISOString(), result })
 }
 
-/** The record without what is known of Pipelines that were taken back. */
+/** The record without entries about rolled-back Pipelines. */
 function without({ added = {}, ...record }: RolloutRecord, culprits: ReadonlySet<string>): RolloutRecord {
   const left = Object.entries(added).filter(([id]) => !culprits.has(id))
   return left.length === 0 ? record : { ...record, added: Object.fromEntries(left) }

@@ -1,4 +1,4 @@
-// One decision of a rollout: gathers what pods report, lets transition.ts decide, and remembers the events to record.
+// One decision of a rollout: gathers the reports of pods, lets transition.ts decide, and keeps the events to record.
 
 import type { Agent } from '../../api/agent.ts'
 import type { OperatorContext } from '../../context.ts'
@@ -43,9 +43,9 @@ export function decideTrial(
   const tried = fragmentsIn(delivered, candidate)
   const runs = fragmentsIn(delivered, stable)
   const changed = changedIn(tried, runs)
-  // Its content follows what comes and goes; the rollout is the same.
+  // Its content follows added and removed Pipelines; the rollout stays the same.
   if (candidate !== undefined) memory.step.follow(`${candidate.salt} ${record.begun} ${record.step ?? 0}`, pods)
-  // Drops the reports of pods that are gone, which must not count as losses either.
+  // Removes the reports of deleted pods, which must not count as losses either.
   const nodes =
     agent.spec.mode === 'Sidecar' ? sidecarsOf(key, fleet, memory, now) : nodesOf(key, pods, fleet, memory, now)
   const lacksOf = lacksIn(delivered, candidate, changed)
@@ -88,7 +88,7 @@ function nodesOf(
   })
 }
 
-/** Pods with a sidecar are the users' own: only those that report are known. */
+/** Pods with a sidecar belong to users: only those that report are known. */
 function sidecarsOf(key: string, fleet: FleetState, { step }: AgentMemory, now: number): AgentNode[] {
   const reports = [...fleet.reports(key)].filter((report) => !fleet.isStale(report, now))
   fleet.keep(key, new Set(reports.map((report) => report.podUid)))

@@ -1,5 +1,5 @@
-// The workload of an Agent: applied if it differs from the desired state, pruned of objects that no longer belong to it. Foreign
-// changes are reverted and counted.
+// The workload of an Agent: applied if it differs from the desired state, and pruned of objects that no longer belong to it.
+// Foreign changes are reverted and counted.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import { type Agent, isTenants } from '../../api/agent.ts'
@@ -35,9 +35,9 @@ const operatorManager = 'penstock-operator'
 
 /** The applied parts of an Agent's workload. */
 export interface Applied {
-  /** Version of each object that was found to be as it should be. */
+  /** Version of each object that was found in the desired state. */
   readonly verified: Map<string, string>
-  /** By object: when a foreign change was taken back, and whose the last one was. */
+  /** By object: when foreign changes were reverted, and the last client that made one. */
   readonly reverts: Map<string, { readonly times: readonly number[]; readonly manager: string }>
 }
 
@@ -61,7 +61,7 @@ export class Workloads {
     this.#input = input
   }
 
-  /** The workloads of an Agent that are there. */
+  /** The existing workloads of an Agent. */
   live(agent: Agent) {
     const live = (kind: string) => {
       const found = this.#caches.owned.get(kind)?.get(agent.metadata.namespace, workloadName(agent))
@@ -97,14 +97,14 @@ export class Workloads {
       ...this.#input?.(agent),
     }
     if (recreation(agent, this.live(agent))?.kind === 'storage') {
-      // Its claim templates cannot be changed. The pods stay and are taken over by the set that comes next.
+      // Its claim templates cannot be changed. The pods stay, and the next set adopts them.
       const options = { signal, propagation: 'Orphan' } as const
       await client.delete(statefulSetType, agent.metadata.namespace, workloadName(agent), options)
     }
     await this.#leaveReplicas(agent, signal)
     const wanted = new Set<string>()
     for (const manifest of renderWorkloads(agent, input)) {
-      // An object that is being deleted is created again when it is gone.
+      // An object that is being deleted is recreated afterwards.
       if (manifest.kind === 'StatefulSet' && this.live(agent).set?.metadata.deletionTimestamp !== undefined) continue
       const type = typeOf(manifest)
       wanted.add(idOf(manifest.kind, manifest.metadata))
@@ -120,29 +120,29 @@ export class Workloads {
         agent,
         'Normal',
         'Draining',
-        `${manifest.metadata.name} empties the volume of a pod that is no more.`,
+        `${manifest.metadata.name} drains the volume of a deleted pod.`,
       )
     }
     for (const { metadata } of volumes.emptied) {
       const options = { signal, ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) }
       await client.delete(persistentVolumeClaimType, metadata.namespace, metadata.name, options)
-      this.#context.events.record(agent, 'Normal', 'Drained', `Volume ${metadata.name} is empty and was removed.`)
+      this.#context.events.record(agent, 'Normal', 'Drained', `Volume ${metadata.name} is empty and was deleted.`)
     }
     for (const { claim, why } of volumes.failed) {
-      const help = `Look at the log of its Job; remove the Job to try again, or the claim to give the events up.`
+      const help = `Check the log of its Job; delete the Job to retry, or the claim to discard the events.`
       this.#context.events.record(
         agent,
         'Warning',
         'DrainFailed',
-        `Volume ${claim.metadata.name} could not be emptied: ${why} ${help}`,
+        `Could not drain volume ${claim.metadata.name}: ${why} ${help}`,
       )
     }
     await this.#prune(agent, wanted, signal)
   }
 
   /**
-   * Before a scaler takes over, the number of pods gets another manager: a field that its one manager applies no more goes back to
-   * its default, and that is one pod.
+   * Before an autoscaler takes over, the replica count gets another field manager: a field that its only manager stops applying
+   * returns to its default, which is one pod.
    */
   async #leaveReplicas(agent: Agent, signal: AbortSignal): Promise<void> {
     const { namespace } = agent.metadata
@@ -182,13 +182,13 @@ export class Workloads {
     const id = idOf(type.kind, manifest.metadata)
     const namespace = type.namespaced ? (manifest.metadata.namespace ?? agent.metadata.namespace) : undefined
     const cache = this.#caches.owned.get(manifest.kind)
-    // ConfigMaps are cached without their content, PodMonitors and Leases, which change all the time, not at all: those are looked at by
-    // themselves.
+    // ConfigMaps are cached without their content, and PodMonitors and the frequently changing Leases are not cached: these objects are
+    // read individually.
     const whole = cache !== undefined && type !== configMapType
     const live = whole
       ? cache.get(namespace, manifest.metadata.name)
       : await this.#context.kube.as('agent').get<KubeObject>(type, namespace, manifest.metadata.name, { signal })
-    // Caches contain only objects with our labels: an object without them may still exist, and belongs to another owner.
+    // Caches only contain objects with our labels: an object without them may still exist, and belongs to another owner.
     const there =
       live ??
       (whole
@@ -212,14 +212,14 @@ export class Workloads {
     memory.verified.set(id, `${applied.metadata.resourceVersion} ${canonicalJson(manifest)}`)
   }
 
-  /** Whether an object was made for an Agent that is no more: names of Leases, and what is named after them, are used again. */
+  /** Whether an object belonged to a deleted Agent: names of Leases, and of objects named after them, are reused. */
   #isLeft({ metadata }: KubeObject): boolean {
     const agent = metadata.labels?.[labels.agent]
     if (metadata.labels?.[labels.managedBy] !== 'penstock' || agent === undefined) return false
     return leaseNames.includes(metadata.name) && this.#caches.agents.get(metadata.namespace, agent) === undefined
   }
 
-  /** Notes a foreign change that is about to be taken back, and by whom it was. */
+  /** Records a foreign change that is about to be reverted, and who made it. */
   async #contend(
     agent: Agent,
     memory: Applied,
@@ -240,12 +240,12 @@ export class Workloads {
     memory.reverts.set(id, { times: [...times, now], manager })
   }
 
-  /** Managers that repeatedly change our objects; a finding of an earlier process stays as long as it would have. */
+  /** Managers that repeatedly change our objects; a result of an earlier process is kept for the same time. */
   contended(agent: Agent, memory: Applied): Finding | undefined {
     const now = monotonicNow()
     for (const [id, { times, manager }] of memory.reverts) {
       if (times.filter((at) => now - at < contendedMs).length < 5) continue
-      const message = `${id} is changed by "${manager}" again and again: five times in ten minutes or more.`
+      const message = `"${manager}" keeps changing ${id}: at least five times in ten minutes.`
       return { type: 'Contended', status: 'True', reason: 'ForeignManager', message }
     }
     const known = conditionOf(agent.status?.conditions, 'Contended')
@@ -261,7 +261,7 @@ export class Workloads {
       for (const object of [...cache.values()]) {
         const { metadata } = object
         if (metadata.deletionTimestamp !== undefined || !isOwn(agent, object)) continue
-        // Bindings say by a label whose they are.
+        // The label of a binding names its Agent.
         const labelled = metadata.labels?.[labels.agentNamespace]
         const owned =
           labelled === undefined
@@ -277,7 +277,7 @@ export class Workloads {
   }
 }
 
-/** The other client that changed an object last. */
+/** The last other client that changed an object. */
 function managerOf(live: KubeObject): string {
   const managers = (live.metadata.managedFields ?? []) as readonly {
     readonly manager?: string
@@ -290,7 +290,7 @@ function managerOf(live: KubeObject): string {
   )
 }
 
-/** Bindings may be in several namespaces under one name. */
+/** Bindings in several namespaces may have the same name. */
 function idOf(kind: string, { namespace, name }: { readonly namespace?: string; readonly name: string }): string {
   return kind === 'RoleBinding' ? `${kind}/${namespace}/${name}` : `${kind}/${name}`
 }

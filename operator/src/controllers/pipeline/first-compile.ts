@@ -1,15 +1,15 @@
-// The rest of the first compile after a start. A verdict about a quota needs the sizes of the Pipelines that share it, so it waits
-// until those have been compiled; every other verdict is given as soon as its own Pipeline has been.
+// The remaining part of the first compile after a start. A quota check needs the sizes of the Pipelines that share the quota, so
+// it waits until those are compiled; every other result is available as soon as its own Pipeline is compiled.
 
 import { type KubeObject, keyOf } from '../../api/object.ts'
 
-/** The Pipelines that must have been compiled before one of them can be judged. */
+/** The Pipelines that must be compiled before one of them can be checked. */
 export type Peers = 'none' | 'namespace' | 'all'
 
 export class FirstCompile {
-  /** Keys that have not been compiled, by namespace; no set is empty. */
+  /** Keys not compiled yet, by namespace; no set is empty. */
   readonly #left = new Map<string, Set<string>>()
-  /** Keys that have been compiled, and wait for the others of their namespace. */
+  /** Compiled keys that wait for the others of their namespace. */
   readonly #held = new Map<string, Set<string>>()
 
   constructor(pipelines: Iterable<KubeObject>) {
@@ -24,7 +24,7 @@ export class FirstCompile {
     return this.#left.size === 0
   }
 
-  /** Whether a Pipeline that has just been compiled cannot be judged yet. */
+  /** Whether a compiled Pipeline cannot be checked yet. */
   holds(pipeline: KubeObject, peers: Peers): boolean {
     const [space, key] = [spaceOf(pipeline), nameOf(pipeline)]
     const isLeft = (keys: ReadonlySet<string>) => keys.size > (keys.has(key) ? 1 : 0)
@@ -35,7 +35,7 @@ export class FirstCompile {
     return true
   }
 
-  /** Marks a key as compiled; returns those that waited for its namespace and can be judged now. */
+  /** Marks a key as compiled; returns the waiting keys of its namespace that can now be checked. */
   done(key: string): readonly string[] {
     const space = namespaceOf(key)
     const keys = this.#left.get(space)
@@ -47,7 +47,7 @@ export class FirstCompile {
   }
 }
 
-/** Of a key such as `Pipeline shop/checkout`; empty for those of the cluster. */
+/** Namespace of a key such as `Pipeline shop/checkout`; empty for cluster-scoped keys. */
 export const namespaceOf = (key: string) =>
   key.slice(key.indexOf(' ') + 1, Math.max(key.indexOf(' ') + 1, key.indexOf('/')))
 

@@ -1,4 +1,4 @@
-// Verdicts that depend on other objects than the Pipeline: which Agents run it, and whether it fits into the quotas that it shares.
+// Results that depend on objects other than the Pipeline: which Agents run it, and whether it fits into its shared quotas.
 
 import { type Agent, refusalOf, remedyOf, selectsPipeline, takes } from '../../api/agent.ts'
 import { keyOf } from '../../api/object.ts'
@@ -42,7 +42,7 @@ export class PipelineJudge {
     this.#newest = newest
   }
 
-  /** Adds to the verdicts of the compile step who runs the Pipeline, and whether it fits into quotas. */
+  /** Adds to the results of the compile step which Agents run the Pipeline, and whether it fits into quotas. */
   verdicts(pipeline: Pipeline, result: CompileResult, author: Author | undefined): Verdicts {
     const { resolved } = result
     if (result.accepted.status !== 'True' || result.artifact === undefined)
@@ -89,10 +89,12 @@ export class PipelineJudge {
       peers.map((peer) => this.claimOf(peer)),
       quota,
     )
-    return problem && `${problem} (TenantPolicy "${policy?.metadata.name}"; the youngest gives way)`
+    return problem && `${problem} (TenantPolicy "${policy?.metadata.name}"; the youngest Pipeline is excluded)`
   }
 
-  /** The quota usage of a Pipeline: that of its newest version, if only quotas refuse that one, and of the running one. */
+  /**
+   * The quota usage of a Pipeline: that of its newest version if only quotas reject it, and that of the running version.
+   */
   claimOf(pipeline: Pipeline): Claim {
     return claimOf(pipeline, ...this.#artifactsOf(pipeline))
   }
@@ -123,11 +125,11 @@ export class PipelineJudge {
     return namespace === undefined ? undefined : this.#gathered.namespaces.get(undefined, namespace)?.metadata.labels
   }
 
-  /** Why an Agent that selects a Pipeline does not run it, and what helps. */
+  /** Why an Agent that selects a Pipeline does not run it, and how to change that. */
   #refusedBy(artifact: Artifact): string | undefined {
     const settings = this.#settings
     for (const agent of this.#agents.values()) {
-      // Other namespaces must not learn what a tenant's Agent selects.
+      // Other namespaces must not learn the selections of a tenant's Agent.
       if (agent.metadata.deletionTimestamp !== undefined || agent.metadata.namespace !== artifact.namespace) continue
       if (!selectsPipeline(agent, artifact, this.#labelsOfHome(artifact), settings)) continue
       const refusal = refusalOf(agent, artifact, settings)
@@ -137,5 +139,5 @@ export class PipelineJudge {
   }
 }
 
-/** Of an artifact, by the kind and the key of its Pipeline. */
+/** Result of an artifact, by the kind and key of its Pipeline. */
 export const idOf = (kind: string, key: string) => (kind === 'ClusterPipeline' ? `_cluster/${key}` : key)

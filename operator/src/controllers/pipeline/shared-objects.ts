@@ -1,4 +1,4 @@
-// Sources and Sinks that Pipelines share: their own mistakes, independent of their users, and who uses them.
+// Sources and Sinks shared by Pipelines: their own mistakes, independent of their users, and the list of their users.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import type { ResourceKind } from '../../api/kinds.ts'
@@ -14,7 +14,7 @@ export class SharedObjects {
   readonly #context: OperatorContext
   readonly #gathered: Gatherer
   readonly #pool: CompilePool
-  /** Verdicts by key, and what they were found for. */
+  /** Results by key, and the inputs they were computed from. */
   readonly #known = new Map<string, { readonly mark: string; readonly verdict: Verdict }>()
 
   constructor(context: OperatorContext, gathered: Gatherer, pool: CompilePool) {
@@ -43,7 +43,7 @@ export class SharedObjects {
     })
   }
 
-  /** Its own mistakes, independent of its users; found once for each version of it and of the policy. */
+  /** Its own mistakes, independent of its users; computed once for each version of the object and of the policy. */
   async #verdict(key: string, object: SourceResource): Promise<Verdict> {
     const alone = plain(object)
     const job = await this.#gathered.jobOf(sharedPipeline(resourceOf(alone)), this.#context.signal)
@@ -63,7 +63,7 @@ export class SharedObjects {
       return {
         status: 'False',
         reason: 'SecretNotFound',
-        message: `${kind} "${own}" is not in namespace "${namespace}"`,
+        message: `${kind} "${own}" does not exist in namespace "${namespace}"`,
       }
     }
     return { status: 'True', reason: 'Resolved', message: '' }

@@ -1,4 +1,4 @@
-// The status of an Agent from the reports of its pods: what they run, and what a rollout does.
+// The status of an Agent from the reports of its pods: what they run, and the progress of a rollout.
 
 import { counted, countedOf, version } from '@penstock/agent/program'
 import type { Finding, Reason } from '../../api/conditions.ts'
@@ -45,7 +45,7 @@ export function agentStatus({ key, delivered, desired, live, stale, byRevision, 
       : delivered.record.undone?.to !== undefined
         ? finding('False', 'Undone', undoneText(key, delivered))
         : rolledBack !== undefined && candidate === undefined
-          ? finding('False', 'RolledBack', `${rolledBack[0]} was taken back: ${rolledBack[1].why}.`)
+          ? finding('False', 'RolledBack', `${rolledBack[0]} was rolled back: ${rolledBack[1].why}.`)
           : current >= desired && (desired > 0 || isSidecar)
             ? finding(
                 'True',

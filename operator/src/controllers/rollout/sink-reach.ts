@@ -1,4 +1,4 @@
-// `Reachable` of Sinks, and of Pipelines for their own sinks, from the refusals that pods report.
+// `Reachable` of Sinks, and of Pipelines for their own sinks, from the failures that pods report.
 
 import { conditionOf, type Finding, type Reason } from '../../api/conditions.ts'
 import { clusterPipelineKind, clusterSinkKind, pipelineKind, type ResourceKind, sinkKind } from '../../api/kinds.ts'
@@ -47,7 +47,7 @@ export class SinkReach {
     }
   }
 
-  /** Finding for a Pipeline's own sinks. It stays for this generation until there is another one. */
+  /** Result for a Pipeline's own sinks. It stays for this generation until there is a new one. */
   ofPipeline(
     id: string,
     { metadata, spec, status }: Pipeline,
@@ -65,7 +65,7 @@ export class SinkReach {
     return known && { type: 'Reachable', status: known.status, reason: known.reason as Reason, message: known.message }
   }
 
-  /** Hosts and ports that the options of a sink name; an address in a Secret is not shown. */
+  /** Hosts and ports in the options of a sink; an address in a Secret is not shown. */
   #destinationsOf({ pipeline, component }: DestinationRefusal): string[] {
     const options = this.#context.artifacts.get(pipeline)?.sinks[`${pipeline}/${component}`]
     if (options === undefined) return []
@@ -75,7 +75,7 @@ export class SinkReach {
     return [...new Set(named)].slice(0, maxDestinations)
   }
 
-  /** The Sink that each component was made from, by pipeline and component. */
+  /** The Sink that each component was created from, by pipeline and component. */
   #sinkOf(pipelineId: string): ReadonlyMap<string, string> {
     const [namespace, name] = pipelineId.split('/') as [string, string]
     const pipeline =

@@ -1,5 +1,5 @@
-// The status of a Pipeline that is to run nowhere: it is suspended, or its last good version was stopped. Agents run it until they load
-// the content without it. Pure.
+// The status of a Pipeline that should run nowhere: it is suspended, or its last good version was stopped. Agents run it until they
+// load content without it. Pure.
 
 import { counted } from '@penstock/agent/program'
 import { conditionOf, type Finding } from '../../api/conditions.ts'
@@ -7,7 +7,7 @@ import type { Pipeline } from '../../api/pipeline.ts'
 import type { StatusContribution } from '../../context.ts'
 import type { AgentView } from './view.ts'
 
-/** How many agents that are heard run some version of a Pipeline. */
+/** Number of reporting agents that run some version of a Pipeline. */
 export function runningAny(id: string, views: readonly Pick<AgentView, 'delivered' | 'byRevision'>[]): number {
   let running = 0
   for (const { delivered, byRevision } of views)
@@ -17,9 +17,8 @@ export function runningAny(id: string, views: readonly Pick<AgentView, 'delivere
 }
 
 /**
- * Undefined: the Pipeline has not run, so its status says nothing that must be taken back.
- * @param before what this part has reported of it since the start
- * @param running how many agents run it still; undefined: not all have been heard
+ * Undefined: the Pipeline has not run, so its status needs no correction. @param before the result reported since the
+ * start @param running how many agents still run it; undefined: not all have reported
  */
 export function stoppedStatus(
   { spec, status, metadata }: Pipeline,
@@ -46,7 +45,7 @@ export function stoppedStatus(
 }
 
 function extentText(running: number | undefined): string {
-  if (running === undefined) return 'not all agents have said yet whether they run it'
+  if (running === undefined) return 'not all agents have reported yet whether they run it'
   if (running === 0) return 'no agent runs it'
   return `${counted(running, 'agent')} still ${running === 1 ? 'runs' : 'run'} it`
 }

@@ -20,17 +20,17 @@ export interface AgentView {
   readonly live: readonly Report[]
   /** Number of pods without a recent report. */
   readonly stale: number
-  /** State of its pods. Pipelines are measured by those that serve. */
+  /** State of its pods. Only serving pods count for Pipelines. */
   readonly turnout: Turnout
-  /** Whether its pods have been the same for a while. */
+  /** Whether its set of pods has not changed for a while. */
   readonly isSettled: boolean
   /** Pods that serve. */
   readonly serving: ReadonlySet<Report>
-  /** Number of pods that serve, by the revision that they run. */
+  /** Number of serving pods, by the revision that they run. */
   readonly servingBy: ReadonlyMap<string, number>
   /** Pods by the revision that they run. */
   readonly byRevision: ReadonlyMap<string, readonly Report[]>
-  /** Reports that name a failed pipeline, by its id. */
+  /** Reports with a failure of a pipeline, by its id. */
   readonly failing: ReadonlyMap<string, readonly Report[]>
   /** Sums of the last reports of live pods, by pipeline. Most pods report only a few pipelines. */
   readonly traffic: ReadonlyMap<string, Traffic>
@@ -43,14 +43,14 @@ export function undoneText(key: string, { record: { undone } }: Delivered): stri
   return `Agent ${key} was returned to revision ${shortRevision(undone?.to ?? '')} and stays there until its Pipelines change from ${shortRevision(undone?.from ?? '')}, or until \`penstock rollout resume ${name} -n ${namespace}\`.`
 }
 
-/** How many pods of an Agent run this content of a Pipeline, and how many another one of it. */
+/** Number of an Agent's pods that run this content of a Pipeline, and that run different content. */
 export function runningOn(
   { id, hash }: Pick<Artifact, 'id' | 'hash'>,
   { delivered, serving, servingBy, failing }: Pick<AgentView, 'delivered' | 'serving' | 'servingBy' | 'failing'>,
 ): { current: number; earlier: number } {
   const running = { current: 0, earlier: 0 }
   const hashIn = (revision: string) => delivered.revisions.get(revision)?.fragments.get(id)?.hash
-  // There are thousands of pods and of Pipelines, and few revisions.
+  // There are thousands of pods and Pipelines, but few revisions.
   const add = (revision: string, count: number) => {
     const found = hashIn(revision)
     if (found !== undefined) running[found === hash ? 'current' : 'earlier'] += count
@@ -60,7 +60,7 @@ export function runningOn(
   return running
 }
 
-/** How many pods of all Agents of a Pipeline run it. */
+/** Number of pods of all Agents of a Pipeline that run it. */
 export function shareOf(
   views: readonly AgentView[],
   found: readonly { readonly current: number; readonly earlier?: number }[],
@@ -97,7 +97,7 @@ export interface Lag {
 export function lagOf(id: string, { status }: Pipeline, views: readonly AgentView[], traffic: Readonly<Traffic>): Lag {
   const before = status?.flow?.lagSeconds
   const { lagSeconds: seconds, lagNode: node } = traffic
-  // The status does not alternate between nodes that are about equally far behind.
+  // Prevents the status from alternating between nodes with a similar lag.
   const known = /^Reading on node (\S+) is /.exec(conditionOf(status?.conditions, 'Flowing')?.message ?? '')?.[1]
   const reported =
     known !== undefined &&
@@ -110,8 +110,8 @@ export function lagOf(id: string, { status }: Pipeline, views: readonly AgentVie
 export function laggingText({ spec }: Pipeline, { seconds, node }: Lag): string {
   const { perContainer, pipeline } = spec.limits ?? {}
   const isLimited = [perContainer, pipeline].some((limit) => limit !== undefined && limit.onLimit !== 'Drop')
-  const why = isLimited ? '; limits of the Pipeline or a slow sink hold it up' : '; a slow sink holds it up'
-  return `Reading on node ${node} is ${seconds} s behind what is written${why}, or the agent has too little CPU.`
+  const why = isLimited ? '; limits of the Pipeline or a slow sink delay it' : '; a slow sink holds it up'
+  return `Reading on node ${node} is ${seconds} s behind${why}, or the agent has too little CPU.`
 }
 
 export function failureText(reports: readonly Report[], pipeline: string): string {
@@ -121,5 +121,5 @@ export function failureText(reports: readonly Report[], pipeline: string): strin
     const place = failure.component === undefined ? '' : `${failure.component}: `
     return `${node}: ${place}${failure.message}`
   }
-  return `${reports[0]?.node ?? 'an agent'} could not put it in force`
+  return `${reports[0]?.node ?? 'an agent'} could not activate it`
 }
