@@ -118,7 +118,7 @@ test('lint of a file that holds no resources says so in a few lines', () => {
   const notes = penstock(['lint', 'notes.md'])
   expect(notes.code).toBe(78)
   expect(notes.err.match(/^error: /gm)).toHaveLength(6)
-  expect(notes.err).toContain('help: Resources are written in YAML; is this .md file the one that you mean?')
+  expect(notes.err).toContain('help: Resources are written in YAML; is this .md file the right one?')
   expect(notes.err).toMatch(/error: \d+ further mistakes of YAML in this file are not shown\n/)
 
   writeFileSync(join(folder, 'program.yaml'), Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0xff, 0xfe, 0x1b, 0x5b]))
@@ -135,7 +135,7 @@ test('lint reads several files, words, and folders below a folder by -R', () => 
   const none = penstock(['lint', '-f', 'tree'])
   expect(none.code).toBe(78)
   expect(none.err).toContain('"tree" holds no .yaml or .yml file')
-  expect(none.err).toContain('1 lie in folders below it; `-R` reads them.')
+  expect(none.err).toContain('1 are in sub-folders; `-R` reads them.')
 
   const fine = (paths: string) => ({ code: 0, err: '', out: `2 Pipelines in ${paths}: no problems.\n` })
   expect(penstock(['lint', '-R', 'tree', 'two.yaml'])).toEqual(fine('tree, two.yaml'))

@@ -1,12 +1,12 @@
-// One compiled Pipeline: everything that a bundle needs of it, without values of Secrets. Plain data, equal for equal resources; every
-// replica creates the same artifact, after every restart.
+// One compiled Pipeline: everything that a bundle needs from it, without values of Secrets. Plain data, equal for equal resources:
+// every replica creates the same artifact, even after restarts.
 
 import { createHash } from 'node:crypto'
 import type { ProgramBudget } from '@penstock/agent/schema'
 
 export type ArtifactMode = 'Node' | 'Aggregator' | 'Sidecar'
 
-/** Options of a component as an agent takes them; text is literal. Where a secret belongs stands a `SecretPlace`. */
+/** Options of a component in the agent's form; text is literal. A `SecretPlace` replaces each secret. */
 export type ComponentOptions = Readonly<Record<string, unknown>>
 
 export interface Artifact {
@@ -17,48 +17,59 @@ export interface Artifact {
   readonly namespace: string | undefined
   readonly name: string
   readonly uid: string
-  /** The generation that was compiled: an older one than the object's when the newest is not accepted. */
+  /** The compiled generation: older than that of the object if the newest is not accepted. */
   readonly generation: number
-  /** When the Pipeline was created: the youngest gives way where a shared limit is hit (T14). */
+  /** Creation time of the Pipeline: the youngest Pipeline is excluded when a shared limit is reached (T14). */
   readonly createdAt: string
   /** Labels of the Pipeline, for Agents that select by them. */
   readonly labels: Readonly<Record<string, string>>
-  /** `sha256:` and the digest of all that an agent gets of it; secrets by key, not by value. */
+  /** `sha256:` and the digest of everything that an agent receives; secrets by key, not by value. */
   readonly hash: string
   readonly mode: ArtifactMode
   readonly hub: { readonly subscriptions: readonly HubSubscription[] }
-  /** All sources but those of pod logs, by component id. */
+  /** All sources except those of pod logs, by component id. */
   readonly sources: Readonly<Record<string, ComponentOptions>>
   readonly transforms: Readonly<Record<string, ComponentOptions>>
   readonly sinks: Readonly<Record<string, ComponentOptions>>
-  /** Types of the sources, of the hub too. */
+  /** Types of the sources, including those of the hub. */
   readonly sourceTypes: readonly string[]
   readonly secretRefs: readonly SecretRef[]
-  /** Keys of those from shared objects whose owner lets Agents of tenants carry their secrets. */
+  /** Keys of secrets from shared objects whose owner lets tenants' Agents carry them. */
   readonly lent?: readonly string[] | undefined
-  /** Shared objects, as `ClusterSink loki`, that hold a secret in plain text which their owner does not lend. */
+  /**
+   * Shared objects, such as `ClusterSink loki`, with a plain-text secret that their owner does not grant to tenants'
+   * Agents.
+   */
   readonly withheld?: readonly string[] | undefined
   /** Sum of the disk buffers' sizes. */
   readonly diskBufferBytes: number
   /** Rules for the agent that runs it. */
   readonly tenancy: Tenancy
-  /** Digest of the rules of the TenantPolicy under which it was accepted; undefined in versions that an earlier release has kept. */
+  /** Digest of the TenantPolicy rules under which it was accepted; undefined for versions stored by an earlier release. */
   readonly rules?: string | undefined
-  /** Components of shared objects, which their owners answer for: the rules for connections (T7) and files (T4) pass them over. */
+  /**
+   * Components of shared objects, for which their owners are responsible: the rules for connections (T7) and files (T4) do not
+   * apply to them.
+   */
   readonly platform?: readonly string[] | undefined
-  /** The sink for what the destinations of the others reject, and how many a second each of them may send there. */
+  /**
+   * The sink for events rejected by the destinations of the other sinks, and how many per second each of them may send
+   * there.
+   */
   readonly deadLetter?: { readonly sink: string; readonly perSecond?: number | undefined } | undefined
-  /** Value of the annotation `penstock.dev/retry`: a new one lets a rolled back content be tried again. */
+  /** Value of the annotation `penstock.dev/retry`: a new value allows a rolled-back content to be tried again. */
   readonly retry?: string | undefined
 }
 
-/** The form of an `orchestrator_logs` source in an agent: a reader of the node's shared collection with its own cursor. */
+/** An `orchestrator_logs` source as an agent runs it: a reader of the node's shared collection with its own position. */
 export interface HubSubscription {
   /** `<pipeline uid>/<source name>`: identity of the position, independent of the ids of components. */
   readonly cursor: string
-  /** The namespaces read; undefined: those of `namespaceSelector`, or all. Set by the operator, never by a tenant (T3). */
+  /**
+   * The namespaces to read; undefined: those of `namespaceSelector`, or all. Set by the operator, never by a tenant (T3).
+   */
   readonly namespaces?: readonly string[] | undefined
-  /** Labels of namespaces, of ClusterPipelines alone. */
+  /** Selector for namespace labels, only in ClusterPipelines. */
   readonly namespaceSelector?: string | undefined
   /** Labels of pods; empty: all. */
   readonly podSelector: string
@@ -68,9 +79,9 @@ export interface HubSubscription {
   /** Only pods with the label `penstock.dev/collect: "true"`. */
   readonly optIn?: boolean | undefined
   readonly limits?: HubLimits | undefined
-  /** Component id under which the events continue. */
+  /** Component id of the resulting events. */
   readonly out: string
-  /** The source's further options, `multiline` as the agent has it. */
+  /** The source's other options, with `multiline` in the agent's form. */
   readonly options: ComponentOptions
 }
 
@@ -79,15 +90,15 @@ export interface HubLimits {
     | { readonly lines?: number | undefined; readonly bytes?: number | undefined; readonly onLimit: 'drop' | 'lag' }
     | undefined
   readonly pipeline?: { readonly bytes: number; readonly onLimit: 'drop' | 'lag' } | undefined
-  /** Limits of a namespace: what its Pipelines read on an agent counts together. */
+  /** Limits of a namespace: all of its Pipelines on an agent share them. */
   readonly shared?: readonly { readonly key: string; readonly bytes: number }[] | undefined
 }
 
 /** The rules that an agent must enforce on a Pipeline. */
 export interface Tenancy {
-  /** False for ClusterPipelines: none of the rest is enforced. */
+  /** False for ClusterPipelines: none of the other rules is enforced then. */
   readonly restricted: boolean
-  /** Networks that no connection may go to (T7). */
+  /** Networks to which connections are denied (T7). */
   readonly denyCidrs: readonly string[]
   /** Hosts that endpoints may name; empty: all. */
   readonly allowHosts: readonly string[]
@@ -95,15 +106,15 @@ export interface Tenancy {
   readonly implicitCredentials?: boolean | undefined
   /** The budget of programs for one event, if a policy sets it (T11). */
   readonly programBudget?: Partial<ProgramBudget> | undefined
-  /** Share of the CPU against other Pipelines (T11). */
+  /** Weight of its CPU share relative to other Pipelines (T11). */
   readonly cpuShare: number
 }
 
-/** A value that an agent gets through the Secret of secret values, under `key`. */
+/** A value that an agent receives in its Secret of secret values, under `key`. */
 export interface SecretRef {
   /** 32 hex digits. */
   readonly key: string
-  /** The value is these, joined: text, or a key of a Secret or ConfigMap. */
+  /** The parts of the value, to be joined: text, or a key of a Secret or ConfigMap. */
   readonly parts: readonly (string | SecretPart)[]
 }
 
@@ -116,7 +127,7 @@ export interface SecretPart {
   readonly filter?: 'uri' | undefined
 }
 
-/** The key of a value: of namespace, Pipeline, Secret and key when it is one key of a Secret as it is. */
+/** The key of a value: built from namespace, Pipeline, Secret and key if the value is exactly one key of a Secret. */
 export function secretKey(pipeline: string, parts: SecretRef['parts']): string {
   const [only] = parts
   const plain = parts.length === 1 && typeof only === 'object' && only.filter === undefined && only.kind === 'Secret'
@@ -126,7 +137,7 @@ export function secretKey(pipeline: string, parts: SecretRef['parts']): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 
-/** Puts a value together. `read` gives the bytes of a key, or undefined when it is not there. */
+/** Assembles a value. `read` returns the bytes of a key, or undefined if it does not exist. */
 export function secretValue(
   ref: SecretRef,
   read: (part: SecretPart) => Uint8Array | undefined,

@@ -1,5 +1,5 @@
-// Whether an agent could run a compiled Pipeline, and whether the tests in it pass: asked of the agent's own library, each Pipeline
-// alone, with stand-ins where secrets belong. Its problems are reported at their place in the resource.
+// Checks whether an agent could run a compiled Pipeline, and whether its tests pass, with the agent's own library. Each Pipeline is
+// checked alone, with placeholders for secrets. Problems are reported at their location in the resource.
 
 import { withSecrets } from '@penstock/agent/bundle'
 import {
@@ -26,7 +26,7 @@ export interface AgentConfig {
   readonly tests: readonly Table[]
 }
 
-/** The configuration of an agent that runs the Pipeline alone; `fill` gives the value of each secret. */
+/** The configuration of an agent that runs only this Pipeline; `fill` returns the value of each secret. */
 export function agentConfig(
   compiled: CompiledPipeline,
   fill: (key: string, kind: ComponentKind, type: string, path: readonly PathKey[]) => string | undefined,
@@ -47,7 +47,7 @@ export function agentConfig(
   }
 }
 
-/** Beside a pod, a source of files may take its files from the pod's annotation: this is a path in the form that admission writes. */
+/** In a sidecar, a file source may take its files from the pod's annotation: this is a path in the form that admission writes. */
 const withLogPaths =
   (compiled: CompiledPipeline) =>
   (options: Table): Table =>
@@ -58,7 +58,7 @@ const withLogPaths =
 const mapped = (table: Readonly<Record<string, Table>>, change: (options: Table) => Table) =>
   Object.fromEntries(Object.entries(table).map(([id, options]) => [id, change(options)]))
 
-/** A source of pod logs for an agent alone: the selection as selectors and globs. */
+/** A pod log source for an agent without the operator: the selection as selectors and globs. */
 function podLogOptions(source: PodLogs): Table {
   const { options, namespaces, namespaceSelector, podSelector, fieldSelector, excludeContainers, optIn } = source
   const fields = [fieldSelector, ...(namespaces ?? []).map((name) => `metadata.namespace=${name}`)]
@@ -78,12 +78,12 @@ function podLogOptions(source: PodLogs): Table {
   }
 }
 
-/** Everything that is wrong with a Pipeline, found by any stage, warnings too. */
+/** All problems and warnings of a Pipeline, from all stages. */
 export function problemsOf(compiled: CompiledPipeline): readonly CompileProblem[] {
   return [...compiled.problems, ...checkPipeline(compiled)]
 }
 
-/** The problems that the agent's library finds in a Pipeline, warnings too; without those that follow from earlier findings. */
+/** The problems and warnings that the agent's library finds in a Pipeline, without consequences of earlier findings. */
 function checkPipeline(compiled: CompiledPipeline): CompileProblem[] {
   const loaded = loadedConfig(compiled)
   const problems = loaded.ok ? loaded.warnings : loaded.problems
@@ -104,28 +104,28 @@ function loadedConfig(compiled: CompiledPipeline): ReturnType<typeof loadConfigO
   return loadConfigObject(withStandIns(config, compiled), { programs: compiled.programs })
 }
 
-/** Programs and conditions that alone keep the lines of pods from staying bytes. */
+/** Programs and conditions that are the only reason why pod lines do not stay bytes. */
 export function laneNotes(compiled: CompiledPipeline): CompileProblem[] {
   const loaded = compiled.podLogs.length === 0 ? undefined : loadedConfig(compiled)
   if (loaded?.ok !== true) return []
   const { config } = loaded
   const own = [...lanesOf(config)].filter(([, { isOwn }]) => isOwn === true)
-  // Where another component needs objects anyway, nothing is won.
+  // If another component needs objects anyway, a change would not help.
   if (own.some(([id]) => !config.transforms.has(id))) return []
   return own.map(([id, { reason }]) => {
     const message = `Lines of pods become objects here, which takes several times the CPU: ${reason}`
-    const help = 'To see what to write instead, run `penstock explain lanes`.'
+    const help = 'For alternatives, run `penstock explain lanes`.'
     const problem = { severity: 'warning', informational: true, path: `transforms.${id}`, message, help } as const
     return located(problem, compiled)
   })
 }
 
-/** The metadata of a pod that no other pod has. */
+/** The metadata that identifies a single pod. */
 const ownOfPod: ReadonlySet<unknown> = new Set<PodField>(['pod_name', 'pod_uid', 'pod_ip', 'pod_ips', 'container_id'])
 
 /**
- * Sinks that put the lines of several pods in one stream, and that discard a late line. Reported only if certain: the labels are
- * constant, or come from pod data that several pods share.
+ * Sinks that put lines of several pods in one stream, and discard late lines. Reported only if certain: the labels are constant,
+ * or come from pod data that several pods share.
  */
 function sharedStreams({ podLogs, sinks, origins }: CompiledPipeline): CompileProblem[] {
   if (podLogs.length === 0) return []
@@ -134,7 +134,7 @@ function sharedStreams({ podLogs, sinks, origins }: CompiledPipeline): CompilePr
       if (findComponent('sink', String(type))?.type !== 'log_aggregator' || action !== 'drop' || !isTable(labels))
         return []
       const texts = Object.entries(labels).flat()
-      // The check of options reports invalid templates.
+      // The option check reports invalid templates.
       if (!texts.every((text) => typeof text === 'string' && templateProblem(text) === undefined)) return []
       const paths = (texts as string[]).flatMap((text) => compileTemplate(text).paths)
       const isCertain = paths.every(({ segments }) => segments[0] === 'orchestrator' && !ownOfPod.has(segments[1]))
@@ -150,7 +150,7 @@ function sharedStreams({ podLogs, sinks, origins }: CompiledPipeline): CompilePr
   )
 }
 
-/** Components that others read, but whose events reach no sink. The agent's library reports components without readers. */
+/** Components with readers whose events reach no sink. The agent's library reports components without readers. */
 function deadEnds({
   id,
   podLogs,
@@ -164,7 +164,7 @@ function deadEnds({
   for (const table of [transforms, sinks]) {
     for (const [own, options] of Object.entries(table)) inputs.set(own, options['inputs'] as readonly string[])
   }
-  // A port of a transform belongs to it: names hold no dots.
+  // A transform's port belongs to the transform: names contain no dots.
   const read = new Map([...inputs].map(([own, from]) => [own, from.map((input) => input.split('.')[0] as string)]))
   const reached = new Set<string>()
   const open = [...Object.keys(sinks), ...unresolved.filter(({ list }) => list === 'sinks').map((entry) => entry.id)]
@@ -193,7 +193,7 @@ function deadEnds({
   )
 }
 
-/** An unknown component counts as one that accepts and emits everything, so the rest can be checked. */
+/** An unknown component is replaced by one that accepts and emits everything, so that the rest can be checked. */
 function withStandIns(config: AgentConfig, { unresolved }: CompiledPipeline): AgentConfig {
   const sources: Record<string, Table> = { ...config.sources }
   const transforms: Record<string, Table> = { ...config.transforms }
@@ -206,13 +206,13 @@ function withStandIns(config: AgentConfig, { unresolved }: CompiledPipeline): Ag
   return { ...config, sources, transforms, sinks }
 }
 
-/** Whether an input leads nowhere, or a list or entry has no shape: then nothing is known of who reads whom. */
+/** Whether an input leads nowhere, or a list or entry has an invalid structure: the connections are then unknown. */
 const isUnwired = ({ problems }: Pick<CompiledPipeline, 'problems'>): boolean =>
   problems.some(({ path, severity }) => severity === 'error' && wires.test(path))
 
 const wires = /\.inputs(?:\[\d+\])?$|^spec(?:\.(?:sources|transforms|sinks)(?:\[\d+\](?:\.name)?)?)?$/
 
-/** Whether missing parts may be the only cause: the output of a stand-in is unknown, and the whole is incomplete. */
+/** True if the problem may only be a consequence of missing parts: the output of a placeholder is unknown. */
 function followsFromGaps({ path, code }: Problem, { unresolved, problems, origins }: CompiledPipeline): boolean {
   const isBroken = problems.some(({ severity }) => severity === 'error')
   const unwired = isUnwired({ problems })
@@ -221,7 +221,7 @@ function followsFromGaps({ path, code }: Problem, { unresolved, problems, origin
   return isBroken && originOf(path, origins) === undefined
 }
 
-/** Whether it is about an option that has a problem already: in it, or in the option that contains it. */
+/** Whether the problem concerns an option that already has one: the same option, or one that contains it. */
 function isAbout(problem: CompileProblem, earlier: CompileProblem): boolean {
   if (problem.file !== earlier.file) return false
   const within = (inner: string, outer: string) =>
@@ -230,7 +230,7 @@ function isAbout(problem: CompileProblem, earlier: CompileProblem): boolean {
   return within(earlier.path, problem.path) && /\.config\./.test(problem.path)
 }
 
-/** A problem of the compiled configuration as one of the resource that the component came from. */
+/** Maps a problem of the compiled configuration to the resource of the component. */
 function located(problem: Problem, compiled: CompiledPipeline): CompileProblem {
   const origin = originOf(problem.path, compiled.origins)
   const reason: Reason = problem.diagnostic !== undefined ? 'CompileFailed' : 'InvalidConfig'
@@ -266,7 +266,7 @@ function originOf(path: string, origins: ReadonlyMap<string, Origin>): Origin | 
     .split(/[.[\]]+/)
     .filter((key) => key !== '')
     .map((key) => (/^\d+$/.test(key) ? Number(key) : key))
-  // These are beside `config`, not in it.
+  // These options are beside `config`, not inside it.
   const isBeside = below[0] === 'type' || below[0] === 'inputs'
   return { resource: origin.resource, path: [...(isBeside ? origin.path.slice(0, -1) : origin.path), ...below] }
 }
@@ -279,7 +279,7 @@ export interface TestOutcome {
   readonly problems: readonly CompileProblem[]
 }
 
-/** Runs the tests of a Pipeline that was found to be in order: its transforms alone; no source or sink is made. */
+/** Runs the tests of a valid Pipeline: only its transforms; no source or sink is created. */
 export async function testPipeline(compiled: CompiledPipeline): Promise<TestOutcome> {
   const total = compiled.tests.length
   if (total === 0) return { passed: 0, failed: 0, text: '', problems: [] }
@@ -321,15 +321,15 @@ export async function testPipeline(compiled: CompiledPipeline): Promise<TestOutc
     reason: 'TestsFailed',
     path: 'spec.tests',
     message,
-    help: '`penstock test -f FILE` shows what came out.',
+    help: '`penstock test -f FILE` shows the actual results.',
   }
   return { passed: total - failed, failed, text, problems: [problem] }
 }
 
-/** So many reasons of one program stand in a status. */
+/** Maximum number of reasons for one program in a status. */
 const maxDiagnostics = 5
 
-/** One sentence about a problem, with component and position, for a status: `transforms[parse] line 3 col 12: E103 ...`. */
+/** A sentence about a problem, with component and position, for a status: `transforms[parse] line 3 col 12: E103 ...`. */
 export function sentence(problem: CompileProblem, spec: unknown): string {
   const where = componentOf(problem.path, spec)
   if (problem.diagnostic !== undefined) {
@@ -345,13 +345,13 @@ export function sentence(problem: CompileProblem, spec: unknown): string {
   return where === '' ? message : `${where}: ${message}`
 }
 
-/** The sentence, and what may be done, where something is known. */
+/** The sentence, with a suggestion if there is one. */
 export function advice(problem: CompileProblem, spec: unknown): string {
   const help = problem.help === undefined ? '' : ` (${problem.help.replace(/\.$/, '')})`
   return `${sentence(problem, spec)}${help}`
 }
 
-/** `spec.transforms[0].config.source` as `transforms[parse].config.source`, by the name of the entry. */
+/** `spec.transforms[0].config.source` as `transforms[parse].config.source`, using the entry's name. */
 function componentOf(path: string, spec: unknown): string {
   const match = /^spec\.(sources|transforms|sinks)\[(\d+)\](.*)$/.exec(path)
   if (match === null) return path
@@ -360,6 +360,6 @@ function componentOf(path: string, spec: unknown): string {
     list
   ]
   const name = entries?.[Number(index)]?.name
-  // The option that holds a program says nothing that the position does not.
+  // For a program, the position makes the name of the option redundant.
   return `${list}[${typeof name === 'string' ? name : index}]${rest.replace(/^\.config\.(source|condition)$/, '').replace(/^\.config\b/, '')}`
 }

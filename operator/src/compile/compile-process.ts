@@ -1,5 +1,5 @@
-// A process that compiles, as its owner sees it: it is started when there is something to do, watched while it works, and ended when it
-// takes too much time or memory. Another one takes its place for the next job.
+// A compile process from its owner's perspective: it is started on demand, monitored, and ended when it uses too much time or memory.
+// The next job then gets a new process.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
@@ -13,21 +13,24 @@ import type { WorkerMessage } from './worker.ts'
 /** How a job ended. */
 export type JobOutcome =
   | { readonly type: 'done'; readonly result: CompileResult }
-  /** The compiler threw: a fault of ours, or an allocation that was refused. */
+  /** The compiler threw an exception: an internal error, or a refused allocation. */
   | { readonly type: 'failed'; readonly name: string; readonly error: string }
-  /** The process was ended for it, or ended by itself; `isOwn` where nothing but the job can have been the reason. */
+  /** The process was ended because of the job, or ended by itself; `isOwn` if the job is the only possible reason. */
   | { readonly type: 'killed'; readonly by: 'compile' | 'tests' | 'memory' | 'crash'; readonly isOwn: boolean }
 
 const watchMs = 50
-/** The kernel refuses an allocation before the watch ends the process, which is for systems where it does not. */
+/**
+ * The kernel refuses allocations before the monitor ends the process; the monitor is for systems where the kernel does
+ * not.
+ */
 const slack = 1.25
-/** Ticks of CPU time a second, as `/proc` counts them on every Linux. */
+/** CPU ticks per second in `/proc`, the same on every Linux. */
 const ticksPerSecond = 100
 
-/** Others take some tens of milliseconds, and little memory. */
+/** Other jobs take some tens of milliseconds, and little memory. */
 const heavy = { cpuMs: 400, mb: 48 }
 
-/** Variables that configure Node; nothing else of the operator's environment concerns a tenant. */
+/** Variables that configure Node; no other part of the operator's environment concerns a tenant. */
 const variables = ['NODE_ENV', 'MALLOC_ARENA_MAX', 'TZ', 'LANG']
 
 interface Usage {
@@ -37,7 +40,7 @@ interface Usage {
 
 interface Task {
   readonly job: CompileJob
-  /** Called once, when the job takes much more than others do. */
+  /** Called once, if the job uses much more than usual. */
   readonly onHeavy: () => void
   readonly resolve: (outcome: JobOutcome) => void
   readonly reject: (error: Error) => void
@@ -64,18 +67,18 @@ export class CompileProcess {
     return new Promise((resolve, reject) => {
       this.#task = { job, onHeavy, resolve, reject }
       this.#isHeavy = false
-      // Before it is ready the job is not sent: it is when it is.
+      // The job is sent once the process is ready.
       if (this.#child === undefined) this.#start()
       else if (this.#ready) this.#send()
     })
   }
 
-  /** Whether it has had another job before. */
+  /** Whether it has had a job before. */
   get isUsed(): boolean {
     return this.#isUsed
   }
 
-  /** Ends the process; the next job gets another one. */
+  /** Ends the process; the next job gets a new one. */
   discard(): void {
     this.#end()
   }
@@ -107,10 +110,10 @@ export class CompileProcess {
           (path) => `--allow-fs-read=${path}`,
         ),
         ...['--disable-warning=ExperimentalWarning', '--disable-warning=SecurityWarning'],
-        // A small space for new objects: compiles are short, and the process stays.
+        // A small young generation, because compiles are short and the process stays.
         ...[`--max-old-space-size=${heapMb}`, '--max-semi-space-size=2'],
       ],
-      // Node's output when it runs out of memory helps no user.
+      // Node's output on running out of memory does not help users.
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       serialization: 'advanced',
     })
@@ -126,9 +129,10 @@ export class CompileProcess {
       const wasReady = this.#ready
       this.#ready = false
       if (this.#task === undefined) return
-      // A process that cannot even start says nothing about the job.
-      if (!wasReady) this.#fail(error ?? new Error('The compile process has ended before it could begin.'))
-      // Node ends itself by SIGABRT when its heap is full. SIGKILL of others may mean that the whole pod has too little memory.
+      // If a process cannot even start, the job is not the reason.
+      if (!wasReady) this.#fail(error ?? new Error('The compile process ended before it could begin.'))
+      // Node ends itself with SIGABRT when its heap is full. SIGKILL from outside may mean that the whole pod has too little
+      // memory.
       else this.#finish({ type: 'killed', by: 'crash', isOwn: child.signalCode !== 'SIGKILL' })
     }
     child.on('error', gone)
@@ -178,19 +182,19 @@ export class CompileProcess {
     }, watchMs)
   }
 
-  /** The kernel's figures of the process; undefined if it has none. */
+  /** The kernel's figures for the process; undefined if there are none. */
   #usage(): Usage | undefined {
     const pid = this.#child?.pid
     if (pid === undefined || process.platform !== 'linux') return undefined
     try {
-      // The name of the program, which may hold anything, is in parentheses before the rest.
+      // The program's name, which may contain any characters, is in parentheses before the other fields.
       const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
       const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
       const ticks = Number(fields[11]) + Number(fields[12])
       const resident = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1]
       return { cpuMs: (ticks * 1000) / ticksPerSecond, residentMb: Number(resident ?? 0) / 1024 }
     } catch {
-      return undefined // it is gone, and its end will be heard
+      return undefined // the process has ended, which is reported separately
     }
   }
 
@@ -218,7 +222,7 @@ export class CompileProcess {
   }
 }
 
-/** The folders with everything that the program loads: the repository, or `/app` of the image. Libraries may be linked there. */
+/** The folders with everything that the program loads: the repository, or `/app` in the image. Libraries may be linked there. */
 function programFolders(file: string): string[] {
   const place = Math.max(file.lastIndexOf('/operator/src/'), file.lastIndexOf('/operator/packed/'))
   const folder = place < 0 ? dirname(file) : file.slice(0, place)

@@ -1,4 +1,4 @@
-// The results of the stages of one Pipeline's compile, and its artifact if it is valid.
+// The results of the compile stages for one Pipeline, and its artifact if it is valid.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -14,18 +14,18 @@ export type Table = Record<string, unknown>
 
 export interface PipelineCompileOptions extends TenancyOptions {
   /**
-   * Keys of a Secret or ConfigMap; undefined if there is none. Without this function, the compiler looks among the resources, and
-   * assumes that a missing object has every key, unless `secretsRequired`.
+   * Keys of a Secret or ConfigMap; undefined if it does not exist. Without this function, the compiler searches the resources,
+   * and assumes that a missing object has every key, unless `secretsRequired`.
    */
   readonly keysOf?:
     | ((kind: SecretPart['kind'], namespace: string, name: string) => ReadonlySet<string> | undefined)
     | undefined
   readonly secretsRequired?: boolean | undefined
-  /** For an agent alone: what only an operator's agents do is warned of. */
+  /** For an agent without the operator: features that only the operator's agents have cause warnings. */
   readonly standalone?: boolean | undefined
   /** The value of `fieldRef: clusterName`. */
   readonly clusterName?: string | undefined
-  /** Facts that the operator cannot see with its flags, so that a Pipeline that needs them reports it. */
+  /** Facts that the operator cannot observe with its flags, so that a Pipeline that needs them reports this. */
   readonly unseen?: Unseen | undefined
 }
 
@@ -36,9 +36,9 @@ export interface Unseen {
 
 export interface CompileProblem extends Problem {
   readonly reason: Reason
-  /** Further reasons that the program does not compile, each with its place. */
+  /** Further reasons why the program does not compile, each with its location. */
   readonly others?: readonly PlacedDiagnostic[]
-  /** Found in a shared object, but the Pipeline that uses the object decides whether it is one. */
+  /** Found in a shared object, but it depends on the Pipeline that uses the object. */
   readonly isOfUser?: boolean | undefined
 }
 
@@ -46,7 +46,10 @@ export interface PlacedDiagnostic extends ProgramDiagnostic {
   readonly place: ResourcePlace
 }
 
-/** The compiled form of an `orchestrator_logs` source, from which both agents alone and reader hubs are derived. */
+/**
+ * The compiled form of an `orchestrator_logs` source, from which the forms for standalone agents and for hubs are
+ * derived.
+ */
 export interface PodLogs {
   readonly name: string
   readonly id: string
@@ -77,13 +80,13 @@ export interface CompiledPipeline
   readonly podLogs: readonly PodLogs[]
   /** The limits and reach of its programs. */
   readonly programs: ProgramRules
-  /** As an agent's configuration has them. */
+  /** In the form of an agent's configuration. */
   readonly tests: readonly Table[]
   /** Shared objects that it refers to, as `Sink shop/loki`. */
   readonly references: readonly string[]
   /** Where each component is in the resources, to turn a path of the configuration into a place. */
   readonly origins: ReadonlyMap<string, Origin>
-  /** Entries that nothing is known of, as their `ref` leads nowhere or their shape is wrong. */
+  /** Unknown entries, because their `ref` does not exist or their structure is invalid. */
   readonly unresolved: readonly Unresolved[]
   readonly problems: readonly CompileProblem[]
 }
@@ -94,13 +97,13 @@ export interface Unresolved {
   readonly inputs: readonly string[]
 }
 
-/** The resource and the path in it where the options of a component were written. */
+/** The resource, and the path in it, with a component's options. */
 export interface Origin {
   readonly resource: Resource
   readonly path: readonly PathKey[]
 }
 
-/** The data of a Pipeline besides its content. */
+/** The data of a Pipeline other than its content. */
 export interface ArtifactFacts {
   readonly uid: string
   readonly generation: number
@@ -111,7 +114,7 @@ export interface ArtifactFacts {
   readonly rules: string
 }
 
-/** The artifact of a Pipeline that compiled and was found to be in order. */
+/** The artifact of a valid compiled Pipeline. */
 export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts: ArtifactFacts): Artifact {
   const cluster = pipeline.kind === 'ClusterPipeline'
   const content = {
@@ -145,7 +148,7 @@ export function artifactOf(compiled: CompiledPipeline, pipeline: Resource, facts
   }
 }
 
-/** A source of pod logs for the hub of an agent. */
+/** A pod log source for the hub of an agent. */
 export function subscriptionOf(source: PodLogs, uid: string): HubSubscription {
   const {
     name,

@@ -1,5 +1,5 @@
-// All Pipelines of a set of files as one agent configuration, for commands that work without a cluster. Each is compiled and
-// checked alone, by the code that the operator uses.
+// All Pipelines in a set of files as one agent configuration, for commands that work without a cluster. Each is compiled and
+// checked alone, with the operator's code.
 
 import { randomUUID } from 'node:crypto'
 import type { Problem } from '@penstock/agent/errors'
@@ -18,28 +18,28 @@ export interface CompiledResources {
   /** The configuration, as plain data with literal text. */
   readonly config: AgentConfig
   readonly pipelines: readonly Resource[]
-  /** Names of the Pipelines that `spec.suspend` keeps from running. */
+  /** Names of the Pipelines that `spec.suspend` disables. */
   readonly suspended: readonly string[]
   readonly problems: readonly Problem[]
 }
 
 export interface FilesOptions extends PipelineCompileOptions {
-  /** For configurations that are shown: `***` stands where a value of a Secret would. */
+  /** For displayed configurations: `***` replaces the values of Secrets. */
   readonly redacted?: boolean
-  /** Whether the files of folders below folders are read, too. */
+  /** Whether to read files in sub-folders. */
   readonly recursive?: boolean
-  /** Whether programs that keep lines of pods from staying bytes are noted. */
+  /** Whether to report programs that prevent pod lines from staying bytes. */
   readonly lanes?: boolean
-  /** Whether resources may be without a Pipeline that uses them. */
+  /** Whether resources may exist without a Pipeline that uses them. */
   readonly sharedAlone?: boolean
 }
 
-/** Stands for the name of the cluster where no operator says it. */
+/** Placeholder for the name of the cluster if no operator provides it. */
 const someCluster = 'cluster'
 
 const isOfPlatform = (kind: string) => kind === 'Agent' || kind === 'TenantPolicy'
 
-/** Reads and compiles the resources of files and folders, and checks the result as an agent would. */
+/** Reads and compiles the resources in files and folders, and checks the result like an agent. */
 export function compileFiles(paths: readonly string[], options: FilesOptions): CompiledResources {
   const { resources, problems } = loadResources(paths, undefined, options.recursive)
   const isWhole = !problems.some(({ severity }) => severity === 'error')
@@ -47,7 +47,10 @@ export function compileFiles(paths: readonly string[], options: FilesOptions): C
   return { ...compiled, problems: [...problems, ...compiled.problems] }
 }
 
-/** @param isWhole false if some could not be read, which is reported already: a missing Pipeline is no problem then */
+/**
+ * @param isWhole false if some resources could not be read, which has been reported: a missing Pipeline is then no
+ * problem
+ */
 export function compileResources(
   resources: readonly Resource[],
   options: FilesOptions,
@@ -84,7 +87,7 @@ export function compileResources(
       problems.push({
         severity: 'warning',
         path: 'spec.limits',
-        message: '`spec.limits` holds on the agents of an operator; an agent alone reads without it',
+        message: "`spec.limits` only works with the operator's agents; a standalone agent ignores it",
         ...resource.locate(['spec', 'limits']),
       })
     }
@@ -140,7 +143,7 @@ function valuesOf(
     if (ref === undefined) return ''
     const word = `secret-${randomUUID()}`
     const isThere = ref.parts.every((part) => typeof part === 'string' || read(part) !== undefined)
-    // An address or a file must look like one, or the agent's library would report it.
+    // An address or a file needs a valid form, or the agent's library would report it.
     if (!isThere && ref.parts.length === 1) return standIn(kind, type, path, ref, word)
     const found = secretValue(ref, (part) => read(part) ?? Buffer.from(word))
     return found.ok ? found.value.toString('utf8') : ''
@@ -155,7 +158,7 @@ function distinct(problems: readonly Problem[]): Problem[] {
   })
 }
 
-/** The configuration as the text of an agent file, where `$` begins a reference to the environment and must be doubled. */
+/** The configuration as the text of an agent file, where `$` starts a variable reference and must be doubled. */
 export function configText(config: object): string {
   return JSON.stringify(config, undefined, 2).replaceAll('$', '$$$$')
 }

@@ -1,4 +1,4 @@
-// The dead letter sink: it gets the events that programs give up on, and those that other destinations reject.
+// The dead letter sink: it receives events on which programs fail, and events rejected by other destinations.
 
 import { compileTemplate, templateProblem } from '@penstock/agent/config'
 import { isTable } from '@penstock/agent/schema'
@@ -8,7 +8,7 @@ import type { Scope } from './scope.ts'
 import type { List } from './shape.ts'
 
 /**
- * Failed events of programs leave through a separate port and go to the dead letter sink. Returns that sink for events that
+ * A program's failed events leave through a separate port and go to the dead letter sink. Returns that sink for events that
  * destinations reject.
  */
 export function deadLetterOf(
@@ -32,12 +32,12 @@ export function deadLetterOf(
   }
   const dropped: string[] = []
   const programs = Object.entries(transforms).filter(([, { type }]) => type === 'remap')
-  // A rejected event no longer exists, and neither do the captured fields of its source. So a sink whose owner enforces values by those
-  // (T13), or that uses them itself, does not get it.
+  // A rejected event no longer exists, and neither do its captured source fields. So a dead letter sink that uses them, or whose owner
+  // enforces values by them (T13), does not receive it.
   const takesRejected = sink !== undefined && !readsCaptured(sink)
   const others = takesRejected ? Object.keys(sinks).filter((each) => each !== id).length : 0
   const most = letter['maxEventsPerSecond']
-  // Programs and sinks know nothing of each other: each has its part of the whole.
+  // Programs and sinks do not coordinate: each gets a fixed share of the limit.
   const part = typeof most === 'number' ? most / (programs.length + others) : undefined
   const limit = part === undefined ? {} : { reroute_dropped_limit: part }
   for (const [program, transform] of programs) {
@@ -51,7 +51,7 @@ export function deadLetterOf(
   return { sink: id, ...(part === undefined ? {} : { perSecond: part }) }
 }
 
-/** Whether a template below a value, or in a key, uses fields that sources capture beside the event. */
+/** Whether a template in a value or key uses fields that sources capture outside the event. */
 function readsCaptured(value: unknown): boolean {
   if (typeof value === 'string') {
     if (templateProblem(value) !== undefined) return false

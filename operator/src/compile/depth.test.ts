@@ -1,4 +1,4 @@
-// Trees that are nested without measure are refused wherever the operator reads what users write, before anything recursive does.
+// Excessively nested trees are rejected wherever the operator reads user input, before any recursion.
 
 import { expect, test } from 'vitest'
 import { maxDepth } from '../api/depth.ts'
@@ -44,7 +44,7 @@ test.each([500, 5_000, 50_000])('%i levels are refused everywhere, with one clea
       return []
     }
     expect(await validate(pipelineKind, object, undefined, judge)).toMatchObject({ allowed: false })
-    // Its owner may change it to a value that can be read.
+    // Its owner may replace it with a readable value.
     expect(await validate(sinkKind, pipeline({}), object, judge)).toMatchObject({ allowed: true })
     expect(judged).toHaveLength(1)
     const job = {

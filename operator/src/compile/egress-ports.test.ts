@@ -4,7 +4,7 @@ import { egressPortsOf } from './egress-ports.ts'
 test.each([
   ['http', { uri: 'https://a/{{ b }}' }, [443]],
   ['http', { uri: 'http://a:8080', proxy: { https: 'proxy:3128' } }, [3128, 8080]],
-  ['http', { uri: 'https://a', payload_prefix: 'http://text:81' }, [443]], // no address, though it looks like one
+  ['http', { uri: 'https://a', payload_prefix: 'http://text:81' }, [443]], // not an address, although it looks like one
   ['search_engine', { endpoints: ['http://a:9200', 'http://b:9201'] }, [9200, 9201]],
   ['message_broker', { endpoint: 'pulsar+ssl://a:6655,b' }, [6651, 6655]],
   ['message_broker', { endpoint: { $secret: 'x' } }, [6650, 6651]],

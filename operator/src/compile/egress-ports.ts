@@ -1,4 +1,4 @@
-// The ports that a component connects to, by the addresses in its options: NetworkPolicies open these and no others.
+// The ports to which a component connects, by the addresses in its options: NetworkPolicies allow exactly these.
 
 import { isSecretPlace } from '@penstock/agent/bundle'
 import { findComponent, optionsOf } from '@penstock/agent/config'
@@ -15,7 +15,7 @@ import {
   walkOptions,
 } from '@penstock/agent/schema'
 
-/** Where the address comes from a Secret, these are the usual ports of its schemes. */
+/** If the address comes from a Secret, these are the default ports of its schemes. */
 export function egressPortsOf(kind: ComponentKind, options: Readonly<Record<string, unknown>>): ReadonlySet<number> {
   const ports = new Set<number>()
   const declaration = findComponent(kind, String(options['type']))
@@ -24,12 +24,12 @@ export function egressPortsOf(kind: ComponentKind, options: Readonly<Record<stri
     if (typeof value !== 'string') for (const port of Object.values(meaning.ports)) ports.add(port)
     else for (const { port } of authoritiesOf(meaning, value)) if (port !== undefined) ports.add(port)
   }
-  // Its address is that of a service, chosen by a region or by nothing at all.
+  // Its address belongs to a service, and is selected by a region or is fixed.
   if (ports.size === 0 && Object.values(declaration.options).some(hasAddress)) ports.add(443)
   return ports
 }
 
-/** Hosts and ports that the options of a component name; none where a region or the service chooses them. */
+/** Hosts and ports in the options of a component; none if a region or the service determines them. */
 export function authoritiesIn(kind: ComponentKind, options: Readonly<Record<string, unknown>>): readonly Authority[] {
   const declaration = findComponent(kind, String(options['type']))
   if (declaration === undefined) return []
@@ -40,11 +40,11 @@ export function authoritiesIn(kind: ComponentKind, options: Readonly<Record<stri
 
 interface Address {
   readonly meaning: AddressMeaning
-  /** Text, or the place of a value in a Secret. */
+  /** Text, or the place of a secret value. */
   readonly value: unknown
 }
 
-/** The addresses among the options of a component, given or by default. */
+/** The addresses in a component's options, explicit or by default. */
 function addresses(declaration: AnyDeclaration, options: Readonly<Record<string, unknown>>): readonly Address[] {
   const found: Address[] = []
   const { schema } = optionsOf(declaration)

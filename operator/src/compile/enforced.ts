@@ -1,4 +1,4 @@
-// Values that the owner of a shared sink enforces (T13): no Pipeline can change them by writing fields of events.
+// Values that the owner of a shared sink enforces (T13): no Pipeline can change them by writing event fields.
 
 import { isSecretPlace } from '@penstock/agent/bundle'
 import { capturedFields } from '@penstock/agent/config'
@@ -8,7 +8,7 @@ import type { CompileReport } from './report.ts'
 import type { PathKey, Resource } from './resources.ts'
 import type { Scope } from './scope.ts'
 
-/** A place where enforced options use what a source captures. */
+/** A location where enforced options use a captured field. */
 export interface Captured {
   readonly resource: Resource
   readonly path: readonly PathKey[]
@@ -16,8 +16,8 @@ export interface Captured {
 }
 
 /**
- * Enforced values. Programs of a Pipeline can write what they like into events, but not into what the source has captured:
- * templates see that instead, and the namespace is written out.
+ * Enforced values. A Pipeline's programs can change any field of an event, but not the fields captured by the source:
+ * templates use those instead, and the namespace is inserted literally.
  */
 export function enforcedValues(
   scope: Scope,
@@ -37,8 +37,8 @@ export function enforcedValues(
         const root = scope.options.standalone === true ? '.' : '%vector.'
         return `{{ ${root}orchestrator.${name}${rest} }}`
       }
-      const message = `\`enforced\` may only use what a source captures; found ${whole}`
-      const help = `Other fields can be changed by the programs of a Pipeline. There are, below \`orchestrator.\`: ${capturedFields.join(', ')}.`
+      const message = `\`enforced\` may only use fields that a source captures; found ${whole}`
+      const help = `Programs of the Pipeline can change other fields. The captured fields, below \`orchestrator.\`, are: ${capturedFields.join(', ')}.`
       report.error(resource, path, message, help)
       return whole
     })
@@ -54,7 +54,7 @@ export function enforcedValues(
   )
 }
 
-/** A name made of an event's fields may equal any other name, and so an enforced one. */
+/** A name built from event fields may equal any other name, including an enforced one. */
 export function checkEnforcedNames(
   resource: Resource,
   path: readonly PathKey[],
@@ -65,8 +65,8 @@ export function checkEnforcedNames(
   if (schema === undefined || !isTable(value)) return
   for (const [name, member] of Object.entries(value)) {
     if (schema['x-names'] === 'template' && (name.includes('{{') || name.endsWith('*'))) {
-      const message = `\`${path.slice(2).join('.')}\` of \`enforced\` must have names that are written out; found ${JSON.stringify(name)}`
-      report.error(resource, [...path, name], message, 'Write a name for each; values may be templates.')
+      const message = `Names in \`${path.slice(2).join('.')}\` of \`enforced\` must be literal; found ${JSON.stringify(name)}`
+      report.error(resource, [...path, name], message, 'Write a literal name for each; values may be templates.')
     }
     checkEnforcedNames(resource, [...path, name], member, schemaBelow(schema, name), report)
   }
@@ -82,11 +82,11 @@ export function checkCaptured(
   if (other === undefined) return
   for (const { resource, path, field } of capturing) {
     const message = `\`enforced\` uses {{ ${field} }}, which only pod logs have; "${other[0].split('/')[2]}" is a source of type ${other[1]['type']}`
-    report.error(resource, path, message, 'Make a Pipeline of the pod logs alone.')
+    report.error(resource, path, message, 'Create a separate Pipeline for the pod logs.')
   }
 }
 
-/** `over` upon `base`: tables are joined, everything else is replaced. */
+/** Merges `over` into `base`: tables are merged, and everything else is replaced. */
 export function merged(base: Table, over: Table): Table {
   const result = new Map(Object.entries(base))
   for (const [name, value] of Object.entries(over)) {
@@ -97,7 +97,7 @@ export function merged(base: Table, over: Table): Table {
   return Object.fromEntries(result)
 }
 
-/** `base` without what means the same as an option of `over` by another name: an alias, or a header in other case. */
+/** `base` without options that `over` sets under another name: an alias, or a header in other case. */
 export function withoutOthers(base: Table, over: Table, schema: Schema | undefined): Table {
   if (schema === undefined) return base
   const same = (name: string, other: string) => {
@@ -120,7 +120,7 @@ export function withoutOthers(base: Table, over: Table, schema: Schema | undefin
   return kept
 }
 
-/** The name that an option is declared by. */
+/** The name under which an option is declared. */
 function canonicalName(schema: Schema, name: string): string {
   const members = membersOf(schema)
   if (Object.hasOwn(members, name)) return name

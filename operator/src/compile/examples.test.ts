@@ -1,4 +1,4 @@
-// The examples of the reference, as a user copies them: they compile without problems, and the tests of the Pipelines pass.
+// The examples of the reference as a user copies them: they compile without problems, and the tests of the Pipelines pass.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

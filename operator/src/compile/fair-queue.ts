@@ -1,8 +1,8 @@
-// Work of many tenants in one line: each has its own line, the lines take turns, and a line has a limit. So a tenant who asks for
-// much waits for himself, and takes no place from the others.
+// A queue for the work of many tenants: each has its own bounded line, and the lines take turns. So a tenant with many requests
+// only delays itself.
 
 export interface FairQueueLimits {
-  /** Items that one tenant may have waiting. */
+  /** Maximum number of waiting items per tenant. */
   readonly perKey: number
   /** Items that may wait in all. */
   readonly total: number
@@ -10,7 +10,7 @@ export interface FairQueueLimits {
 
 export class FairQueue<T> {
   readonly #limits: FairQueueLimits
-  /** In the order in which they take turns; no line is empty. */
+  /** In the order of their turns; no line is empty. */
   readonly #lines = new Map<string, T[]>()
   #size = 0
 
@@ -23,8 +23,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * Adds an item to the line of its tenant. Returns the item that must leave for it: itself where its line is full; where all lines
-   * together are, the newest of the longest line.
+   * Adds an item to the line of its tenant. Returns the item that must be removed for it: the item itself if its line is full; if
+   * the whole queue is full, the newest item of the longest line.
    */
   add(key: string, item: T): T | undefined {
     const line = this.#lines.get(key) ?? []
@@ -33,7 +33,7 @@ export class FairQueue<T> {
     if (this.#size >= this.#limits.total) {
       let longest: T[] = line
       for (const each of this.#lines.values()) if (each.length > longest.length) longest = each
-      // The namespace with the longest queue gives way.
+      // The namespace with the longest line loses an item.
       if (longest.length <= line.length + 1) return item
       leaves = longest.pop()
       this.#size--
@@ -44,7 +44,7 @@ export class FairQueue<T> {
     return leaves
   }
 
-  /** The oldest item of the tenant whose turn it is; his next one waits until all others had theirs. */
+  /** The oldest item of the tenant whose turn it is; its next one waits until all others had their turn. */
   take(): T | undefined {
     for (const [key, line] of this.#lines) {
       const item = line.shift()
@@ -57,7 +57,7 @@ export class FairQueue<T> {
     return undefined
   }
 
-  /** Takes an item out, wherever it stands. */
+  /** Removes an item from any position. */
   remove(key: string, item: T): void {
     const line = this.#lines.get(key)
     const place = line?.indexOf(item) ?? -1

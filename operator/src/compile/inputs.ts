@@ -1,10 +1,12 @@
-// The connections: the inputs of transforms and sinks as ids of components.
+// The connections: the inputs of transforms and sinks as component ids.
 
 import type { CompileReport } from './report.ts'
 import type { Scope } from './scope.ts'
 import type { Entry, List } from './shape.ts'
 
-/** Inputs as ids. Names mean entries of this Pipeline; wildcards are expanded here and never reach the agent (T2). */
+/**
+ * Inputs as ids. Names refer to entries of this Pipeline; wildcards are expanded here and never reach the agent (T2).
+ */
 export function inputsOf(
   scope: Scope,
   names: ReadonlyMap<string, List>,
@@ -32,8 +34,8 @@ export function inputsOf(
 }
 
 /**
- * Whether a pattern means a name, `*` being any characters. Each part is looked for once, at the first place where it can be: a regular
- * expression would try all places of each part with all of the others.
+ * Whether a pattern matches a name, where `*` matches any characters. Each part is searched once, at the first possible position: a
+ * regular expression would try all combinations.
  */
 export function isMeant(name: string, pattern: string): boolean {
   const [first = '', ...rest] = pattern.split('*')

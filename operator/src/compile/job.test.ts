@@ -1,4 +1,4 @@
-// The condition that a compile ends with: every mistake of a program, each with its place.
+// The condition after a compile: every mistake of a program, each with its location.
 
 import { expect, test } from 'vitest'
 import { compileJob } from './job.ts'

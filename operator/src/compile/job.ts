@@ -1,5 +1,5 @@
-// One compile as data in and data out, so a worker process can do it: from a Pipeline with all its references to an artifact and
-// reports about it. No value of a Secret comes in.
+// One compile as a pure data transformation, so that a worker process can run it: from a Pipeline with all its references to an
+// artifact and reports about it. The input contains no secret values.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -21,7 +21,7 @@ export interface CompileJob {
   /** Sources, Sinks and the Namespace that it may refer to. */
   readonly resources: readonly KubeObject[]
   readonly policy: TenantPolicySpec | undefined
-  /** Keys of each Secret and ConfigMap, as `Secret shop/creds`; null: there is none. */
+  /** Keys of each Secret and ConfigMap, such as `Secret shop/creds`; null: it does not exist. */
   readonly keys: Readonly<Record<string, readonly string[] | null>>
   readonly apiHosts: readonly string[]
   readonly clusterName: string
@@ -54,12 +54,12 @@ const referenceReasons: ReadonlySet<Reason> = new Set<Reason>([
   'SecretNotFound',
   'SecretKeyNotFound',
 ])
-/** A missing part without which a component cannot be judged: nothing else is reported about it then. */
+/** A missing part without which a component cannot be checked: nothing else is reported about the component. */
 const componentReasons: ReadonlySet<Reason> = new Set<Reason>(['SourceNotFound', 'SinkNotFound', 'RefNotPermitted'])
-/** The worst first: a forbidden option is reported before other problems. */
+/** Most severe first: a forbidden option is reported before other problems. */
 const order: readonly Reason[] = ['ForbiddenOption', 'InvalidConfig', 'CompileFailed', 'TestsFailed']
 
-/** Compiles, checks and tests; `onCompiled` is called before the tests, which have their own time limit. */
+/** Compiles, checks and tests; calls `onCompiled` before the tests, which have their own time limit. */
 export async function compileJob(job: CompileJob, onCompiled: () => void = () => {}): Promise<CompileResult> {
   const { pipeline, policy } = job
   const resource = resourceOf(pipeline)
@@ -133,7 +133,7 @@ export async function compileJob(job: CompileJob, onCompiled: () => void = () =>
   }
 }
 
-/** Digest of the permissions of a TenantPolicy, without quotas, which depend on the other Pipelines. */
+/** Digest of the permissions in a TenantPolicy, without quotas, which depend on the other Pipelines. */
 export function rulesDigest(policy: TenantPolicySpec | undefined): string {
   const { quota: _, gracePeriod: __, namespaceSelector: ___, ...rules } = policy ?? { namespaceSelector: {} }
   return createHash('sha256').update(canonicalJson(rules)).digest('base64url')
@@ -157,12 +157,12 @@ function verdict(problems: readonly CompileProblem[], spec: unknown): Verdict {
   return { status: 'False', reason: first.reason, message: `${message}${others}` }
 }
 
-/** The problem of a resource's shape alone, as one sentence. */
+/** The problem of a resource's structure, as one sentence. */
 export function shapeVerdict(object: KubeObject): Verdict {
   return verdictOf(sharedProblems(resourceOf(object)), object)
 }
 
-/** The problem of a Source or Sink, found by the compile of `sharedPipeline`, as one sentence. */
+/** The problem of a Source or Sink, found by compiling `sharedPipeline`, as one sentence. */
 export function sharedVerdict({ problems }: CompileResult, object: KubeObject): Verdict {
   return verdictOf(
     problemsIn(problems).filter(({ severity }) => severity === 'error'),

@@ -1,4 +1,4 @@
-// Trees as a hostile author may write them: with names that only the operator may use, and with values of any type anywhere.
+// Trees as a hostile author may write them: with names reserved for the operator, and with values of any type anywhere.
 
 import { secretKeys } from '@penstock/agent/bundle'
 import { describe, expect, test } from 'vitest'
@@ -20,7 +20,7 @@ const object = (kind: string, name: string, spec: unknown, namespace: string | u
 
 const secret = (extra: Table = {}) => ({ valueFrom: { secretKeyRef: { name: 'creds', key: 'token', ...extra } } })
 
-/** Resources that use every place where users write, all of them in order. */
+/** Valid resources that use every field that users may write. */
 function resources(): { pipeline: Table; shared: Record<string, Table> } {
   return {
     pipeline: {
@@ -108,7 +108,7 @@ function jobOf({ pipeline, shared }: ReturnType<typeof resources>): CompileJob {
   }
 }
 
-/** Numbers from 0 to 1, the same for the same seed. */
+/** Numbers from 0 to 1, equal for equal seeds. */
 function randomFrom(seed: number): () => number {
   let state = seed
   return () => {
@@ -121,10 +121,10 @@ function randomFrom(seed: number): () => number {
 
 const pick = <T>(random: () => number, items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
 
-/** JSON keeps `__proto__` as a name like any other; a literal would not. */
+/** JSON keeps `__proto__` as an ordinary name; a literal would not. */
 const odd = (json: string): unknown => JSON.parse(json)
 
-/** Another owner's key, as an author would write it who knows how keys are made. */
+/** Another owner's key, written by an author who knows the key format. */
 const foreignKey = '1a7674eb4ee78df7e1ac439a93c3fa8e'
 const oddities: readonly (() => unknown)[] = [
   () => odd(`{"$secret":"${foreignKey}"}`),
@@ -162,7 +162,7 @@ function holders(value: unknown, found: (Table | unknown[])[] = []): (Table | un
   return found
 }
 
-/** Puts something odd at a random place: in place of a value, beside others, or as an item. */
+/** Inserts an odd value at a random location: replacing a value, beside others, or as an item. */
 function disturb({ pipeline, shared }: ReturnType<typeof resources>, random: () => number): void {
   const holder = pick(random, holders(pick(random, [pipeline, pipeline, ...Object.values(shared)])))
   const value = pick(random, oddities)()
@@ -176,7 +176,7 @@ function disturb({ pipeline, shared }: ReturnType<typeof resources>, random: () 
   Object.defineProperty(holder, target, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** Whether a tree holds a name anywhere. */
+/** Whether a tree contains a name anywhere. */
 function holdsName(value: unknown, name: string): boolean {
   if (typeof value !== 'object' || value === null) return false
   return Object.entries(value).some(([key, member]) => key === name || holdsName(member, name))

@@ -1,4 +1,4 @@
-// Where a Pipeline runs: on nodes, on an aggregator or beside its pods.
+// Where a Pipeline runs: on nodes, on an aggregator, or in its pods.
 
 import type { ArtifactMode } from './artifact.ts'
 import type { Table } from './compiled.ts'
@@ -12,14 +12,14 @@ export function modeOf(scope: Scope, spec: Table, types: readonly string[], repo
   const onNode = types.filter((type) => runsOn(type) === 'node')
   if (mode === 'Auto' || (mode !== 'Node' && mode !== 'Aggregator' && mode !== 'Sidecar')) {
     if (elsewhere.length > 0 && onNode.length > 0) {
-      const message = `Sources of type ${onNode[0]} run on nodes and those of type ${elsewhere[0]} on an aggregator`
+      const message = `Sources of type ${onNode[0]} run on nodes, but those of type ${elsewhere[0]} on an aggregator`
       report.error(scope.pipeline, ['spec', 'sources'], message, 'Make a Pipeline of each.')
     }
     return elsewhere.length > 0 ? 'Aggregator' : 'Node'
   }
   if (mode !== 'Aggregator' && types.includes('orchestrator_events')) {
     const message = `Sources of type orchestrator_events need \`mode: Aggregator\`; found ${mode}`
-    const help = 'Every agent would collect all events. Set `spec.mode` to Aggregator, or leave it out.'
+    const help = 'Otherwise every agent would collect all events. Set `spec.mode` to Aggregator, or omit it.'
     report.error(scope.pipeline, ['spec', 'mode'], message, help)
   }
   if (mode !== 'Node' && types.includes('orchestrator_logs')) {

@@ -1,4 +1,4 @@
-// Presets of `multiline`: how lines of one stack trace are put together again.
+// Presets of `multiline`, which join the lines of a stack trace.
 
 export const multilinePresets = {
   java: {

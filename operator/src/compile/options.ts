@@ -1,4 +1,5 @@
-// The options of each component: judged by the rules for tenants, with references to values replaced, and under a shared sink's owner.
+// The options of each component: checked against the rules for tenants, with references replaced by places, and merged with a shared
+// sink's options.
 
 import { aliasFinding, findComponent, isSecret, optionsOf } from '@penstock/agent/config'
 import { type ComponentKind, isTable, meaningOf, type WalkedValue, walkOptions } from '@penstock/agent/schema'
@@ -22,7 +23,7 @@ import {
   typeViolations,
 } from './tenancy.ts'
 
-/** The inputs of judging and completing options, besides an entry. */
+/** The inputs of checking and completing options, besides an entry. */
 export interface OptionsContext {
   readonly scope: Scope
   readonly mode: ArtifactMode
@@ -30,13 +31,13 @@ export interface OptionsContext {
   readonly report: CompileReport
 }
 
-/** One component, with what its options were found to hold. */
+/** One component, with the facts found in its options. */
 export interface CheckedComponent {
   /** The type and the options. */
   readonly options: Table
   readonly origin: Origin
   readonly captured: readonly Captured[]
-  /** Whether it holds a secret in plain text that its owner does not lend. */
+  /** Whether it contains a plain-text secret that its owner does not grant to tenants' Agents. */
   readonly isWithheld: boolean
 }
 
@@ -51,7 +52,7 @@ export function componentOf(context: OptionsContext, entry: Entry, resolved: Res
   for (const member of ['type', 'inputs']) {
     if (config[member] === undefined) continue
     const message = `\`${member}\` is not an option of a component`
-    report.error(resource, [...path, member], message, 'It stands beside `config`, not in it.')
+    report.error(resource, [...path, member], message, 'It belongs beside `config`, not in it.')
   }
   if (typeof type === 'string') judgeWritten(context, resolved, kind, type, config)
   const values = substitution.members(resolved, path, config)
@@ -70,7 +71,7 @@ export function componentOf(context: OptionsContext, entry: Entry, resolved: Res
   }
 }
 
-/** Judges options as their author wrote them. */
+/** Checks options as their author wrote them. */
 function judgeWritten(
   { scope, mode, report }: OptionsContext,
   { resource, path, tenant }: Resolved,
@@ -91,8 +92,8 @@ function judgeWritten(
 }
 
 /**
- * Judges credentials as they will be used: a reference that is optional and absent has left its option out.
- * @param values the options of the owner, before overrides
+ * Checks credentials as they will be used: an optional reference to a missing value has removed its option. @param
+ * values the options of the owner, before overrides
  */
 function judgeIdentity(
   { scope, report }: OptionsContext,
@@ -106,14 +107,16 @@ function judgeIdentity(
   const found = identityViolations(kind, type, options, scope.options)
   if (tenant) report.forbid(resource, [...path, 'config'], found)
   else if (!scope.isCluster && isTable(entry.content['overrides'])) {
-    // The owner of a cluster kind may use the identity of the agent. An override may not begin to.
+    // The owner of a cluster kind may use the identity of the agent. An override must not introduce that.
     const owners = new Set(identityViolations(kind, type, values, scope.options).map((each) => labelOf(each.path)))
     const begun = found.filter((each) => !owners.has(labelOf(each.path)))
     report.forbid(scope.pipeline, [...entry.path, 'overrides'], begun)
   }
 }
 
-/** Options of a shared sink with what the Pipeline may change, and under it what the owner enforces (T13). */
+/**
+ * Options of a shared sink with the Pipeline's permitted changes, and then the values that the owner enforces (T13).
+ */
 function sharedOptions(
   context: OptionsContext,
   entry: Entry,
@@ -153,14 +156,14 @@ function overridesOf(
     report.error(scope.pipeline, [...path, ...leaf], message, help, 'ForbiddenOption')
   }
   const mine: Resolved = { resource: scope.pipeline, spec: entry.content, path: entry.path, tenant: !scope.isCluster }
-  // An option that is forbidden in a config is forbidden in an override.
+  // An option forbidden in a config is also forbidden in an override.
   if (mine.tenant) {
     report.forbid(scope.pipeline, path, optionViolations('sink', String(spec['type']), overrides, mode, scope.options))
   }
   return substitution.members(mine, path, overrides)
 }
 
-/** Memory buffers are bounded one by one, and all of a Pipeline together (T11). */
+/** Memory buffers have individual limits, and a common limit for a Pipeline (T11). */
 export function checkBuffers(scope: Scope, sinks: Readonly<Record<string, Table>>, report: CompileReport): void {
   if (scope.isCluster || scope.options.ownMachine) return
   let sum = 0
@@ -168,18 +171,18 @@ export function checkBuffers(scope: Scope, sinks: Readonly<Record<string, Table>
   const limit = 'pipelineBufferEvents'
   const cap = capOf(limit, scope.options.policy)
   if (sum <= cap) return
-  const message = `The memory buffers of a Pipeline must hold ${amountText(limit, cap)} events or fewer together (T11); found ${sum}`
+  const message = `The memory buffers of a Pipeline may hold at most ${amountText(limit, cap)} events in total (T11); found ${sum}`
   report.error(scope.pipeline, ['spec', 'sinks'], message, raisedBy(limit), 'ForbiddenOption')
 }
 
-/** Whether the owner of a component in the platform answers for wherever it connects to. */
+/** Whether the platform owner of a component is responsible for all its connections. */
 export function isOfPlatform(scope: Scope, entry: Entry, { spec, tenant }: Resolved): boolean {
   return (
     !scope.isCluster && !tenant && isOwnersAddress(String(spec['type']), spec['config'], entry.content['overrides'])
   )
 }
 
-/** Whether options hold a secret as text: an option that is declared to be one, or the credentials of an address. */
+/** Whether options contain a secret as text: in an option declared as secret, or as credentials in an address. */
 function holdsPlainSecret(kind: ComponentKind, type: unknown, config: Table): boolean {
   const declaration = typeof type === 'string' ? findComponent(kind, type) : undefined
   if (declaration === undefined) return false
@@ -195,8 +198,8 @@ function holdsPlainSecret(kind: ComponentKind, type: unknown, config: Table): bo
 }
 
 /**
- * Whether all addresses, files and credentials of a shared object are its owner's: neither an override nor an event gives a part of one. A
- * table that an override gives as a whole may hold anything.
+ * Whether all addresses, files and credentials of a shared object come from its owner, without any part from an override or an event. A
+ * table that an override sets as a whole may contain anything.
  */
 function isOwnersAddress(type: string, config: unknown, overrides: unknown): boolean {
   let isOwners = true
@@ -216,7 +219,7 @@ function isOwnersAddress(type: string, config: unknown, overrides: unknown): boo
   return isOwners
 }
 
-/** Events in the memory buffer of a sink, as far as it says so. */
+/** Events in the memory buffer of a sink, if it sets a limit. */
 function bufferedEvents(type: string, options: Table): number {
   let events = 0
   visitOptions(type, options, ({ value, schemas }) => {
@@ -233,7 +236,7 @@ function visitOptions(type: string, options: unknown, visit: (place: WalkedValue
   }
 }
 
-/** Every value that is no table, with its path. A `valueFrom` is a value. */
+/** Every value that is not a table, with its path. A `valueFrom` is a value. */
 function* leaves(value: Table, path: readonly string[] = []): Generator<[readonly string[], unknown]> {
   for (const [name, member] of Object.entries(value)) {
     if (isTable(member) && member['valueFrom'] === undefined && Object.keys(member).length > 0)

@@ -1,5 +1,5 @@
-// Limits that a compile process sets for itself before it has seen anything of a tenant. The kernel keeps them: the flags of Node limit
-// its heap alone, and not the buffers beside it.
+// Limits that a compile process sets for itself before it receives any tenant data. The kernel enforces them: Node's flags only limit
+// its heap, not the buffers outside it.
 
 import { readFileSync } from 'node:fs'
 
@@ -8,8 +8,8 @@ const [limitOfData, limitOfCore, signalOfParent] = [2, 4, 1]
 const sigkill = 9n
 
 /**
- * From now on the process may take so much more memory, of whatever kind; an allocation beyond that fails in this process. It leaves no
- * core file, and does not outlive its parent. Where this cannot be set, as on other systems than Linux, the parent's watch must do.
+ * From now on the process may use this much more memory of any kind; further allocations in it fail. It writes no core file, and does
+ * not outlive its parent. If this cannot be set, as on systems other than Linux, only the parent's monitor protects.
  */
 export function limitOwnProcess(bytes: number): void {
   if (process.platform !== 'linux') return

@@ -9,7 +9,7 @@ import { compileResources } from './config.ts'
 import { compilePipeline } from './pipeline.ts'
 import { loadResources, type Resource, Resources } from './resources.ts'
 
-/** Compiles the resources of the text; problems as `line:column message`. */
+/** Compiles the resources in the text; problems as `line:column message`. */
 function compile(text: string, ownMachine = false, sharedAlone = false) {
   const folder = mkdtempSync(join(tmpdir(), 'penstock-compile-'))
   try {
@@ -250,9 +250,9 @@ test('a Source or Sink that nobody uses is judged by all stages, too, and may be
   expect(shared('ClusterSink', 'type: tsdb_metrics\nconfig: { endpoint: 7 }')).toEqual([
     expect.stringMatching(/^6:\d+ `endpoint` must be a string, found 7$/),
   ])
-  // That there is no such type, not that it is not allowed.
+  // Reports that the type does not exist, not that it is forbidden.
   expect(shared('Source', 'type: kafkaa')).toEqual([expect.stringMatching(/^5:3 unknown source type `kafkaa`/)])
-  // An alias is the Pipeline's that uses it.
+  // An alias belongs to the Pipeline that uses it.
   const secret = 'auth: { strategy: bearer, token: "SECRET[a.b]" }'
   expect(shared('Sink', `type: http\nconfig: { uri: "http://x/", encoding: { codec: json }, ${secret} }`)).toEqual([])
   expect(shared('Source', 'type: orchestrator_logs')).toEqual([])
@@ -281,8 +281,8 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: store } }]`)
   const unseen = { clusterKinds: true, nodeLabels: true }
   const { problems } = compilePipeline(user, [], { ownMachine: false, unseen })
   expect(problems.map(({ reason, path, message }) => `${reason} ${path}: ${message}`)).toEqual([
-    'SinkNotFound spec.sinks[0].ref.name: ClusterSink "store" is not seen: this operator watches namespaces one by one, and Cluster kinds are off then',
-    'InvalidConfig spec.sources[0].config.node_annotation_fields.node_labels: `node_labels` needs the labels of nodes, which agents with the rights of namespaces cannot see',
+    'SinkNotFound spec.sinks[0].ref.name: ClusterSink "store" is not available: this operator watches single namespaces, which disables Cluster kinds',
+    'InvalidConfig spec.sources[0].config.node_annotation_fields.node_labels: `node_labels` needs the labels of nodes, which agents with namespace rights cannot read',
   ])
   expect(compilePipeline(user, resources.slice(1), { ownMachine: false }).problems).toEqual([])
 })
@@ -390,7 +390,7 @@ test.each([
   expect(compile(text).problems).toContain(problem)
 })
 
-// Each rule for tenants, by what an author might try; acceptance test 13 of the operator.
+// Each rule for tenants, by an author's attempt to break it.
 describe('a namespaced author', () => {
   const attempt = (part: string, sinks = 'sinks: [{ name: out, type: blackhole }]') =>
     compile(pipeline(`${part}\n${sinks}`)).problems.map((problem) => problem.replace(/^\d+:\d+ /, ''))
@@ -548,7 +548,7 @@ spec:
       )
     expect(buffered(16_000)).toEqual([])
     expect(buffered(17_000)).toEqual([
-      'The memory buffers of a Pipeline must hold 50000 events or fewer together (T11); found 51000',
+      'The memory buffers of a Pipeline may hold at most 50000 events in total (T11); found 51000',
     ])
   })
 
@@ -573,7 +573,7 @@ kind: Namespace
 metadata: { name: shop, labels: { tier: gold } }
 `
     expect(compile(shared('{ from: Selector, selector: { matchLabels: { tier: iron } } }')).problems).toEqual([
-      '8:7 ClusterSink "loki" is not open to namespace "shop"',
+      '8:7 ClusterSink "loki" is not granted to namespace "shop"',
     ])
     const { config, problems } = compile(shared('{ from: Selector, selector: { matchLabels: { tier: gold } } }'))
     expect(problems).toEqual(['9:60 `tenant_id` of ClusterSink "loki" cannot be overridden'])
@@ -593,7 +593,7 @@ metadata: { name: shop, labels: { tier: gold } }
 sinks: [{ name: out, ref: { kind: ClusterSink, name: shared }, overrides: ${JSON.stringify(overrides)} }]`)
       return compile(`${own}---\n${JSON.stringify(owner)}\n`)
     }
-    /** Maps of texts below a schema, with what their names are. */
+    /** Maps of texts in a schema, with the meaning of their keys. */
     const maps = (schema: Schema, path: readonly string[] = []): [readonly string[], unknown][] =>
       isTable(schema['additionalProperties'])
         ? [[path, schema['x-names']]]
@@ -629,8 +629,8 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: shared }, overrides: ${JSON
       const { problems } = overriding('log_aggregator', { labels: { '{{ a }}': 'x', 'b*': 'y', c: 'z' } }, {}, 'labels')
       expect(problems.map((problem) => problem.replace(/^\S+ /, ''))).toEqual(
         expect.arrayContaining([
-          '`labels` of `enforced` must have names that are written out; found "b*"',
-          '`labels` of `enforced` must have names that are written out; found "{{ a }}"',
+          '`labels` of `enforced` must be literal; found "b*"',
+          '`labels` of `enforced` must be literal; found "{{ a }}"',
         ]),
       )
       expect(problems.join()).not.toContain('found "c"')
@@ -690,7 +690,7 @@ spec:
       own: '{{ %vector.orchestrator.pod_labels.app }}-{{ %vector.orchestrator.pod_node_name }}',
     })
     expect(compile(shared('{{ team }}')).problems).toEqual([
-      '14:25 `enforced` may only use what a source captures; found {{ team }}',
+      '14:25 `enforced` may only use fields that a source captures; found {{ team }}',
     ])
     const demo = '{ name: demo, type: demo_logs, config: { format: json } }'
     expect(compile(shared('{{ orchestrator.pod_name }}', demo), true).problems).toEqual([
@@ -727,7 +727,7 @@ onError: { deadLetter: { sink: dead, maxEventsPerSecond: 12 } }`),
   test.each([
     { dead: "type: http, config: { uri: 'https://y', encoding: { codec: json } }", most: 12, parts: { perSecond: 6 } },
     { dead: "type: http, config: { uri: 'https://y', encoding: { codec: json } }", most: undefined, parts: {} },
-    // The rest of a rejected event lacks the captured fields that its owner enforces.
+    // The remains of a rejected event lack the captured fields that its owner enforces.
     {
       dead: "type: http, config: { uri: 'https://y/{{ %vector.orchestrator.pod_namespace }}', encoding: { codec: json } }",
     },
@@ -765,7 +765,7 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: store } }]`)
   test.each([
     ['', '', ['shop/checkout/out']],
     ['', '\n    overrides: { labels: { app: mine } }', ['shop/checkout/out']],
-    ['', "\n    overrides: { endpoint: 'https://mine' }", []], // where it goes is not the owner's word any more
+    ['', "\n    overrides: { endpoint: 'https://mine' }", []], // the owner no longer determines its destination
     ['', "\n    overrides: { labels: { app: 'https://mine' } }", ['shop/checkout/out']], // a label is no address
     ['/{{ orchestrator.pod_name }}', '', []],
   ])(

@@ -1,7 +1,7 @@
-// One Pipeline and what it refers to, in; its components with concrete inputs, or every problem with its place, out. Pure: the
-// same resources give the same result in every program. The agent's own library checks the options (check.ts);
-// the stages here know only resources: references, grants, secrets, names, and the rules for tenants. Each takes the results of
-// earlier ones and reports its problems.
+// Compiles one Pipeline and its references to components with concrete inputs, or to problems with locations. Pure: the same
+// resources give the same result in every program. The agent's own library checks the options (check.ts); the stages here only
+// know resources: references, grants, secrets, names, and the rules for tenants. Each stage takes the results of earlier ones
+// and reports its problems.
 
 import { isTable, type ProgramRules, platformRules, restrictedBy, unopenedRules } from '@penstock/agent/schema'
 import type { CompiledPipeline, Origin, PipelineCompileOptions, PodLogs, Table, Unresolved } from './compiled.ts'
@@ -66,13 +66,13 @@ export function compilePipeline(
   }
 }
 
-/** The limits and reach of a Pipeline's programs. */
+/** The limits of a Pipeline's programs, and the resources they may access. */
 function programRulesOf({ isCluster, options }: Scope): ProgramRules {
   if (options.ownMachine) return platformRules
   return isCluster ? unopenedRules : restrictedBy(programBudgetOf(options.policy))
 }
 
-/** The components of a Pipeline, by id, and what was found about them on the way. */
+/** The components of a Pipeline by id, and the facts found about them. */
 interface Components {
   readonly podLogs: PodLogs[]
   readonly sources: Record<string, Table>
@@ -85,7 +85,7 @@ interface Components {
   readonly platform: Set<string>
 }
 
-/** Makes components of the entries, in their order. An entry without inputs reads from the one before it. */
+/** Creates components from the entries, in order. An entry without inputs reads from the previous one. */
 function componentsOf(
   context: OptionsContext,
   spec: Table,
@@ -141,7 +141,7 @@ function addSource(context: OptionsContext, spec: Table, entry: Entry, found: Re
     return
   }
   refuseSelectors(scope, entry, found, report)
-  // Even with options of another author, a Pipeline of a namespace reads no other (T3).
+  // Even with another author's options, a namespaced Pipeline reads no other namespace (T3).
   const isBound = name === 'orchestrator_events' && !scope.isCluster
   const bound = isBound ? { namespaces: [scope.pipeline.namespace] } : {}
   const id = scope.idOf(entry.name)
@@ -149,7 +149,7 @@ function addSource(context: OptionsContext, spec: Table, entry: Entry, found: Re
   if (isOfPlatform(scope, entry, found)) parts.platform.add(id)
 }
 
-/** The type and options of an entry; keeps findings about them beside the components. */
+/** The type and options of an entry; stores findings about them with the components. */
 function optionsIn(context: OptionsContext, entry: Entry, found: Resolved, list: List, parts: Components): Table {
   const { options, origin, captured, isWithheld } = componentOf(context, entry, found, list)
   parts.origins.set(`${list}.${context.scope.idOf(entry.name)}`, origin)

@@ -1,4 +1,4 @@
-// Sources of pod logs: which pods each reads, how fast, and how their lines become events.
+// Pod log sources: which pods each reads, how fast, and how their lines become events.
 
 import { compileFieldSelector } from '@penstock/agent/config'
 import { errorText } from '@penstock/agent/errors'
@@ -53,7 +53,7 @@ export function podLogsOf(
   const nodeFields = options['node_annotation_fields']
   if (scope.options.unseen?.nodeLabels === true && isTable(nodeFields) && nodeFields['node_labels']) {
     const path = [...resolved.path, 'config', 'node_annotation_fields', 'node_labels']
-    const message = '`node_labels` needs the labels of nodes, which agents with the rights of namespaces cannot see'
+    const message = '`node_labels` needs the labels of nodes, which agents with namespace rights cannot read'
     report.error(resolved.resource, path, message, 'Leave it out, or set it to "".')
   }
   const {
@@ -86,7 +86,7 @@ function checkFieldSelector({ resource, path }: Resolved, text: string, report: 
   }
 }
 
-/** Only pods can be selected: other sources have no pods. */
+/** Only pods can be selected, because other sources have no pods. */
 export function refuseSelectors(scope: Scope, entry: Entry, resolved: Resolved, report: CompileReport): void {
   const places = [{ resource: scope.pipeline, path: entry.path, spec: entry.content }]
   if (resolved.resource !== scope.pipeline) places.push(resolved)
@@ -118,7 +118,7 @@ function limitsOf(scope: Scope, spec: Table): HubLimits | undefined {
   return { perContainer, pipeline, shared: shared.length === 0 ? undefined : shared }
 }
 
-/** The pods that the namespace may read by its policy's quota, and by each shared sink that a Pipeline sends to. */
+/** The rate limits for a namespace's pods: from its policy's quota, and from each shared sink that a Pipeline uses. */
 function sharedLimits(scope: Scope, spec: Table): { readonly key: string; readonly bytes: number }[] {
   const { namespace } = scope.pipeline
   const limits = new Map<string, number>()

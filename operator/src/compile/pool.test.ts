@@ -128,11 +128,11 @@ test('tests that take too long cost their Pipeline alone, and the next one gets 
 test('a spec beyond its size is not even tried', async () => {
   await using pool = new CompilePool()
   const result = await pool.compile(job(`.a = "${'x'.repeat(300_000)}"`))
-  expect(result.accepted.message).toMatch(/^spec: it has 300\d\d\d bytes as JSON, and may have 262144; divide it/)
+  expect(result.accepted.message).toMatch(/^spec: it has 300\d\d\d bytes as JSON, and the limit is 262144; divide it/)
 })
 
 const exploding = new URL('../testing/exploding-worker.ts', import.meta.url)
-// Patient: the limit of CPU time is meant, on a busy machine too.
+// A long timeout, because the test is about the CPU limit, even on a busy machine.
 const quick = { ...compileLimits, compileMs: 500, memoryMb: 64, patience: 200 }
 const named = (name: string, namespace = 'shop', more: object = {}) => {
   const given = job('.a = 1')
@@ -157,7 +157,7 @@ test.each([
   expect(other.accepted.message).toBe('fine')
   expect(resident() - before, 'memory of this process').toBeLessThan(200)
 
-  // It is not tried again, neither by this pool nor by the one after a restart, until it changes.
+  // It is not retried, neither by this pool nor by the one after a restart, until it changes.
   await using restarted = new CompilePool({
     limits: quick,
     file: new URL('../testing/nothing-like-it.ts', import.meta.url),
@@ -199,7 +199,7 @@ test('one namespace with much to compile leaves the others their turn', async ()
 test('what an operator was compiling when it ended is compiled last, and the second time not at all', async () => {
   const first = new MemoryQuarantine()
   await using before = new CompilePool({ limits: { ...quick, compileMs: 2_000 }, file: exploding, quarantine: first })
-  // The operator ends while a long compile is under way: its record is all that is left.
+  // The operator stops during a long compile: only its record remains.
   const running = before.compile(named('loop', 'evil'))
   await expect.poll(() => first.entries().length, { timeout: 30_000, interval: 10 }).toBe(1)
   const left = first.entries()
@@ -228,9 +228,9 @@ test('a compile opens no file but those of the program, for any input', async ()
     for (const path of [file, '/dev/zero', '/proc/self/environ']) {
       const given = job(`. = parse_proto!(string!(.message), ${JSON.stringify(path)}, "a.B")`)
       const { namespace: _, ...metadata } = given.pipeline.metadata
-      // A ClusterPipeline may name files: they are those of agents, not of the operator.
+      // A ClusterPipeline may name files: they are on the agents, not on the operator.
       const pipeline = { ...given.pipeline, kind: 'ClusterPipeline', metadata } as Pipeline
-      // The agent finds out what is in them; here the call is checked by its types alone, whatever the path is.
+      // The agent discovers their content; here the call is only checked by its types, whatever the path.
       const { accepted } = await pool.compile({ ...given, pipeline })
       expect(accepted.status, path).toBe('True')
     }

@@ -13,14 +13,14 @@ import { MemoryQuarantine, type Quarantine, type Refusal } from './quarantine.ts
 export interface CompileLimits {
   /** Bytes of a spec, as JSON. */
   readonly specBytes: number
-  /** CPU time of a compile; the tests have theirs. */
+  /** CPU time limit of a compile; the tests have their own. */
   readonly compileMs: number
   readonly testsMs: number
-  /** On a machine with more to do than it can, CPU time passes slowly: the wait ends after this many times the limit. */
+  /** On an overloaded machine, CPU time passes slowly: the wait ends after this multiple of the limit. */
   readonly patience: number
-  /** Memory of any kind that a process may take for Pipelines, beside what the library needs. */
+  /** Memory of any kind that a process may use for Pipelines, in addition to the library. */
   readonly memoryMb: number
-  /** Limit of its heap, with the library. */
+  /** Limit of its heap, including the library. */
   readonly heapMb: number
 }
 
@@ -38,7 +38,7 @@ export interface CompilePoolOptions {
   readonly limits?: CompileLimits
   readonly quarantine?: Quarantine
   readonly logger?: Logger
-  /** Program of the process; another one in tests. */
+  /** Program of the process; a different one in tests. */
   readonly file?: URL
 }
 
@@ -47,12 +47,12 @@ export function specTooLong(spec: unknown, { specBytes }: Pick<CompileLimits, 's
   if (isTooDeep(spec)) return `it is nested deeper than ${maxDepth} levels`
   const bytes = Buffer.byteLength(JSON.stringify(spec) ?? '')
   if (bytes <= specBytes) return undefined
-  return `it has ${bytes} bytes as JSON, and may have ${specBytes}; divide it into several Pipelines, or its data into fewer programs`
+  return `it has ${bytes} bytes as JSON, and the limit is ${specBytes}; divide it into several Pipelines, or its data into fewer programs`
 }
 
-/** Jobs that wait: reconciles are a few at a time, so that only reviews come near this. */
+/** Maximum number of waiting jobs: reconciles are few at a time, so only reviews come near it. */
 const waiting = { perKey: 64, total: 1_024 }
-/** Suspects are compiled after this long without other work. */
+/** Suspects are compiled after this much time without other work. */
 const quietMs = 1_000
 
 interface Task {
@@ -68,7 +68,7 @@ export class CompilePool implements AsyncDisposable {
   #quarantine: Quarantine
   readonly #logger: Logger | undefined
   readonly #waiting = new FairQueue<Task>(waiting)
-  /** Pipelines that were being compiled when an operator ended: they are compiled when nothing else waits. */
+  /** Pipelines that were being compiled when an operator stopped: they are compiled when no other work waits. */
   readonly #suspects = new FairQueue<Task>(waiting)
   readonly #processes: readonly CompileProcess[]
   readonly #busy = new Set<CompileProcess>()
@@ -105,12 +105,12 @@ export class CompilePool implements AsyncDisposable {
     })
   }
 
-  /** From now on this is what is remembered: only the leader may write it down. */
+  /** Sets the quarantine to use: only the leader may store it. */
   remember(quarantine: Quarantine): void {
     this.#quarantine = quarantine
   }
 
-  /** Starts the processes in advance. Otherwise the first author waits seconds while the library loads. */
+  /** Starts the processes in advance. Otherwise the first author waits seconds for the library to load. */
   warm(): void {
     for (const process of this.#processes) process.warm()
   }
@@ -139,7 +139,7 @@ export class CompilePool implements AsyncDisposable {
     }
   }
 
-  /** One suspect at a time, alone, and when there has been nothing else to do: if it ends the operator, it is clear which it was. */
+  /** One suspect at a time, without other work: if it ends the operator, the culprit is known. */
   #suspect(): Task | undefined {
     if (this.#busy.size > 0 || this.#suspects.size === 0) return undefined
     const now = performance.now()
@@ -155,15 +155,15 @@ export class CompilePool implements AsyncDisposable {
     const id = `${job.pipeline.kind} ${job.pipeline.metadata.namespace ?? ''}/${job.pipeline.metadata.name}`
     if (isSuspect) await this.#quarantine.begin(hash, id)
     let recorded: Promise<void> | undefined
-    // A compile that takes much is recorded, in case that the whole operator ends with it.
+    // An expensive compile is recorded, in case the whole operator ends with it.
     const onHeavy = () => {
       recorded ??= this.#quarantine.begin(hash, id)
     }
     try {
       const wasUsed = process.isUsed
       let outcome = await process.run(job, onHeavy)
-      // The remains of earlier jobs in a process must not count against this job, and an outside cause, such as the kernel in a pod
-      // with too little memory, may have ended it: the job gets a new process.
+      // Memory of earlier jobs in a process must not count against this job, and an outside cause, such as a pod with too little
+      // memory, may have ended it: the job gets a new process.
       const isDoubtful =
         outcome.type === 'failed' || (outcome.type === 'killed' && ['memory', 'crash'].includes(outcome.by))
       if (isDoubtful) process.discard()
@@ -173,7 +173,7 @@ export class CompilePool implements AsyncDisposable {
       }
       const refusal = this.#refusalOf(outcome, id)
       if (refusal === undefined) return (outcome as JobOutcome & { type: 'done' }).result
-      // A machine with too much to do has said nothing about the job.
+      // On an overloaded machine, a timeout shows nothing about the job.
       if (outcome.type === 'killed' && (outcome.isOwn || outcome.by === 'crash'))
         this.#quarantine.keep(hash, id, refusal)
       return refused(refusal)
@@ -185,20 +185,20 @@ export class CompilePool implements AsyncDisposable {
     }
   }
 
-  /** Undefined for a job that was done. */
+  /** Undefined for a completed job. */
   #refusalOf(outcome: JobOutcome, id: string): Refusal | undefined {
     if (outcome.type === 'done') return undefined
     if (outcome.type === 'failed') {
       this.#logger?.error({ pipeline: id, error: outcome.error }, 'The compiler failed.')
       // Any other error may quote its input.
-      const message = `the compiler failed on it (${outcome.name}); the log of the operator has the details. Change the Pipeline, and report this`
+      const message = `the compiler failed (${outcome.name}); the operator's log has the details. Change the Pipeline, and report this`
       return { reason: 'CompileFailed', path: 'spec', message }
     }
     this.#logger?.warn({ pipeline: id, limit: outcome.by }, 'A compile was ended.')
     const { compileMs, testsMs, memoryMb } = this.#limits
     const again =
       outcome.isOwn || outcome.by === 'crash'
-        ? '. It is compiled again when it changes: make it smaller, or divide it'
+        ? '. The operator compiles it again when it changes: make it smaller, or divide it'
         : ''
     switch (outcome.by) {
       case 'compile':

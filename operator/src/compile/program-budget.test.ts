@@ -1,4 +1,4 @@
-// The budget of programs, from a TenantPolicy to what an agent is given.
+// The budget of programs, from a TenantPolicy to the agent's configuration.
 
 import type { BundlePipeline } from '@penstock/agent/bundle'
 import { maxBudget } from '@penstock/agent/schema'

@@ -1,5 +1,5 @@
-// Pipelines that must not be compiled again: those that took too much time or memory, by a hash of their content, so a change releases
-// them. And those that may have ended the whole operator: the ones that were being compiled at that time.
+// Pipelines that must not be compiled again, by a hash of their content, so that a change releases them: Pipelines that took too much
+// time or memory, and Pipelines that may have ended the whole operator because they were being compiled at that time.
 
 import type { Reason } from '../api/conditions.ts'
 
@@ -12,9 +12,9 @@ export interface Refusal {
 
 export interface Quarantine {
   refusalOf(hash: string): Refusal | undefined
-  /** Whether an operator has ended while it compiled this. */
+  /** Whether an operator stopped while it compiled this. */
   isSuspect(hash: string): boolean
-  /** A compile takes its time. Resolves when that is recorded. */
+  /** Records a long compile. Resolves when the record is stored. */
   begin(hash: string, id: string): Promise<void>
   /** The compile has ended, with any result. */
   end(hash: string): Promise<void>
@@ -22,20 +22,20 @@ export interface Quarantine {
 }
 
 export interface QuarantineEntry {
-  /** `Pipeline shop/checkout`, for those who read the record. */
+  /** `Pipeline shop/checkout`, for people who read the record. */
   readonly id: string
-  /** Undefined while it is only being compiled. */
+  /** Undefined during the compile. */
   readonly refusal: Refusal | undefined
-  /** Operators that have ended while they compiled it. */
+  /** Number of operators that stopped while compiling it. */
   readonly ends: number
 }
 
-/** This many are kept; the oldest is dropped first, which costs one more attempt. */
+/** Maximum number of records; the oldest is dropped first, which costs one more attempt. */
 export const maxEntries = 500
-/** Operators that may end while they compile something: one may have ended for another reason. */
+/** Number of operators that may stop during a compile: a single one may have stopped for another reason. */
 const maxEnds = 2
 
-/** A quarantine, except where it is stored. */
+/** A quarantine without its storage. */
 export class MemoryQuarantine implements Quarantine {
   readonly #entries: Map<string, QuarantineEntry>
   readonly #active = new Set<string>()
@@ -47,7 +47,7 @@ export class MemoryQuarantine implements Quarantine {
         if (entry.refusal !== undefined) return [hash, entry]
         const ends = entry.ends + 1
         const message =
-          'an operator has ended twice while it compiled it. It is compiled again when it changes: make it smaller, or divide it'
+          'an operator has stopped twice while compiling it. The operator compiles it again when it changes: make it smaller, or divide it'
         const refusal = ends < maxEnds ? undefined : ({ reason: 'CompileFailed', path: 'spec', message } as const)
         return [hash, { ...entry, refusal, ends }]
       }),
@@ -86,7 +86,7 @@ export class MemoryQuarantine implements Quarantine {
     return [...this.#entries]
   }
 
-  /** Writes it down, where that is done. Never rejects. */
+  /** Stores the record, if there is a storage. Never rejects. */
   protected async save(): Promise<void> {}
 
   #put(hash: string, entry: QuarantineEntry): void {

@@ -1,4 +1,4 @@
-// The references of a Pipeline's entries: Sources and Sinks of its namespace, and those of the cluster that their owners open to it.
+// The references of a Pipeline's entries: Sources and Sinks of its namespace, and cluster objects that their owners grant to it.
 
 import { isTable } from '@penstock/agent/schema'
 import { selects } from '../api/selector.ts'
@@ -9,19 +9,19 @@ import type { PathKey, Resource } from './resources.ts'
 import type { Scope } from './scope.ts'
 import { type Entries, type Entry, type List, sharedProblems, specOf } from './shape.ts'
 
-/** Where the type and options of an entry are written. */
+/** Location of an entry's type and options. */
 export interface Resolved {
   readonly resource: Resource
   readonly spec: Table
   readonly path: readonly PathKey[]
-  /** Whether an author of namespaced resources wrote it: then the rules for tenants hold. */
+  /** Whether an author of namespaced resources wrote it: the rules for tenants then apply. */
   readonly tenant: boolean
 }
 
-/** Each entry with the resource that its options are written in; entries of unknown resources are left out. */
+/** Each entry with the resource that contains its options; entries with unknown resources are omitted. */
 export interface Resolution {
   readonly resolved: ReadonlyMap<Entry, Resolved>
-  /** Shared objects that the Pipeline refers to, as `Sink shop/loki`. */
+  /** Shared objects that the Pipeline refers to, such as `Sink shop/loki`. */
   readonly references: ReadonlySet<string>
 }
 
@@ -74,7 +74,7 @@ function resolve(
     const help = known.length === 0 ? `There is no ${kind} ${where}.` : `There are: ${known.join(', ')}.`
     const reason = list === 'sources' ? 'SourceNotFound' : 'SinkNotFound'
     if (shared && scope.options.unseen?.clusterKinds === true) {
-      const message = `${kind} "${name}" is not seen: this operator watches namespaces one by one, and Cluster kinds are off then`
+      const message = `${kind} "${name}" is not available: this operator watches single namespaces, which disables Cluster kinds`
       const own = `Use a ${kind.slice('Cluster'.length)} of namespace "${scope.pipeline.namespace}".`
       report.error(scope.pipeline, [...path, 'name'], message, own, reason)
       return undefined
@@ -86,8 +86,8 @@ function resolve(
   report.add(...sharedProblems(target))
   if (!isTable(spec)) return undefined
   if (shared && !scope.isCluster && !isGranted(scope, spec['allowedNamespaces'] as AllowedNamespaces | undefined)) {
-    const message = `${kind} "${name}" is not open to namespace "${scope.pipeline.namespace}"`
-    const help = 'Its owner opens it by `spec.allowedNamespaces`.'
+    const message = `${kind} "${name}" is not granted to namespace "${scope.pipeline.namespace}"`
+    const help = 'Its owner can grant it in `spec.allowedNamespaces`.'
     report.error(scope.pipeline, path, message, help, 'RefNotPermitted')
     return undefined
   }
@@ -104,10 +104,10 @@ function isGranted(scope: Scope, allowed: AllowedNamespaces | undefined): boolea
   return selects(allowed.selector, { 'kubernetes.io/metadata.name': namespace, ...metadata?.labels })
 }
 
-/** Whether a resource is a Source or Sink of the cluster. */
+/** Whether a resource is a cluster-scoped Source or Sink. */
 export const isOfCluster = ({ kind }: Resource) => kind === 'ClusterSink' || kind === 'ClusterSource'
 
-/** Whether the owner of a shared object lets Agents of tenants carry its secrets. */
+/** Whether the owner of a shared object lets tenants' Agents carry its secrets. */
 export function isLent(resource: Resource): boolean {
   const spec = resource.content['spec']
   return isOfCluster(resource) && isTable(spec) && spec['allowedAgents'] === 'Tenant'

@@ -1,4 +1,4 @@
-// The problems of one compile, in the order in which its stages find them, each with its place in a resource.
+// The problems of one compile, in the order of the stages, each with its location in a resource.
 
 import type { Reason } from '../api/conditions.ts'
 import { labelOf } from '../api/shape.ts'

@@ -1,5 +1,5 @@
-// Resources as a user wrote them: YAML documents read from files, each value with its place, so every problem can name file, line and
-// column. Knows kinds and names; the compile step interprets the spec.
+// Resources as users write them: YAML documents in files, each value with its location, so that every problem can name file, line and
+// column. This file knows kinds and names; the compile step interprets the spec.
 
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
@@ -12,7 +12,7 @@ import { namePattern, nameWords } from '../api/pipeline.ts'
 import { labelOf } from '../api/shape.ts'
 
 const ourKinds = kinds.map(({ kind }) => kind)
-/** Kinds of Kubernetes' own that resources refer to. */
+/** Kubernetes' own kinds that resources refer to. */
 const referredKinds: readonly string[] = ['Secret', 'ConfigMap', 'Namespace']
 
 export type PathKey = string | number
@@ -25,8 +25,8 @@ export interface Resource {
   /** The document as plain data. */
   readonly content: Readonly<Record<string, unknown>>
   /**
-   * Where a value of the document stands; the nearest parent that exists if the path does not.
-   * @param within a place in the text that is the value
+   * Location of a value in the document; of the nearest existing parent if the path does not exist. @param within a
+   * position in the text value
    */
   locate(path: readonly PathKey[], within?: TextPosition): ResourcePlace
 }
@@ -42,7 +42,7 @@ export interface LoadedResources {
   readonly problems: readonly Problem[]
 }
 
-/** Resources found by kind, namespace and name. */
+/** Resources by kind, namespace and name. */
 export class Resources {
   readonly #byKey = new Map<string, Resource>()
   readonly all: readonly Resource[]
@@ -64,8 +64,8 @@ export class Resources {
 export const standardInput = '-'
 
 /**
- * Reads resources from YAML files, folders (their `.yaml` and `.yml` files) and, for `-`, standard input.
- * @param isRecursive whether the files of folders below folders are read, too
+ * Reads resources from YAML files, folders (their `.yaml` and `.yml` files) and, for `-`, standard input. @param
+ * isRecursive whether to read sub-folders
  */
 export function loadResources(
   paths: readonly string[],
@@ -88,7 +88,7 @@ export function loadResources(
     }
     if (files.length === 0) {
       const below = isRecursive ? 0 : filesOf(path, true).length
-      const help = below === 0 ? undefined : `${below} lie in folders below it; \`-R\` reads them.`
+      const help = below === 0 ? undefined : `${below} are in sub-folders; \`-R\` reads them.`
       problems.push({ severity: 'error', path, message: `"${path}" holds no .yaml or .yml file`, help })
     }
     for (const file of files) readFile(file, defaultNamespace, resources, problems)
@@ -97,17 +97,17 @@ export function loadResources(
   return { resources, problems }
 }
 
-/** A file, or a folder with its YAML files: everything that differs when the resources below a path do. */
+/** A file, or a folder with its YAML files: everything that can change the resources of a path. */
 export function resourceFiles(path: string, isRecursive: boolean): readonly string[] {
   try {
     return statSync(path).isDirectory() ? [path, ...filesOf(path, isRecursive)] : [path]
   } catch {
-    // It is gone for now, such as while an editor replaces it.
+    // It is missing for a moment, for example while an editor replaces it.
     return [path]
   }
 }
 
-/** The YAML files of a folder, in the order of their names; links to folders are not followed. */
+/** The YAML files of a folder, sorted by name; links to folders are not followed. */
 function filesOf(folder: string, isRecursive: boolean): readonly string[] {
   const isHidden = (path: string) => path.split(sep).some((part) => part.startsWith('.'))
   return readdirSync(folder, { recursive: isRecursive, encoding: 'utf8' })
@@ -155,13 +155,13 @@ function readFile(file: string, defaultNamespace: string, resources: Resource[],
   }
 }
 
-/** Mistakes of YAML that are shown of one file. */
+/** Maximum number of YAML errors shown per file. */
 const maxMistakes = 5
 
 function endingHelp(file: string): string | undefined {
   const ending = extname(file)
   if (file === standardInput || ['.yaml', '.yml', '.json', ''].includes(ending)) return undefined
-  return `Resources are written in YAML; is this ${ending} file the one that you mean?`
+  return `Resources are written in YAML; is this ${ending} file the right one?`
 }
 
 function documentOf(
@@ -189,7 +189,7 @@ function documentOf(
   if (!isOurs && !isReferred) {
     const known = [...ourKinds, ...referredKinds]
     const meant = typeof kind === 'string' ? closest(kind, known) : undefined
-    // Rendered charts contain objects of all sorts; only those that may be our kinds are read.
+    // Rendered charts contain objects of all kinds; only those that may be our kinds are read.
     const isForeign = typeof content['apiVersion'] === 'string' && !content['apiVersion'].startsWith('penstock.dev/')
     if (isForeign && typeof kind === 'string' && meant === undefined) return undefined
     return report(
@@ -225,14 +225,14 @@ function documentOf(
   const namespaced = kind !== 'Namespace' && kindOf(kind as string)?.namespaced !== false
   const namespace = namespaced ? (metadata?.['namespace'] ?? defaultNamespace) : ''
   if (typeof namespace !== 'string') return report(['metadata', 'namespace'], '`metadata.namespace` must be a string')
-  // The served versions are one shape, so everything beyond this place knows one version, as with objects of the API server.
+  // The served versions have the same structure, so all later code sees one version, as for objects of the API server.
   return { kind: kind as string, namespace, name, content: isOurs ? { ...content, apiVersion } : content, locate }
 }
 
 const objectNamePattern = '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$'
 const objectNameWords = 'at most 253 lower-case letters, digits, `-` and `.`, with a letter or digit first and last'
 
-/** An object of the API server as a resource; places in it are paths alone. */
+/** An object of the API server as a resource; its locations are only paths. */
 export function resourceOf(object: KubeObject): Resource {
   const { name, namespace = '' } = object.metadata
   return { kind: object.kind, namespace, name, content: object as unknown as Resource['content'], locate: () => ({}) }
@@ -254,7 +254,7 @@ function placeOf(document: Document, path: readonly PathKey[], file: string, lin
   return { file }
 }
 
-/** A place within a text value whose lines match those of the file; not in a folded text or one with escapes. */
+/** A position within a text value whose lines match the file; undefined for folded text or text with escapes. */
 function placeWithin(
   document: Document,
   path: readonly PathKey[],

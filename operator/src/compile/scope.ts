@@ -1,4 +1,4 @@
-// The inputs of every stage of a compile: the Pipeline, the resources that it may refer to, and the options of the compile. No stage
+// The inputs of every compile stage: the Pipeline, the resources that it may refer to, and the options of the compile. No stage
 // changes them.
 
 import type { PipelineCompileOptions } from './compiled.ts'
@@ -10,13 +10,13 @@ export interface Scope {
   readonly options: PipelineCompileOptions
   readonly isCluster: boolean
   readonly id: string
-  /** The id of the component that an entry of the Pipeline becomes. */
+  /** The component id of a Pipeline entry. */
   idOf(name: string): string
 }
 
 export function scopeOf(pipeline: Resource, resources: Resources, options: PipelineCompileOptions): Scope {
   const isCluster = pipeline.kind === 'ClusterPipeline'
-  // Joined by a character that neither can contain, so ids never collide (T1).
+  // Joined with a character that neither can contain, so that ids never collide (T1).
   const id = `${isCluster ? '_cluster' : pipeline.namespace}/${pipeline.name}`
   return { pipeline, resources, options, isCluster, id, idOf: (name) => `${id}/${name}` }
 }

@@ -1,5 +1,5 @@
-// Values of Secrets and ConfigMaps in options: found on the parsed tree, replaced by a place that names a key, and put in again by
-// the part that holds the values. No value passes through the compile step.
+// Values of Secrets and ConfigMaps in options: found in the parsed tree, replaced by a place with a key, and restored by the part
+// that has the values. No value passes through the compile step.
 
 import { secretMarker } from '@penstock/agent/bundle'
 import { findComponent, optionsOf } from '@penstock/agent/config'
@@ -12,18 +12,18 @@ import type { PathKey } from './resources.ts'
 /** `SECRET[alias.key]`, `SECRET[alias.key|uri]` */
 export const placeholder = /SECRET\[([\w-]+)\.([\w.-]+?)(\|\w+)?\]/g
 
-/** Whether text has a reference to a Secret in it. */
+/** Whether a text contains a reference to a Secret. */
 export function holdsPlaceholder(text: string): boolean {
   return text.search(placeholder) >= 0
 }
 
-/** Whether text is one reference to a Secret and nothing else. */
+/** Whether a text is exactly one reference to a Secret. */
 export function isPlaceholder(text: string): boolean {
   const [match] = text.matchAll(placeholder)
   return match?.[0] === text
 }
 
-/** Names that users may not give to anything: the operator's own marker, and the name by which objects inherit. */
+/** Names that users may not use: the operator's own marker, and the name for inheritance in objects. */
 const reservedNames: ReadonlySet<string> = new Set([secretMarker, '__proto__'])
 
 export interface ReservedName {
@@ -32,9 +32,9 @@ export interface ReservedName {
 }
 
 /**
- * The reader of every tree that a user has written: returns a copy without names that have a meaning between operator and agent, and
- * their places. Everything below a `spec` is used only through this reader.
- * @param unreadable labels of the places whose values have another type than their field; they are left out
+ * The reader of every user-written tree: returns a copy without names that have a meaning between operator and agent, and their
+ * locations. Everything below a `spec` is only used through this reader. @param unreadable labels of values whose type does not
+ * match their field; they are omitted
  */
 export function readUserTree(
   tree: unknown,
@@ -46,7 +46,7 @@ export function readUserTree(
     if (unreadable.size > 0 && unreadable.has(labelOf(at))) return undefined
     if (Array.isArray(value)) {
       const items = value.map((item, index) => read(item, [...at, index]))
-      // Entries keep their numbers, by which problems name them.
+      // Entries keep their indices, which problems refer to.
       return at.length <= 2 ? items : items.filter((item) => item !== undefined)
     }
     if (!isTable(value)) return value
@@ -63,8 +63,8 @@ export function readUserTree(
 }
 
 /**
- * Text that replaces a secret while options are checked, in the form that the option requires.
- * @param word replaces a value of any form
+ * Text that replaces a secret during option checks, in the form that the option requires. @param word replaces a value
+ * of any form
  */
 export function standIn(
   kind: ComponentKind,
@@ -83,7 +83,7 @@ export function standIn(
   return file?.inline === 'data' ? 'data:application/json;base64,e30=' : base
 }
 
-/** Text of several parts: a secret at its beginning is the base of an address if a path follows, and one after a host is a port. */
+/** Text of several parts: a secret at the beginning is the base of an address if a path follows, and one after a host is a port. */
 function composed({ parts }: SecretRef, base: string, word: string): string {
   let text = ''
   for (const [index, part] of parts.entries()) {
@@ -96,7 +96,7 @@ function composed({ parts }: SecretRef, base: string, word: string): string {
   return text
 }
 
-/** Every Secret and ConfigMap that options or aliases refer to, before anything is known to be right about them. */
+/** Every Secret and ConfigMap that options or aliases refer to, before any validation. */
 export function referredObjects(
   spec: unknown,
   namespace: string | undefined,
@@ -120,7 +120,7 @@ export function referredObjects(
       for (const member of Object.values(value)) visit(member)
     }
   }
-  if (isTooDeep(spec)) return [] // refused as a whole by the check of its shape
+  if (isTooDeep(spec)) return [] // the structure check rejects it as a whole
   visit(spec)
   const aliases = isTable(spec) ? spec['secrets'] : undefined
   for (const alias of Array.isArray(aliases) ? aliases : []) {

@@ -1,8 +1,8 @@
-// Kubernetes label selectors as text: what `labelSelector` of a list request takes.
+// Kubernetes label selectors as text, in the form of `labelSelector` in list requests.
 
 import type { LabelSelector } from '../api/selector.ts'
 
-/** Text of a selector; requirements in a fixed order, so that equal selectors give equal text. */
+/** Text of a selector; requirements are in a fixed order, so that equal selectors have equal text. */
 export function selectorText(selector: LabelSelector): string {
   const terms = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => `${key}=${value}`)
   for (const { key, operator, values = [] } of selector.matchExpressions ?? []) {

@@ -1,4 +1,5 @@
-// The shape of resources: what is wrong with one by itself, its `spec` as the other stages read it, and the entries of a Pipeline by name.
+// The structure of resources: problems of a single resource, its `spec` as the other stages read it, and the entries of a Pipeline by
+// name.
 
 import { secretMarker } from '@penstock/agent/bundle'
 import { findComponent } from '@penstock/agent/config'
@@ -12,7 +13,7 @@ import type { PathKey, Resource } from './resources.ts'
 import type { Scope } from './scope.ts'
 import { readUserTree } from './secrets.ts'
 
-/** The problem of a Source or Sink by itself; a Pipeline that uses it checks its options again. */
+/** The structural problem of a Source or Sink; a Pipeline that uses it checks its options again. */
 export function sharedProblems(resource: Resource): CompileProblem[] {
   const kind = kindOf(resource.kind)
   if (kind === undefined) return []
@@ -36,7 +37,7 @@ export function sharedProblems(resource: Resource): CompileProblem[] {
   ]
 }
 
-/** The `spec` of a resource as everything below reads it: each field of the type that the schema of its kind gives it, or absent. */
+/** The `spec` of a resource for all later stages: each field has its schema type, or is absent. */
 export function specOf(resource: Resource): unknown {
   const kind = kindOf(resource.kind)
   const problems = kind === undefined ? [] : shapeProblems(kind, resource.content)
@@ -57,7 +58,7 @@ export interface Entry {
   readonly path: readonly PathKey[]
 }
 
-/** The entries of a Pipeline, in order, and the list that each name belongs to. */
+/** The entries of a Pipeline in order, and the list that contains each name. */
 export interface Entries extends Readonly<Record<List, readonly Entry[]>> {
   readonly names: ReadonlyMap<string, List>
 }
@@ -75,7 +76,7 @@ function entriesIn(scope: Scope, spec: Table, list: List, names: Map<string, Lis
   const entries: Entry[] = []
   for (const [index, content] of Array.isArray(items) ? items.entries() : []) {
     const path: PathKey[] = ['spec', list, index]
-    if (!isTable(content) || typeof content['name'] !== 'string') continue // the problem of its shape is reported already
+    if (!isTable(content) || typeof content['name'] !== 'string') continue // the structure problem has been reported
     const { name } = content
     const earlier = names.get(name)
     if (earlier !== undefined) {
@@ -89,7 +90,7 @@ function entriesIn(scope: Scope, spec: Table, list: List, names: Map<string, Lis
   return entries
 }
 
-/** The name by which a type is declared: types have aliases. */
+/** The name under which a type is declared, because types have aliases. */
 export function canonicalType(kind: ComponentKind, type: unknown): string | undefined {
   return typeof type === 'string' ? (findComponent(kind, type)?.type ?? type) : undefined
 }

@@ -1,4 +1,4 @@
-// A Source or Sink by itself, judged by all stages: with the problems of a Pipeline that only uses it.
+// Checks a Source or Sink alone in all stages: with the problems of a Pipeline that only uses it.
 
 import type { Reason } from '../api/conditions.ts'
 import { kindOf } from '../api/kinds.ts'
@@ -11,7 +11,7 @@ import type { Resource } from './resources.ts'
 
 export const isShared = (kind: string): boolean => /^(?:Cluster)?(?:Source|Sink)$/.test(kind)
 
-/** A Pipeline that uses a shared object, and nothing else that could be wrong. */
+/** A Pipeline that uses a shared object, and has no problems itself. */
 export function sharedPipeline({ kind, namespace, name, content }: Resource): Pipeline {
   const type = (content['spec'] as { readonly type?: unknown } | undefined)?.type
   const namespaced = kindOf(kind)?.namespaced === true
@@ -22,7 +22,7 @@ export function sharedPipeline({ kind, namespace, name, content }: Resource): Pi
     kind: namespaced ? 'Pipeline' : 'ClusterPipeline',
     metadata: { name: 'alone', ...(namespaced ? { namespace } : {}) },
     spec: {
-      // Whether a source may be a file is decided by the mode of the Pipeline that refers to it.
+      // Whether a file source is allowed depends on the mode of the Pipeline that refers to it.
       ...(type === 'file' && namespaced ? { mode: 'Sidecar' } : {}),
       sources: [ofSink ? { name: 'any', type: 'orchestrator_logs', config: {} } : entry],
       sinks: [ofSink ? entry : { name: 'any', type: 'blackhole', config: {} }],
@@ -36,7 +36,7 @@ const referenceReasons: ReadonlySet<Reason> = new Set<Reason>([
   'NoMatchingAgent',
 ])
 
-/** Problems of such a Pipeline that are in the shared object, and so concern all its users. */
+/** The problems of such a Pipeline that are in the shared object, and so affect all its users. */
 export function problemsIn(problems: readonly CompileProblem[]): readonly CompileProblem[] {
   return problems.filter(
     ({ path, reason, isOfUser }) =>
@@ -48,7 +48,7 @@ export function problemsIn(problems: readonly CompileProblem[]): readonly Compil
   )
 }
 
-/** The same at once, for commands on files. */
+/** The same in one step, for commands on files. */
 export function problemsOfShared(resource: Resource, options: PipelineCompileOptions): readonly CompileProblem[] {
   const pipeline = sharedPipeline(resource)
   const { kind, metadata } = pipeline

@@ -1,5 +1,5 @@
-// Values that are elsewhere: `valueFrom` and `SECRET[alias.key]` in options are replaced by places that name a key. No value of a
-// Secret passes through here.
+// External values: `valueFrom` and `SECRET[alias.key]` in options are replaced by places with a key. No secret value passes
+// through here.
 
 import { isTable } from '@penstock/agent/schema'
 import { kindOf } from '../api/kinds.ts'
@@ -18,7 +18,7 @@ interface SecretName {
 
 export type Aliases = ReadonlyMap<string, SecretName>
 
-/** The Secrets that a Pipeline names by aliases. */
+/** The Secrets that a Pipeline refers to by aliases. */
 export function aliasesIn(scope: Scope, spec: Table, report: CompileReport): Aliases {
   const aliases = new Map<string, SecretName>()
   const secrets = spec['secrets']
@@ -39,9 +39,9 @@ export class Substitution {
   readonly #scope: Scope
   readonly #aliases: Aliases
   readonly #report: CompileReport
-  /** The values that the options seen so far refer to, by key. */
+  /** The values that the options so far refer to, by key. */
   readonly refs = new Map<string, SecretRef>()
-  /** Keys of those whose owners let Agents of tenants carry them. */
+  /** Keys of values whose owners let tenants' Agents carry them. */
   readonly lent = new Set<string>()
 
   constructor(scope: Scope, aliases: Aliases, report: CompileReport) {
@@ -50,7 +50,9 @@ export class Substitution {
     this.#report = report
   }
 
-  /** The options with `valueFrom` and `SECRET[alias.key]` replaced on the parsed tree: any text is a legal value. */
+  /**
+   * The options with `valueFrom` and `SECRET[alias.key]` replaced in the parsed tree, so that values may be any text.
+   */
   #substitute(from: Resolved, path: readonly PathKey[], value: unknown): unknown {
     if (typeof value === 'string') return this.#placeholders(from, path, value)
     if (Array.isArray(value)) return value.map((item, index) => this.#substitute(from, [...path, index], item))
@@ -65,7 +67,7 @@ export class Substitution {
     return this.members(from, path, value)
   }
 
-  /** A table that is no value itself, as a component's options are. */
+  /** A table that is not a value itself, such as a component's options. */
   members(from: Resolved, path: readonly PathKey[], table: Table): Table {
     const members = Object.entries(table).map(([key, item]) => [key, this.#substitute(from, [...path, key], item)])
     return Object.fromEntries(members.filter(([, item]) => item !== undefined))
@@ -96,7 +98,7 @@ export class Substitution {
     filter: string | undefined,
   ): SecretPart | undefined {
     if (resource.kind === 'ClusterSink' || resource.kind === 'ClusterSource') {
-      const help = 'Aliases belong to Pipelines; use `valueFrom` with `secretKeyRef` and its namespace.'
+      const help = 'Aliases are only available in Pipelines; use `valueFrom` with `secretKeyRef` and its namespace.'
       this.#report.error(resource, path, `${whole} cannot be used in a ${resource.kind}`, help)
       return undefined
     }
@@ -149,7 +151,7 @@ export class Substitution {
     }
     const part: SecretPart = { kind, namespace, name, key }
     const optional = reference['optional'] === true
-    // A missing value is reported; a placeholder replaces it, so everything else can be checked.
+    // A missing value is reported, and a placeholder replaces it, so that the rest can be checked.
     if (!this.#isThere(resource, below, part, optional) && optional) return undefined
     const place = this.#place([part])
     if (isLent(resource)) this.lent.add(place.$secret)
@@ -161,13 +163,13 @@ export class Substitution {
     if (field === 'metadata.namespace') return this.#scope.pipeline.namespace
     if (field === 'clusterName' && this.#scope.options.clusterName) return this.#scope.options.clusterName
     if (field === 'clusterName') {
-      const help = 'Set `clusterName` of the chart, or `--cluster-name` of the operator.'
+      const help = "Set the chart value `clusterName`, or the operator's flag `--cluster-name`."
       this.#report.error(resource, path, 'The operator does not know the name of its cluster', help)
       return undefined
     }
     const help =
       field === 'spec.nodeName'
-        ? 'A configuration is the same on every node; use the template {{ orchestrator.pod_node_name }}.'
+        ? 'A configuration is equal on every node; use the template {{ orchestrator.pod_node_name }}.'
         : undefined
     const message = `\`fieldPath\` must be metadata.namespace or clusterName; found ${JSON.stringify(field) ?? 'none'}`
     this.#report.error(resource, path, message, help)
@@ -179,13 +181,19 @@ export class Substitution {
     if (keys === 'any' || keys?.has(part.key)) return true
     if (optional) return false
     const what = `${part.kind} "${part.name}"`
-    // Without a cluster, the reader makes one: a file beside the Pipeline.
+    // Without a cluster, the user provides one in a file beside the Pipeline.
     const help =
       this.#scope.options.secretsRequired === true
-        ? `Give a file with this ${part.kind} and its key "${part.key}", too; or use \`--print\`, which delivers nothing and needs none.`
+        ? `Add a file with this ${part.kind} and its key "${part.key}"; or use \`--print\`, which delivers nothing and needs none.`
         : undefined
     if (keys === undefined) {
-      this.#report.error(resource, path, `${what} is not in namespace "${part.namespace}"`, help, 'SecretNotFound')
+      this.#report.error(
+        resource,
+        path,
+        `${what} does not exist in namespace "${part.namespace}"`,
+        help,
+        'SecretNotFound',
+      )
     } else {
       this.#report.error(resource, path, `${what} has no key "${part.key}"`, help, 'SecretKeyNotFound')
     }

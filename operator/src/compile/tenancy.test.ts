@@ -1,5 +1,5 @@
-// Rules for tenants follow declarations: each option of each component that names a file, an address or an amount is judged, whatever its
-// name is. The walk makes its own attempts, so a new component is covered by being registered.
+// The rules for tenants follow declarations: each option that names a file, an address or an amount is checked, whatever its name is. The
+// test generates its attempts, so a new component is covered once it is registered.
 
 import { components } from '@penstock/agent/config'
 import { limits, meaningOf } from '@penstock/agent/schema'

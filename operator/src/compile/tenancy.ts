@@ -1,4 +1,4 @@
-// Limits for authors of namespaced resources: nothing may reach the node, the agent's identity or another tenant. Each
+// Limits for authors of namespaced resources: nothing may access the node, the agent's identity or another tenant. Each
 // rule has a number, T3 to T12, which its messages contain. The declaration of an option states its meaning: a path, a
 // secret, an address, a program.
 
@@ -36,16 +36,16 @@ import type { PathKey } from './resources.ts'
 import { holdsPlaceholder, isPlaceholder } from './secrets.ts'
 
 export interface TenancyViolation {
-  /** Below the options of the component; `type` is beside them. */
+  /** Relative to the options of the component; `type` is beside them. */
   readonly path: readonly PathKey[]
   readonly message: string
   readonly help?: string | undefined
-  /** For a program: the call that it may not make, and where. */
+  /** For a program: the forbidden call and its position. */
   readonly diagnostic?: ProgramDiagnostic | undefined
 }
 
 export interface TenancyOptions {
-  /** True on a user's own machine: the rules that protect a shared node from its tenants do not hold there. */
+  /** True on a user's own machine: the rules that protect a shared node do not apply there. */
   readonly ownMachine: boolean
   readonly policy?: TenantPolicySpec | undefined
   /** Addresses of the API server. */
@@ -53,8 +53,8 @@ export interface TenancyOptions {
 }
 
 /**
- * Networks that no endpoint of a tenant may be in, whatever a policy says: the machine, and the metadata networks. Addresses of version 4 mean
- * those of version 6 that carry them, too.
+ * Networks that tenants' endpoints may never be in, whatever a policy says: the machine, and the metadata networks. IPv4 networks include
+ * the IPv6 addresses that embed them.
  */
 export const deniedCidrs = [
   '0.0.0.0/8',
@@ -67,7 +67,7 @@ export const deniedCidrs = [
 
 const notHere = 'is not allowed in a namespaced resource'
 
-/** Whether a type may be used at all, and where (T9). */
+/** Whether a type may be used, and where (T9). */
 export function typeViolations(
   kind: ComponentKind,
   type: string,
@@ -75,10 +75,10 @@ export function typeViolations(
   options: TenancyOptions,
 ): TenancyViolation[] {
   const declaration = findComponent(kind, type)
-  // The check of options reports an unknown type, with suggestions.
+  // The option check reports an unknown type, with suggestions.
   if (options.ownMachine || declaration === undefined || kind === 'transform') return []
   const path = ['type']
-  const own = `\`penstock run\` allows it on your own machine, and so does \`penstock lint --own-machine\`.`
+  const own = `\`penstock run\` and \`penstock lint --own-machine\` allow it on your own machine.`
   const files = requiredFiles(optionsOf(declaration).schema)
   if (declaration.reaches === 'agent' || files.includes('any')) {
     const help =
@@ -103,7 +103,7 @@ export function typeViolations(
       return [{ path, message: `Type \`${type}\` of sources is not allowed in this namespace (T9)`, help }]
     }
     if (mode === 'Node' && runsOn(type) === 'aggregator') {
-      const help = 'Set `spec.mode` to Aggregator, or leave it out.'
+      const help = 'Set `spec.mode` to Aggregator, or omit it.'
       return [{ path, message: `Type \`${type}\` cannot run on node agents (T9)`, help }]
     }
     return []
@@ -114,13 +114,13 @@ export function typeViolations(
   return [{ path, message: `Type \`${type}\` of sinks is not allowed in this namespace (T9)`, help }]
 }
 
-/** The agents that run a type of source, by its declaration; undefined: any. */
+/** The agents that run a source type, by its declaration; undefined: any. */
 export function runsOn(type: string): 'node' | 'aggregator' | undefined {
   const declaration = findComponent('source', type)
   return declaration?.kind === 'source' ? declaration.runsOn : undefined
 }
 
-/** Where the files are that a component cannot do without. */
+/** Location of the files that a component needs. */
 function requiredFiles(schema: Schema): ('any' | 'sidecar volume')[] {
   const required = (schema['required'] ?? []) as readonly string[]
   return declaredMembers(schema, {}).flatMap(({ name, schema: member }) => {
@@ -136,7 +136,7 @@ function isListed(kind: ComponentKind, type: string, allowed: readonly string[])
   return allowed.some((name) => name === '*' || canonical(name) === canonical(type))
 }
 
-/** The problems of a component's options, as its author wrote them: `valueFrom` objects are still in place. */
+/** The problems of a component's options as its author wrote them, including `valueFrom` objects. */
 export function optionViolations(
   kind: ComponentKind,
   type: string,
@@ -160,20 +160,20 @@ export function optionViolations(
     for (const { pattern, path } of denied) {
       if (place.value === undefined || !matchesPath(place.canonical, path)) continue
       const name = path.join('.')
-      const message = `\`${name}\` is refused by the TenantPolicy (denyOptions: ${pattern})`
+      const message = `The TenantPolicy forbids \`${name}\` (denyOptions: ${pattern})`
       violations.push({ path: place.path, message })
     }
     const isWholeReference = isReference(place.value)
     if (isWholeReference || (typeof place.value === 'string' && holdsPlaceholder(place.value))) {
-      // The final value is unknown here, and an agent takes no name of a file from a Secret.
+      // The final value is unknown here, and an agent accepts no file names from Secrets.
       if (meanings.some(({ file }) => file !== undefined && file.inline === undefined)) {
-        const message = `\`${lastName(place.path)}\` must be written out in a namespaced resource (T4): it names files`
-        violations.push({ path: place.path, message, help: 'Write the text itself in place of the reference.' })
+        const message = `\`${lastName(place.path)}\` must be literal in a namespaced resource (T4), because it names files`
+        violations.push({ path: place.path, message, help: 'Replace the reference with the text itself.' })
         return false
       }
       // The operator checks the calls of a program, so the text must be known here.
       if (meanings.some(({ program }) => program !== undefined)) {
-        const message = `\`${lastName(place.path)}\` must be written out in a namespaced resource (T6): it is a program`
+        const message = `\`${lastName(place.path)}\` must be literal in a namespaced resource (T6), because it is a program`
         violations.push({ path: place.path, message, help: 'Write the program into the resource, without references.' })
         return false
       }
@@ -187,7 +187,7 @@ export function optionViolations(
   return violations
 }
 
-/** Options of a cluster kind, or of a namespaced one, that are obeyed by an agent alone and have no effect here. */
+/** Options that only affect a standalone agent, and have no effect here. */
 export function fixedOptions(
   kind: ComponentKind,
   type: string,
@@ -203,14 +203,14 @@ export function fixedOptions(
       return (isTenants ? namespaced : cluster) === 'fixed'
     })
     if (!isFixed || value === undefined) return undefined
-    const message = `\`${lastName(path)}\` has no effect here: all Pipelines of an Agent share what it sets`
-    found.push({ path, message, help: 'Leave it out. An agent without an operator obeys it.' })
+    const message = `\`${lastName(path)}\` has no effect here, because it applies to the whole agent, which several Pipelines share`
+    found.push({ path, message, help: 'Omit it. It only affects an agent without the operator.' })
     return false
   })
   return found
 }
 
-/** Options that say where a component's credentials come from, as they will be used: references have been replaced (T5). */
+/** Options that determine the origin of a component's credentials, with references replaced (T5). */
 export function identityViolations(
   kind: ComponentKind,
   type: string,
@@ -222,7 +222,7 @@ export function identityViolations(
   return implicitIdentities(optionsOf(declaration).schema, values).map((path) => ({
     path: path.length > 0 && isTable(values[path[0] as string]) ? path : [],
     message: `${path.length === 0 ? `Type \`${type}\`` : `\`${pathOf(path)}\` of type \`${type}\``} needs explicit credentials in a namespaced resource (T5)`,
-    help: 'Give keys from a Secret that exists; without them the identity of the agent or its node would be used.',
+    help: 'Use keys from an existing Secret; without them the identity of the agent or its node would be used.',
   }))
 }
 
@@ -241,7 +241,7 @@ function ownerViolation(
 ): TenancyViolation | undefined {
   const owner = meanings.find((meaning) => meaning.owner !== undefined)?.owner
   if (owner === undefined || value === undefined || (options.ownMachine && owner !== 'operator')) return undefined
-  const help = 'It is set for the Pipeline, which reads its own namespace alone.'
+  const help = 'The operator sets it for the Pipeline, which only reads its own namespace.'
   return { path, message: `\`${lastName(path)}\` ${notHere} (T3)`, help }
 }
 
@@ -256,10 +256,10 @@ function textViolations(
   const name = lastName(path)
   const program = meanings.some((meaning) => meaning.program !== undefined)
   if (program) violations.push(...callViolations(text, path))
-  // `${NAME}` would stay unchanged, which its author hardly intends. Programs may hold any text.
+  // `${NAME}` would stay unchanged, which its author hardly intends. Programs may contain any text.
   const variable = program ? null : /\$\{[A-Z_][A-Z0-9_]*(:?[-?][^}]*)?\}/.exec(text)
   if (variable !== null) {
-    const help = 'Resources do not see the environment of the agent; use a Secret, or `fieldRef`.'
+    const help = 'Resources cannot read the environment of the agent; use a Secret, or `fieldRef`.'
     violations.push({ path, message: `${variable[0]} ${notHere} (T6)`, help })
   }
   if (schemas.length === 0 || isPlaceholder(text)) return
@@ -273,7 +273,7 @@ function textViolations(
     violations.push({
       path,
       message: `\`${name}\` must not name a file in a namespaced resource (T4)`,
-      help: 'Give its content: by `valueFrom`, by SECRET[alias.key], or in place.',
+      help: 'Provide its content: with `valueFrom`, with SECRET[alias.key], or inline.',
     })
   }
   for (const { address } of meanings) {
@@ -287,7 +287,7 @@ function textViolations(
   }
 }
 
-// --- T3, T10, T11: how much a component may hold ---
+// --- T3, T10, T11: the limits of a component ---
 
 function numberViolations(
   { path }: WalkedValue,
@@ -310,9 +310,7 @@ function numberViolations(
   }
 }
 
-/**
- * Options with the limits of the namespace in place of higher defaults: a default is no violation, and no way around a limit either.
- */
+/** Options with the namespace's limits replacing higher defaults: a default is neither a violation nor a way around a limit. */
 export function limitedDefaults(
   kind: ComponentKind,
   type: string,
@@ -320,7 +318,7 @@ export function limitedDefaults(
   options: TenancyOptions,
 ): Readonly<Record<string, unknown>> {
   const declaration = findComponent(kind, type)
-  // The caps of a namespace without a policy are above all defaults.
+  // The limits of a namespace without a policy are above all defaults.
   if (declaration === undefined || options.ownMachine || options.policy === undefined) return given
   return withLimits(optionsOf(declaration).schema, given, options.policy)
 }
@@ -349,13 +347,13 @@ function withLimits(
   return Object.keys(set).length === 0 ? given : { ...given, ...set }
 }
 
-/** The limit that holds in a namespace. */
+/** The limit for the namespace. */
 export function capOf(limit: LimitName, policy: TenantPolicySpec | undefined): number {
   const { cap, field } = limits[limit]
   return limitOf(field === undefined ? policy?.limits?.[limit] : policy?.[field]) ?? cap
 }
 
-/** A policy's budget of programs: undefined if it leaves the default. */
+/** A policy's budget of programs; undefined if it keeps the default. */
 export function programBudgetOf(policy: TenantPolicySpec | undefined): Partial<ProgramBudget> | undefined {
   const turns = policy?.programBudget?.turnsPerEvent
   const bytes = limitOf(policy?.programBudget?.bytesPerEvent)
@@ -395,7 +393,7 @@ function deniedPatterns(
   })
 }
 
-/** Entries of a TenantPolicy that no component and no option can match, with what is wrong with them. */
+/** Entries of a TenantPolicy that cannot match any component or option, with the problem of each. */
 export function policyWarnings({
   denyOptions = [],
   allowedSinks = [],
@@ -428,9 +426,9 @@ function isReference(value: unknown): boolean {
   return isTable(value) && isTable(value['valueFrom'])
 }
 
-// --- T4, T6: calls that reach beyond the event ---
+// --- T4, T6: calls that access more than the event ---
 
-/** Calls in a program that its author may not make. */
+/** Calls in a program that its author may not use. */
 export function callViolations(source: string, path: readonly PathKey[]): TenancyViolation[] {
   const violations: TenancyViolation[] = []
   for (const { name, offset, reaches, parameter } of reachingCalls(source)) {
@@ -443,7 +441,7 @@ export function callViolations(source: string, path: readonly PathKey[]): Tenanc
       path,
       message: `line ${line} col ${column}: E-TENANT ${message}`,
       help: isFile
-        ? 'It names a file of the agent. Leave the argument out, or use another function.'
+        ? 'It names a file of the agent. Omit the argument, or use another function.'
         : `It reaches ${reachText[reaches]}.`,
       diagnostic: { code: 'E-TENANT', message, position: { line, column } },
     })
@@ -462,7 +460,7 @@ function refusedHost(host: string, options: TenancyOptions, isPart: boolean): st
   }
   const egress = options.policy?.egress
   if (isIP(host) !== 0 && inNetworks(host, [...deniedCidrs, ...(egress?.denyCIDRs ?? [])])) {
-    return 'It is in a network that is refused: link-local, loopback, a service of the cloud, or named by the TenantPolicy.'
+    return 'It is in a denied network: link-local, loopback, a service of the cloud, or listed in the TenantPolicy.'
   }
   const allowed = isPart ? [] : (egress?.allowHosts ?? [])
   const isAllowed = allowed.some((each) => each === host || (each.startsWith('*.') && host.endsWith(each.slice(1))))
@@ -470,7 +468,7 @@ function refusedHost(host: string, options: TenancyOptions, isPart: boolean): st
   return undefined
 }
 
-/** Whether an address is in one of the networks, by itself or by the address of version 4 that it carries. */
+/** Whether an address is in one of the networks, directly or through its embedded IPv4 address. */
 export function inNetworks(address: string, cidrs: readonly string[]): boolean {
   return new Networks(cidrs).has(address)
 }

@@ -1,4 +1,4 @@
-// The tests in a Pipeline, as an agent's configuration has them.
+// The tests in a Pipeline, in the form of an agent's configuration.
 
 import { isTable } from '@penstock/agent/schema'
 import type { Table } from './compiled.ts'
@@ -12,7 +12,7 @@ export function testsOf(scope: Scope, spec: Table, report: CompileReport): Table
   if (!Array.isArray(tests)) {
     const needed = scope.options.policy?.tests?.required === true && !scope.isCluster
     if (needed && Array.isArray(spec['transforms']) && spec['transforms'].length > 0) {
-      report.error(scope.pipeline, ['spec', 'tests'], 'The TenantPolicy asks for `tests` of Pipelines with transforms')
+      report.error(scope.pipeline, ['spec', 'tests'], 'The TenantPolicy requires `tests` in Pipelines with transforms')
     }
     return []
   }

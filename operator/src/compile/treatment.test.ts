@@ -1,5 +1,5 @@
-// For each option under an operator, the reference matches the compiler: the option arrives at the agent, is refused at its place, or a
-// warning there reports that it has no effect. The test covers every option of every component.
+// For each option under an operator, the reference matches the compiler: the option reaches the agent, is rejected at its location, or
+// causes a warning that it has no effect. The test covers every option of every component.
 
 import { components, globalOptions } from '@penstock/agent/config'
 import { isTable, type Meaning, meaningOf, operatorTreatment, type Schema } from '@penstock/agent/schema'
@@ -12,7 +12,7 @@ import { resourceOf } from './resources.ts'
 type Key = string | number
 
 interface Option extends OptionPlace {
-  /** Its own, and that of the list around it. */
+  /** Its own name, and that of the enclosing list. */
   readonly meaning: Meaning
 }
 
@@ -20,7 +20,7 @@ interface Option extends OptionPlace {
 function sampleOf(schema: Schema): unknown {
   const given = (schema['examples'] as readonly unknown[] | undefined)?.[0] ?? schema['default']
   const { file, address } = meaningOf(schema)
-  // Examples of addresses may be of this machine, which tenants cannot reach.
+  // Example addresses may belong to this machine, which tenants cannot reach.
   if (address !== undefined && typeof given === 'string') return given.replace(/127\.0\.0\.1|localhost/, 'example.com')
   if (given !== undefined && !isTable(given)) return given
   if (file !== undefined) return file.within === undefined ? '/a/file' : '**/*.log'
@@ -34,7 +34,7 @@ const contents = { pem: '-----BEGIN CERTIFICATE-----', json: '{}', data: 'data:a
 
 const lists = { source: 'sources', transform: 'transforms', sink: 'sinks' } as const
 
-/** The messages of a Pipeline with the component about the option, and its arriving parts. */
+/** The messages about the option for a Pipeline with the component, and the parts that reach the agent. */
 function compiled(
   { component: { kind, type }, path, with: build }: Option,
   value: unknown,

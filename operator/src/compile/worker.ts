@@ -1,5 +1,5 @@
-// The process in which Pipelines are compiled: it gets one job at a time, may read the program's own files only, and ends when it
-// exceeds its limits. It holds nothing of the operator: no memory, environment or connection.
+// The process that compiles Pipelines: it receives one job at a time, may only read the program's own files, and ends when it
+// exceeds its limits. It shares nothing with the operator: no memory, environment or connection.
 
 import { type CompileJob, type CompileResult, compileJob } from './job.ts'
 import { limitOwnProcess } from './own-limits.ts'
