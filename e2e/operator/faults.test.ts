@@ -218,7 +218,7 @@ describe.skipIf(missing !== undefined)(`the operator in trouble${missing === und
 
     await settled()
     await operator.idle()
-    expect(operator.log).toContain('The watched version is gone; listing again.')
+    expect(operator.log).toContain('The watched version has expired; listing again.')
     expect(said(await pipelines())).toEqual(said(before))
     // A Pipeline with the deleted one's name is new: nothing of the old one remains.
     await apply(pipeline('goes', 3))

@@ -1,5 +1,5 @@
-// The interface of a cache: the newest known state of all objects of a type, found by key or index, and a notice of every change.
-// Objects are frozen. A reconcile reads caches; it never trusts the change that woke it.
+// The interface of a cache: the newest known state of all objects of a type, found by key or index, and a notification of every
+// change. Objects are frozen. A reconcile reads caches; it never relies on the change that triggered it.
 
 import type { KubeObject, ResourceType } from '../api/object.ts'
 
@@ -7,13 +7,13 @@ export type ChangeType = 'added' | 'changed' | 'deleted'
 
 export interface Change<T extends KubeObject> {
   readonly type: ChangeType
-  /** The object as it is now; for `deleted` as it was last. */
+  /** The current object; for `deleted` its last state. */
   readonly object: T
   readonly previous?: T | undefined
 }
 
 export interface CacheSubscription extends Disposable {
-  /** Whether every object that was there at the start has been handed over. */
+  /** Whether every object that existed at the start has been reported. */
   readonly synced: boolean
 }
 
@@ -25,10 +25,13 @@ export interface Cache<T extends KubeObject = KubeObject> {
   readonly size: number
   get(namespace: string | undefined, name: string): T | undefined
   values(): IterableIterator<T>
-  /** Names an index; the same name again is the same index. */
+  /** Defines an index; defining it again has no effect. */
   index(name: string, keysOf: Index<T>): void
   find(index: string, key: string): readonly T[]
-  /** Hears of every object that is there, as `added`, and then of each change. A handler that throws is counted and called no more for that change. */
+  /**
+   * Reports every existing object as `added`, and then each change. If a handler throws, this is counted, and the handler is not called
+   * again for that change.
+   */
   subscribe(handler: (change: Change<T>) => void): CacheSubscription
   /** Stores the result of an own write, so that the operator never acts on an older state. */
   expect(object: T): void
@@ -36,19 +39,19 @@ export interface Cache<T extends KubeObject = KubeObject> {
 
 /** The part of each object to keep; the whole object if omitted. */
 export interface CacheShape {
-  /** Caches of one type whose shapes have one name are the same cache. */
+  /** Caches of one type with the same shape name are shared. */
   readonly name: string
   of(object: KubeObject): KubeObject
 }
 
 export interface CacheOptions {
-  /** Absent: all namespaces that are watched. */
+  /** Absent: all watched namespaces. */
   readonly namespace?: string
-  /** In place of the namespaces that are watched. */
+  /** Overrides the watched namespaces. */
   readonly namespaces?: readonly string[]
   readonly labelSelector?: string
   readonly fieldSelector?: string
-  /** Only metadata is kept; for Secrets, ConfigMaps, Namespaces and Pods. */
+  /** Keeps only metadata; for Secrets, ConfigMaps, Namespaces and Pods. */
   readonly metadataOnly?: boolean
   readonly shape?: CacheShape
 }
@@ -56,6 +59,6 @@ export interface CacheOptions {
 /** One shared cache for each (type, options), with many handlers. */
 export interface Caches {
   cache<T extends KubeObject = KubeObject>(type: ResourceType, options?: CacheOptions): Cache<T>
-  /** Resolves when every cache asked for so far has its first list. */
+  /** Resolves when every cache requested so far has its first list. */
   synced(signal: AbortSignal): Promise<void>
 }

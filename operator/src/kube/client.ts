@@ -1,6 +1,6 @@
 // The controllers' requests to the API server. Every request has a time limit, waits its turn in the client's flow control and names
-// its controller in the User-Agent. Only this room speaks to the API server. The head of the agent's kube/client.ts says why agents
-// have another client, and what both share.
+// its controller in the User-Agent. Only this room accesses the API server. The head of the agent's kube/client.ts explains why
+// agents have another client, and what both share.
 
 import type { IncomingMessage } from 'node:http'
 import { errorText } from '@penstock/agent/errors'
@@ -15,7 +15,7 @@ export interface KubeRequestOptions {
   readonly signal?: AbortSignal | undefined
   /** 10 s if not given; lists 60 s. */
   readonly timeoutMs?: number | undefined
-  /** Somebody waits for it: it goes before other requests that wait for the limit on requests a second. */
+  /** A user waits for it: it precedes other requests that wait for the rate limit. */
   readonly urgent?: boolean | undefined
 }
 
@@ -29,7 +29,7 @@ export interface ListOptions extends KubeRequestOptions {
 export interface ApplyOptions extends KubeRequestOptions {
   /** `penstock-operator` if not given. */
   readonly fieldManager?: string | undefined
-  /** Takes fields over from other managers; yes if not given. */
+  /** Whether to take fields over from other managers; true if not given. */
   readonly force?: boolean | undefined
   readonly subresource?: 'status' | 'scale' | undefined
   readonly dryRun?: boolean | undefined
@@ -42,7 +42,7 @@ export interface DeleteOptions extends KubeRequestOptions {
 }
 
 export interface KubeClient {
-  /** The same client under the name of a controller, as flow control and User-Agent show it. */
+  /** The same client under the name of a controller, for flow control and User-Agent. */
   as(controller: string): KubeClient
   /** Undefined when it is not there. */
   get<T extends KubeObject>(
@@ -51,16 +51,16 @@ export interface KubeClient {
     name: string,
     options?: KubeRequestOptions,
   ): Promise<T | undefined>
-  /** All objects, page by page, past every cache. */
+  /** All objects, page by page, bypassing every cache. */
   list<T extends KubeObject>(type: ResourceType, options?: ListOptions): Promise<readonly T[]>
   create<T extends KubeObject>(
     type: ResourceType,
     object: T,
     options?: KubeRequestOptions & { readonly dryRun?: boolean },
   ): Promise<T>
-  /** Server-side apply of the fields that are ours. */
+  /** Server-side apply of our own fields. */
   apply<T extends KubeObject>(type: ResourceType, object: T, options?: ApplyOptions): Promise<T>
-  /** A JSON merge patch, for the few places where a field must go that is not ours. */
+  /** A JSON merge patch, for the few cases in which a field of another manager must be removed. */
   patch<T extends KubeObject>(
     type: ResourceType,
     namespace: string | undefined,
@@ -68,32 +68,35 @@ export interface KubeClient {
     patch: object,
     options?: KubeRequestOptions,
   ): Promise<T>
-  /** True when there was something to delete. */
+  /** True if there was something to delete. */
   delete(type: ResourceType, namespace: string | undefined, name: string, options?: DeleteOptions): Promise<boolean>
-  /** Any other request; `body` is sent as JSON. Returns the parsed answer. */
+  /** Any other request; `body` is sent as JSON. Returns the parsed response. */
   request<T>(
     method: string,
     path: string,
     body?: unknown,
     options?: KubeRequestOptions & { readonly contentType?: string; readonly accept?: string },
   ): Promise<T>
-  /** An answer that is no JSON, such as a log. */
+  /** A response that is not JSON, such as a log. */
   text(path: string, options?: KubeRequestOptions): Promise<string>
-  /** Whether the API server serves a type now; looked up again every 5 minutes. */
+  /** Whether the API server currently serves a type; looked up again every 5 minutes. */
   serves(type: ResourceType, options?: KubeRequestOptions): Promise<boolean>
 }
 
-/** An answer of the API server that is not a success. */
+/** An error response of the API server. */
 export class KubeError extends Error {
   readonly status: number
   /** `NotFound`, `Conflict`, `AlreadyExists`, `Expired`, … */
   readonly reason: string
-  /** Causes of `details`, such as `NamespaceTerminating`. */
+  /** Causes in `details`, such as `NamespaceTerminating`. */
   readonly causes: readonly string[]
-  /** The name of the object that the answer is about; undefined: the answer is about the path itself. */
+  /** The name of the object that the response concerns; undefined: it concerns the path itself. */
   readonly object: string | undefined
   readonly retryAfterMs: number | undefined
-  /** For people, where no answer came: which API server, and why, without the request. Undefined for an answer. */
+  /**
+   * A message for people if there was no response: which API server, and why, without the request. Undefined for a
+   * response.
+   */
   readonly unreachable: string | undefined
 
   constructor(
@@ -154,13 +157,13 @@ interface Status {
   }
 }
 
-/** The error of a `Status` object, as an answer or as an event of a watch. */
+/** The error of a `Status` object, from a response or from a watch event. */
 export function statusError(code: number, text: string, what: string, retryAfter?: string): KubeError {
   let status: Status = {}
   try {
     status = JSON.parse(text) as Status
   } catch {
-    status = { message: text.slice(0, 500) } // a proxy, or a server that is starting, answers in its own words
+    status = { message: text.slice(0, 500) } // a proxy, or a starting server, responds in another format
   }
   const seconds = Number(retryAfter ?? status.details?.retryAfterSeconds)
   return new KubeError(`${what}: ${code} ${status.message ?? 'without a message'}`, {
@@ -175,9 +178,9 @@ export function statusError(code: number, text: string, what: string, retryAfter
 export interface ClientOptions {
   /** Counts requests. */
   readonly metrics?: Registry
-  /** Logs each request, at level debug. */
+  /** Logs each request at level debug. */
   readonly logger?: Logger
-  /** Asked before every write: false refuses it, for a process that is not, or no more, the leader. */
+  /** Called before every write: false rejects the write, for a process that is not the leader. */
   readonly mayWrite?: () => boolean
   readonly perSecond?: number
   readonly burst?: number
@@ -206,7 +209,7 @@ export function createKubeClient(connection: KubeConnection, options: ClientOpti
   return new Client(shared, 'penstock', options.mayWrite)
 }
 
-/** The same client, whose writes fail if `mayWrite` refuses them. */
+/** The same client, whose writes fail if `mayWrite` returns false. */
 export function guarded(client: KubeClient, mayWrite: () => boolean): KubeClient {
   if (!(client instanceof Client)) throw new TypeError('Only clients of createKubeClient can be guarded.')
   return client.guardedBy(mayWrite)
@@ -269,7 +272,7 @@ class Client implements KubeClient {
           accept,
         })
       } catch (error) {
-        // The pages that were read belong to a past that is gone: from the start, in one piece.
+        // The pages read so far belong to an expired state: starts again, in one piece.
         if (!(error instanceof KubeError) || error.status !== 410 || next === undefined) throw error
         items.length = 0
         next = undefined
@@ -385,9 +388,9 @@ class Client implements KubeClient {
     const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit])
     try {
       await this.#shared.turns.take(signal, { urgent: options.urgent === true })
-      // Asked after the wait, right before the write: leadership may have been lost meanwhile.
+      // Called after the wait, right before the write, because leadership may have been lost meanwhile.
       if (method !== 'GET' && this.#mayWrite?.() === false) {
-        throw new KubeError(`${what}: this process does not lead, so it does not write`, {
+        throw new KubeError(`${what}: this process is not the leader, so it does not write`, {
           status: 0,
           reason: 'NotLeader',
         })
@@ -401,14 +404,14 @@ class Client implements KubeClient {
       if (error instanceof KubeError) throw error
       options.signal?.throwIfAborted()
       const reason = limit.aborted
-        ? `no answer within ${(options.timeoutMs ?? requestTimeoutMs) / 1000} s`
+        ? `no response within ${(options.timeoutMs ?? requestTimeoutMs) / 1000} s`
         : errorText(error)
       const unreachable = `The API server ${this.#shared.connection.access.server} cannot be reached: ${reason}`
       throw new KubeError(`${what}: ${reason}`, { status: 0, reason: 'Unreachable', unreachable }, { cause: error })
     }
   }
 
-  /** Sends a request past flow control and time limits: for reflectors, which have their own. */
+  /** Sends a request without flow control and time limits: for reflectors, which have their own. */
   async send(
     method: string,
     path: string,
@@ -454,7 +457,7 @@ export function isReason(error: unknown, reason: string): boolean {
   return error instanceof KubeError && error.reason === reason
 }
 
-/** Whether an error is part of normal operation: another client was quicker, or the namespace is being deleted. */
+/** Whether an error is part of normal operation: another client was faster, or the namespace is being deleted. */
 export function isNormal(error: unknown): boolean {
   if (!(error instanceof KubeError)) return false
   return (
@@ -463,7 +466,7 @@ export function isNormal(error: unknown): boolean {
   )
 }
 
-/** Whether a write was refused because its namespace is going away. */
+/** Whether a write was rejected because its namespace is being deleted. */
 export function isTerminating(error: unknown): boolean {
   return error instanceof KubeError && error.status === 403 && error.causes.includes('NamespaceTerminating')
 }

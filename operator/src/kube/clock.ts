@@ -1,6 +1,6 @@
 /**
- * Milliseconds since the epoch as of a clock that only goes forward, and evenly: when somebody sets the machine's clock, no agent has
- * been silent for an hour and no reflector is stuck.
+ * Milliseconds since the epoch on a monotonic clock: a change of the machine's clock must not make agents appear silent or reflectors
+ * stuck.
  */
 export function monotonicNow(): number {
   return performance.timeOrigin + performance.now()

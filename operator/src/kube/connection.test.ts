@@ -151,7 +151,7 @@ test('files of KUBECONFIG count as one, and a context can be chosen', async () =
 test('a context that is not there is an error with those that are', async () => {
   const kubeconfig = written('config', [{ name: 'one', user: { token: '1' } }])
   await expect(KubeConnection.open({ kubeconfig, context: 'three' })).rejects.toThrow(
-    `The kubeconfig ${kubeconfig} has no context "three". Set \`current-context\` to one of its contexts: one, two. Give another kubeconfig by --kubeconfig or KUBECONFIG, or a context by --context.`,
+    `The kubeconfig ${kubeconfig} has no context "three". Set \`current-context\` to one of its contexts: one, two. Set another kubeconfig with --kubeconfig or KUBECONFIG, or a context with --context.`,
   )
 })
 

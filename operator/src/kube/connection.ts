@@ -21,7 +21,7 @@ export interface ConnectionOptions {
   /** A kubeconfig file; `KUBECONFIG`, the service account or `~/.kube/config` if not given. */
   readonly kubeconfig?: string | undefined
   readonly context?: string | undefined
-  /** A user to act as; the API server asks whether the caller may. */
+  /** A user to impersonate; the API server checks whether the caller may. */
   readonly as?: string | undefined
   /** With `as`: groups of that user. */
   readonly asGroups?: readonly string[] | undefined
@@ -56,7 +56,7 @@ export class KubeConnection {
     return this.#access
   }
 
-  /** Hears of every change of `access`. */
+  /** Notified of every change of `access`. */
   onAccess(listener: (access: Access) => void): Disposable {
     this.#listeners.add(listener)
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
@@ -66,7 +66,7 @@ export class KubeConnection {
     if (performance.now() - this.#readAt > (this.#options.refreshMs ?? 60_000)) await this.refresh()
     exchange.signal.throwIfAborted()
     const answer = await this.#transport.send(this.#access, exchange)
-    // The token may have been replaced before its time: it is read again for the next request, once a second at most.
+    // The token may have been replaced early: it is read again for the next request, at most once a second.
     if (answer.statusCode === 401 && performance.now() - this.#readAt > 1000) this.#readAt = Number.NEGATIVE_INFINITY
     return answer
   }
@@ -88,7 +88,7 @@ export class KubeConnection {
       this.#access = access
       for (const listener of this.#listeners) listener(access)
     } catch (error) {
-      // A file that is being replaced: the old values may still do, and the next request tries again.
+      // A file is being replaced: the old values may still work, and the next request tries again.
       this.#readAt = performance.now() - (this.#options.refreshMs ?? 60_000) + 1000
       if (!(error instanceof PenstockError)) throw error
     }
@@ -117,7 +117,7 @@ async function readAccess(options: ConnectionOptions): Promise<{ access: Access;
     if (error instanceof PenstockError) {
       throw new PenstockError(
         'PEN_KUBERNETES',
-        `${error.message.replace(/\.?$/, '.')} Give another kubeconfig by --kubeconfig or KUBECONFIG, or a context by --context.`,
+        `${error.message.replace(/\.?$/, '.')} Set another kubeconfig with --kubeconfig or KUBECONFIG, or a context with --context.`,
         { cause: error },
       )
     }
@@ -125,7 +125,9 @@ async function readAccess(options: ConnectionOptions): Promise<{ access: Access;
   }
 }
 
-/** Where kubectl looks: KUBECONFIG, which may name several files, then the file in the home folder, then the pod's service account. */
+/**
+ * The order of kubectl: KUBECONFIG, which may name several files, then the file in the home folder, then the pod's service account.
+ */
 async function targetOf({ kubeconfig, context }: ConnectionOptions): Promise<SignedTarget> {
   const named = kubeconfig ?? (process.env['KUBECONFIG'] || undefined)
   if (kubeconfig === undefined && named?.includes(delimiter)) return byLibrary(undefined, context)
@@ -137,7 +139,7 @@ async function targetOf({ kubeconfig, context }: ConnectionOptions): Promise<Sig
   }
   throw new PenstockError(
     'PEN_KUBERNETES',
-    'No cluster is known here: KUBECONFIG is not set, there is no ~/.kube/config, and this is no pod of a cluster.',
+    'No cluster is configured: KUBECONFIG is not set, ~/.kube/config does not exist, and this process does not run in a pod.',
   )
 }
 

@@ -1,4 +1,4 @@
-// Kubernetes Events about objects: at most one for each object and reason in five minutes. Writing them never holds up a reconcile.
+// Kubernetes Events about objects: at most one for each object and reason in five minutes. Writing them never delays a reconcile.
 
 import { createHash } from 'node:crypto'
 import { errorText } from '@penstock/agent/errors'
@@ -18,14 +18,14 @@ export interface EventWriterOptions {
 }
 
 const everyMs = 300_000
-/** Where the API server expects Events about objects without namespace, and `kubectl describe` looks for them. */
+/** Where the API server expects Events about cluster-scoped objects, and `kubectl describe` looks for them. */
 const clusterNamespace = 'default'
-/** Characters of a note that the API server takes. */
+/** Maximum length of a note that the API server accepts. */
 const noteLength = 1024
 
 export class EventWriter {
   readonly #options: EventWriterOptions
-  /** When an object and reason last had an Event. */
+  /** Time of the last Event for an object and reason. */
   readonly #last = new Map<string, number>()
   readonly #writing = new Set<Promise<void>>()
 

@@ -1,5 +1,6 @@
-// Kubeconfigs that our own reader covers only in part: several files merged, and users who sign in by a program, by OIDC or by
-// impersonation. @kubernetes/client-node reads them. This module loads only for these, because it takes half a second and 80 MB.
+// Reads kubeconfigs that our own reader does not fully support: several merged files, and users who authenticate with a program,
+// OIDC or impersonation. It uses @kubernetes/client-node, and is only loaded for these, because the library takes half a second
+// and 80 MB.
 
 import { readFileSync } from 'node:fs'
 import type { RequestOptions } from 'node:https'
@@ -10,7 +11,7 @@ import type { KubeTarget } from '@penstock/agent/kube'
 import { parse } from 'yaml'
 
 export interface SignedTarget extends KubeTarget {
-  /** Further headers of every request, in small letters. */
+  /** Additional headers of every request, in lower case. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
 }
 
@@ -48,12 +49,12 @@ export async function libraryTarget(path: string | undefined, context: string | 
     const from = path === undefined ? `The kubeconfigs ${process.env['KUBECONFIG']}` : `The kubeconfig ${path}`
     throw new PenstockError(
       'PEN_KUBERNETES',
-      `${from} cannot be used to reach the Kubernetes API: ${problemOf(error).replace(/\.$/, '')}.`,
+      `${from} cannot be used to connect to the Kubernetes API: ${problemOf(error).replace(/\.$/, '')}.`,
     )
   }
 }
 
-/** A user as written; the library keeps only `as` of the fields about acting as another user. */
+/** The user as written; the library only keeps `as` of the impersonation fields. */
 function userIn(paths: readonly string[], name: string | undefined): Readonly<Record<string, unknown>> {
   for (const path of paths.filter((each) => each !== '')) {
     const config = parse(readFileSync(path, 'utf8'), { logLevel: 'error' }) as {
@@ -65,7 +66,7 @@ function userIn(paths: readonly string[], name: string | undefined): Readonly<Re
   return {}
 }
 
-/** The headers of `as-uid`, `as-groups` and `as-user-extra`, by which the API server takes the caller for somebody else. */
+/** The headers for `as-uid`, `as-groups` and `as-user-extra`, with which the API server impersonates another user. */
 function impersonation(user: Readonly<Record<string, unknown>>): Record<string, string | readonly string[]> {
   const isTexts = (value: unknown): value is string[] =>
     Array.isArray(value) && value.every((item) => typeof item === 'string')
@@ -89,12 +90,12 @@ function impersonation(user: Readonly<Record<string, unknown>>): Record<string, 
   return headers
 }
 
-/** A key as the end of a header's name: the API server decodes what a name cannot hold. */
+/** A key as the end of a header name: the API server decodes characters that header names do not allow. */
 function headerWord(key: string): string {
   return encodeURIComponent(key.toLowerCase()).replace(/[()]/g, (sign) => `%${sign.charCodeAt(0).toString(16)}`)
 }
 
-/** Messages of the library's YAML reader quote what they are about, which may be a token. */
+/** Error messages of the library's YAML parser quote the text, which may be a token. */
 function problemOf(error: unknown): string {
   const { name, mark } = error as { readonly name?: unknown; readonly mark?: { readonly line?: number } }
   if (name !== 'YAMLException' && name !== 'YAMLParseError') return errorText(error)

@@ -1,5 +1,6 @@
-// The thread that takes and renews the Lease. Only this process's clock counts, and what it saw change; times in the record are
-// for people. When renewal cannot be confirmed in time the process is ended from here, whatever its main thread is doing.
+// The thread that takes and renews the Lease. It only relies on this process's clock and on observed changes; times in the
+// record are for people. If a renewal cannot be confirmed in time, this thread ends the process, whatever the main thread is
+// doing.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import {
@@ -48,10 +49,10 @@ port?.on('message', (message: { access?: Access; release?: boolean }) => {
 const say = (message: ElectionMessage) => port?.postMessage(message)
 const clock = () => Number(process.hrtime.bigint()) / 1e6
 
-/** The last record seen, and when it was seen to change. */
+/** The last observed record, and when it last changed. */
 let seen: { readonly version: string; readonly at: number } | undefined
 let leader: string | undefined
-/** When the claim was last confirmed: the moment before the request that confirmed it. */
+/** When the claim was last confirmed: the time before the confirming request. */
 let confirmedAt: number | undefined
 
 async function main(): Promise<void> {
@@ -68,11 +69,11 @@ async function main(): Promise<void> {
     }
     await pause(restMs())
   }
-  if (confirmedAt !== undefined) await release().catch(() => {}) // it ends by itself then, when its time is over
+  if (confirmedAt !== undefined) await release().catch(() => {}) // the Lease then expires
   Atomics.store(settings.confirmed, 0, 0n)
 }
 
-/** Takes or renews the Lease if it is free or ours; true if it is ours afterwards. */
+/** Takes or renews the Lease if it is free or belongs to this process; true if it then belongs to this process. */
 async function attempt(now: number): Promise<boolean> {
   const lease = await request<Lease>('GET')
   if (lease === undefined) {
@@ -100,12 +101,12 @@ function announce(now: string | undefined): void {
   say({ type: 'leader', leader })
 }
 
-/** Whether the holder has been silent, as far as we saw, for as long as a Lease lasts. */
+/** Whether the holder has not renewed the Lease for its whole duration, as observed here. */
 function isOver(now: number): boolean {
   return seen !== undefined && now - seen.at > settings.leaseMs
 }
 
-/** Until the next attempt: a Lease that is not renewed is taken when it ends, and not at a look some time later. */
+/** Time until the next attempt: an unrenewed Lease is taken exactly when it expires. */
 function restMs(): number {
   const leftMs = seen === undefined || confirmedAt !== undefined ? 0 : seen.at + settings.leaseMs - clock()
   return leftMs > 0 ? Math.min(settings.retryMs, Math.ceil(leftMs) + 1) : settings.retryMs
@@ -123,7 +124,7 @@ function confirm(now: number): true {
 function lose(error: string): void {
   Atomics.store(settings.confirmed, 0, 0n)
   say({ type: 'lost', error })
-  // The main thread ends the process in order; if it is stuck, it is ended from here.
+  // The main thread exits gracefully; if it is stuck, this thread ends the process.
   setTimeout(() => process.kill(process.pid, 'SIGKILL'), 2_000)
 }
 
@@ -135,7 +136,7 @@ async function release(): Promise<void> {
   await request('PUT', released(lease))
 }
 
-/** Undefined when there is no Lease. Another's write in between is an error like any other: the next attempt sees it. */
+/** Undefined if there is no Lease. A concurrent write is an error like any other: the next attempt sees it. */
 async function request<T>(method: 'GET' | 'POST' | 'PUT', body?: object): Promise<T | undefined> {
   const own = leasePath(settings)
   const path = method === 'POST' ? own.slice(0, own.lastIndexOf('/')) : own
@@ -144,7 +145,7 @@ async function request<T>(method: 'GET' | 'POST' | 'PUT', body?: object): Promis
     path,
     headers: { 'user-agent': 'penstock (leader-election)', 'content-type': 'application/json' },
     body: body === undefined ? undefined : JSON.stringify(body),
-    // An attempt must leave time for another within the deadline.
+    // An attempt must leave time for another one within the deadline.
     signal: AbortSignal.timeout(Math.max(500, settings.renewDeadlineMs / 2)),
   })
   const text = await bodyText(answer)

@@ -8,7 +8,7 @@ import { expect, test, vi } from 'vitest'
 import { KubeConnection } from './connection.ts'
 import { LeaderElection } from './leader.ts'
 
-/** An API server that has one Lease, and a connection to it. */
+/** An API server with one Lease, and a connection to it. */
 async function leaseHeldBy(holder: string) {
   const stack = new AsyncDisposableStack()
   const spec: Record<string, unknown> = { holderIdentity: holder, leaseDurationSeconds: 15 }

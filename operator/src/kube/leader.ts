@@ -1,6 +1,6 @@
-// Leader election: one of the running processes writes. A worker thread renews the Lease, so a busy main thread does not lose it.
-// Before each write the main thread checks the time of the last renewal, so a process that was stopped and woke up does not write on an
-// old claim.
+// Leader election: only one of the running processes writes. A worker thread renews the Lease, so a busy main thread does not lose it.
+// Before each write the main thread checks the time of the last renewal, so that a suspended process does not write on an old claim
+// after it resumes.
 
 import { Worker } from 'node:worker_threads'
 import { leaseTimes } from '@penstock/agent/kube'
@@ -13,10 +13,10 @@ export interface LeaderOptions {
   readonly connection: KubeConnection
   readonly namespace: string
   readonly name: string
-  /** Our identity; must differ for each process. */
+  /** This process's identity, unique for each process. */
   readonly identity: string
   readonly logger: Logger
-  /** The claim is lost, or could not be confirmed in time: this process must end. */
+  /** The claim is lost, or could not be confirmed in time: this process must exit. */
   readonly onLost: () => void
   readonly leaseMs?: number
   readonly renewDeadlineMs?: number
@@ -61,19 +61,19 @@ export class LeaderElection implements AsyncDisposable {
     this.#access = connection.onAccess((access) => this.#worker.postMessage({ access }))
   }
 
-  /** Whether this process may write now. */
+  /** Whether this process may write at this moment. */
   get leads(): boolean {
     const at = Atomics.load(this.#confirmed, 0)
     if (at === 0n) return false
     return Number(process.hrtime.bigint() - at) / 1e6 < this.#options.renewDeadlineMs
   }
 
-  /** Identity of the leader, as the Lease says. */
+  /** Identity of the leader in the Lease. */
   get leader(): string | undefined {
     return this.#leader
   }
 
-  /** Resolves when this process has become the leader; never before. */
+  /** Resolves when this process becomes the leader; may never resolve. */
   async elected(signal: AbortSignal): Promise<boolean> {
     const aborted = new Promise<void>((resolve) => {
       if (signal.aborted) resolve()
@@ -83,7 +83,7 @@ export class LeaderElection implements AsyncDisposable {
     return !signal.aborted
   }
 
-  /** Gives the claim up, so that the next one need not wait for its end. */
+  /** Releases the claim, so that the next leader need not wait for its expiry. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#closing) return
     this.#closing = true
@@ -118,7 +118,7 @@ export class LeaderElection implements AsyncDisposable {
     Atomics.store(this.#confirmed, 0, 0n)
     if (this.#closing || this.#lost) return
     this.#lost = true
-    // This thread is alive: the process ends in order, and not from the worker.
+    // This thread is responsive, so the process exits gracefully without the worker.
     void this.#worker.terminate()
     this.#options.onLost()
   }

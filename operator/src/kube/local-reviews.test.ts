@@ -1,4 +1,4 @@
-// Tokens verified by the keys of a cluster, which are made here; the API server behind them is a table of answers.
+// Tokens verified with the keys of a cluster, which the test creates; the API server is a table of responses.
 
 import { silentLogger } from '@penstock/agent/telemetry'
 import { exportJWK, generateKeyPair, type JWK, SignJWT, UnsecuredJWT } from 'jose'
@@ -115,7 +115,7 @@ test('a token of a pod says who it is, and which pod and node', async () => {
       'authentication.kubernetes.io/node-name': ['node-1'],
     },
   })
-  // A token for the audience of the API server is valid for callers that ask for no other.
+  // A token for the API server's audience is valid for callers that require no other.
   expect(await reviews.userOf(await token({}))).toMatchObject({ username: 'system:serviceaccount:shop:agent' })
   expect(await reviews.userOf(bound)).toBeUndefined()
 })

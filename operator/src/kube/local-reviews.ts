@@ -1,7 +1,7 @@
-// Identifies callers and checks their rights, using only rights that Roles can grant. The API server publishes keys that every account
-// of the cluster may read; they verify tokens of ServiceAccounts. Each account, and the pod or Secret that a token is bound to, is then
-// looked up in its namespace. So tokens of namespaces without that right are refused, and so are users who are no ServiceAccounts.
-// LocalSubjectAccessReview checks rights in one namespace.
+// Authenticates callers and checks their rights with only those rights that Roles can grant. The API server publishes keys that every
+// account of the cluster may read; they verify tokens of ServiceAccounts. Each account, and the pod or Secret that a token is bound to,
+// is then looked up in its namespace. So tokens from namespaces without that right are rejected, and so are users other than
+// ServiceAccounts. LocalSubjectAccessReview checks rights in one namespace.
 
 import type { Logger } from '@penstock/agent/telemetry'
 import type { JSONWebKeySet, JWTPayload } from 'jose'
@@ -17,7 +17,7 @@ export interface LocalReviewOptions {
   readonly namespace: string
   /** Where the operator has its Roles. */
   readonly namespaces: readonly string[]
-  /** Our own token: it is for the audience that those of others for the API server are for. */
+  /** Our own token: its audience is the one that the API server's tokens have. */
   readonly ownToken: () => string | undefined
   /** Minimum time between two reads of the keys because of tokens with an unknown key; 30 s if not given. */
   readonly renewMs?: number
@@ -45,13 +45,13 @@ interface Claims {
 
 type Secret = KubeObject & { readonly data?: Readonly<Record<string, string>> }
 
-/** Those that the API server signs with. */
+/** Algorithms with which the API server signs. */
 const algorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512']
 /** As the API server has it. */
 const leewaySeconds = 60
-/** Issuer of tokens in Secrets; they have no end and are good as long as their Secret is there. */
+/** Issuer of tokens in Secrets; they do not expire and are valid as long as their Secret exists. */
 const secretIssuer = 'kubernetes/serviceaccount'
-/** Keys are read again so often without a reason: one that was taken back is not trusted forever. */
+/** Keys are read again this often without a reason, so that a revoked key is not trusted forever. */
 const keepKeysMs = 600_000
 const keepAccountsMs = 30_000
 const extraPrefix = 'authentication.kubernetes.io'
@@ -69,7 +69,7 @@ export class LocalReviews implements Reviews {
   }
 
   get takes(): string {
-    return `of a ServiceAccount of one of the namespaces ${[...this.#namespaces].join(', ')}, the only ones that this operator may look into`
+    return `of a ServiceAccount of one of the namespaces ${[...this.#namespaces].join(', ')}, the only ones that this operator can access`
   }
 
   async userOf(token: string, audience?: string): Promise<User | undefined> {
@@ -88,7 +88,10 @@ export class LocalReviews implements Reviews {
     }
   }
 
-  /** Without a namespace, all watched ones are checked. `/metrics` stands for the resource `metrics` of our group. */
+  /**
+   * Without a namespace, all watched ones are checked. `/metrics` is represented by the resource `metrics` of our
+   * group.
+   */
   async mayDo(user: User, attempt: ReviewedAction): Promise<boolean> {
     const { kube, namespace } = this.#options
     if ('nonResourceAttributes' in attempt) {
@@ -107,7 +110,7 @@ export class LocalReviews implements Reviews {
     return true
   }
 
-  /** The content of a token that the cluster has signed for us and that has not expired. */
+  /** The content of an unexpired token that the cluster signed for us. */
   async #claimsOf(token: string, audience: string | undefined): Promise<Claims | undefined> {
     const { createLocalJWKSet, decodeJwt, errors, jwtVerify } = await import('jose')
     const said = decoded(token, decodeJwt)
@@ -134,7 +137,7 @@ export class LocalReviews implements Reviews {
       return await verify(await this.#known())
     } catch (error) {
       if (!(error instanceof errors.JOSEError)) throw error
-      // Signed by a key that was not there when the keys were read: they are exchanged regularly.
+      // The signing key is newer than the last read of the keys, because keys are rotated.
       if (!(error instanceof errors.JWKSNoMatchingKey) || !this.#mayRenew()) return undefined
     }
     try {
@@ -148,11 +151,11 @@ export class LocalReviews implements Reviews {
   async #known(): Promise<Issuer> {
     const known = await (this.#issuer ?? this.#read())
     if (performance.now() - known.at < keepKeysMs || !this.#mayRenew()) return known
-    // While the API server does not answer, the keys that it had will do.
+    // While the API server does not answer, its last keys are used.
     return this.#read().catch(() => known)
   }
 
-  /** Tokens of unknown keys must not cause a request each. */
+  /** Tokens with unknown keys must not cause a request each. */
   #mayRenew(): boolean {
     return performance.now() - this.#askedAt >= (this.#options.renewMs ?? 30_000)
   }
@@ -181,7 +184,7 @@ export class LocalReviews implements Reviews {
     if (!this.#namespaces.has(namespace)) return false
     try {
       if ((await this.#account(namespace, serviceaccount.name))?.metadata.uid !== serviceaccount.uid) return false
-      // Asked each time, as a review would be: a cache may show what is gone.
+      // Requested each time, like a review: a cache may contain deleted objects.
       if (pod !== undefined) return (await this.#get(podType, namespace, pod.name))?.metadata.uid === pod.uid
       if (secret !== undefined) {
         const found = await this.#get<Secret>(secretType, namespace, secret.name)
@@ -195,7 +198,7 @@ export class LocalReviews implements Reviews {
       const account = `${namespace}/${serviceaccount.name}`
       this.#options.logger.warn(
         { account, error: error.message },
-        'A token was refused, because what it is bound to cannot be looked up.',
+        'A token was rejected, because the objects that it is bound to cannot be looked up.',
       )
       return false
     }
@@ -231,7 +234,7 @@ function boundClaims(payload: JWTPayload): Claims | undefined {
   return isWhole(claims) && payload.sub === subjectOf(claims) ? claims : undefined
 }
 
-/** A token in a Secret names it in its own claims. */
+/** A token in a Secret names the Secret in separate claims. */
 function legacyClaims(payload: JWTPayload): Claims | undefined {
   const claim = (name: string) => String(payload[`kubernetes.io/serviceaccount/${name}`] ?? '')
   const claims: Claims = {

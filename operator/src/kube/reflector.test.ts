@@ -1,4 +1,4 @@
-// The reflector against a server on loopback that says what real ones say at bad moments; e2e/operator runs it against a real one.
+// The reflector with a server on loopback that responds like real ones at bad moments; e2e/operator runs it with a real one.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ import { Reflector, type ReflectorOptions } from './reflector.ts'
 import { Store } from './store.ts'
 import { podType } from './types.ts'
 
-// The waits between attempts are the real ones, and the machine may be busy.
+// The waits between attempts are real, and the machine may be busy.
 
 const pod = (name: string, version: number, labels = {}): KubeObject => ({
   apiVersion: 'v1',
@@ -27,7 +27,7 @@ const failure = (code: number, reason: string) => JSON.stringify({ kind: 'Status
 
 type Answer = (request: URL, response: ServerResponse) => void
 
-/** A server that answers each request by the next of the answers, and a reflector that follows it. */
+/** A server that responds to each request with the next response, and a reflector that follows it. */
 async function following(answers: readonly Answer[], options: Partial<ReflectorOptions<KubeObject>> = {}) {
   const asked: URL[] = []
   const server = createServer((request: IncomingMessage, response) => {

@@ -1,5 +1,5 @@
-// A reflector keeps a store equal to what the API server has: one list, then a watch for as long as it lasts, and again. It never
-// stops by itself: every failure is counted, waited out and tried again.
+// A reflector keeps a store equal to the API server's state: one list, then a watch as long as it lasts, and again. It never
+// stops by itself: every failure is counted, and retried after a wait.
 
 import type { IncomingMessage } from 'node:http'
 import { errorText } from '@penstock/agent/errors'
@@ -26,7 +26,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly type: ResourceType
   readonly store: Store<T>
   readonly namespace?: string | undefined
-  /** The one object that is followed, of a type without namespace: what a right to this name alone is enough for. */
+  /** The only watched object, of a cluster-scoped type, for accounts with a right to this name only. */
   readonly name?: string | undefined
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
@@ -35,21 +35,21 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly logger: Logger
   readonly onRelist?: () => void
   readonly onError?: () => void
-  /** Bytes of the longest line of a watch. */
+  /** Maximum length of a line of a watch. */
   readonly maxLineBytes?: number
   /** Duration of a watch in seconds. */
   readonly watchSeconds?: () => number
-  /** Seconds of silence beyond those after which a watch is given up. */
+  /** Additional seconds of silence after which a watch is abandoned. */
   readonly silenceSeconds?: number
 }
 
-/** When a reflector last heard something, for probes and metrics; milliseconds since the epoch, 0 for never. */
+/** When a reflector last received data, for probes and metrics; milliseconds since the epoch, 0 for never. */
 export interface Liveness {
   lastList: number
   lastEvent: number
   lastBookmark: number
   relists: number
-  /** The last sign of a working connection, even if only an answer to a watch; by a monotonic clock. */
+  /** The last sign of a working connection, even if only the response headers of a watch; on a monotonic clock. */
   lastProgress: number
 }
 
@@ -65,7 +65,7 @@ export class Reflector<T extends KubeObject> {
   readonly #scope: string
   readonly #what: string
   #version: string | undefined
-  /** Whether the next list must be up to date: the known state is gone, or cannot be trusted. */
+  /** Whether the next list must be up to date, because the known state is expired or cannot be trusted. */
   #expired = false
   #streams = true
   #running: Promise<void> | undefined
@@ -94,7 +94,7 @@ export class Reflector<T extends KubeObject> {
         this.#options.onError?.()
         const facts = { resource: this.#what, error: errorText(error) }
         if (error instanceof KubeError && (error.status === 410 || error.reason === 'Expired')) {
-          this.#options.logger.info(facts, 'The watched version is gone; listing again.')
+          this.#options.logger.info(facts, 'The watched version has expired; listing again.')
           this.#forget()
           continue
         }
@@ -102,7 +102,7 @@ export class Reflector<T extends KubeObject> {
         const waitMs = Math.max(backoff.next(), (error instanceof KubeError && error.retryAfterMs) || 0)
         this.#options.logger.warn(
           { ...facts, wait_ms: Math.round(waitMs) },
-          'Following a resource failed; trying again.',
+          'Watching a resource failed; trying again.',
         )
         await pause(waitMs, signal)
       }
@@ -125,7 +125,7 @@ export class Reflector<T extends KubeObject> {
       try {
         return await this.#watch(signal, true)
       } catch (error) {
-        // Servers before 1.32, or with the feature off, refuse the parameter.
+        // Servers before 1.32, or with the feature disabled, reject the parameter.
         if (!(error instanceof KubeError) || ![400, 422].includes(error.status)) throw error
         this.#streams = false
       }
@@ -153,7 +153,7 @@ export class Reflector<T extends KubeObject> {
         ...this.#selectors(),
         limit: paged ? pageSize : undefined,
         continue: next,
-        // Any state will do at first; after a gap only the newest. A continued list has its own version.
+        // Any state is sufficient at first; after a gap only the newest. A continued list has its own version.
         resourceVersion: next === undefined ? (this.#expired ? undefined : '0') : undefined,
       })
       const limited = AbortSignal.any([signal, AbortSignal.timeout(listTimeoutMs)])
@@ -162,7 +162,7 @@ export class Reflector<T extends KubeObject> {
       if (answer.statusCode !== 200) {
         const error = await errorOf(answer, `list of ${this.#what}`)
         if (error.status !== 410 || next === undefined) throw error
-        // The pages read so far are of a state that is gone.
+        // The pages read so far belong to an expired state.
         items.length = 0
         next = undefined
         paged = false
@@ -196,7 +196,7 @@ export class Reflector<T extends KubeObject> {
 
   // --- Every further one ---
 
-  /** With `initial`, the stream begins with every object that there is. */
+  /** With `initial`, the stream begins with every existing object. */
   async #watch(signal: AbortSignal, initial = false): Promise<Outcome> {
     const seconds = this.#options.watchSeconds?.() ?? 300 + Math.floor(Math.random() * 300)
     const query = queryOf({
@@ -216,7 +216,7 @@ export class Reflector<T extends KubeObject> {
     const joined = AbortSignal.any([signal, abort.signal])
     const silenceMs = (seconds + (this.#options.silenceSeconds ?? 30)) * 1000
     const accept = this.#options.metadataOnly === true ? metadataObject : undefined
-    // Until the head of the answer is there a list's limit holds, then that of silence.
+    // Until the response headers arrive, a list's time limit applies, and then that of silence.
     let silence = setTimeout(() => abort.abort(new Error('no answer in time')), listTimeoutMs)
     let answer: IncomingMessage | undefined
     try {
@@ -232,7 +232,7 @@ export class Reflector<T extends KubeObject> {
         if (signal.aborted) break
         this.#take(line, state)
       }
-      // The initial stream ended early, so its objects are not complete.
+      // The initial stream ended early, so its objects are incomplete.
       if (state.listed !== undefined) throw new Error('the list ended before it was complete')
       return 'ended'
     } catch (error) {
@@ -289,7 +289,7 @@ export class Reflector<T extends KubeObject> {
     }
   }
 
-  /** Items of lists have no kind, and metadata has another. A shape is a part of its type. */
+  /** List items have no kind, and metadata has a different one. A shape is a part of its type. */
   #typed(object: T): T {
     const { type, shape } = this.#options
     const apiVersion = apiVersionOf(type)

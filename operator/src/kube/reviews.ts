@@ -1,5 +1,5 @@
-// Identifies callers and checks their rights through the API server: the operator itself trusts nobody. Without cluster-wide rights,
-// local-reviews.ts does the same.
+// Authenticates callers and checks their rights through the API server: the operator does not decide this itself. Without
+// cluster-wide rights, local-reviews.ts does the same.
 
 import { apiVersionOf, type ResourceType } from '../api/object.ts'
 import type { KubeClient } from './client.ts'
@@ -18,7 +18,7 @@ export interface User {
   readonly extra?: Readonly<Record<string, readonly string[]>>
 }
 
-/** The action of a user, as a SubjectAccessReview has it. */
+/** A user's action in the form of a SubjectAccessReview. */
 export type ReviewedAction =
   | {
       readonly resourceAttributes: {
@@ -34,14 +34,14 @@ export type ReviewedAction =
 
 /** How a process authenticates its callers. */
 export interface Reviews {
-  /** Accepted token owners, for refusal messages. */
+  /** Accepted token owners, for error messages. */
   readonly takes: string
-  /** The owner of a token; undefined if the token is invalid, or not for this audience. */
+  /** The owner of a token; undefined if the token is invalid, or has another audience. */
   userOf(token: string, audience?: string): Promise<User | undefined>
   mayDo(user: User, attempt: ReviewedAction): Promise<boolean>
 }
 
-/** Every review goes to the API server: for operators that may make reviews in the whole cluster. */
+/** Every review is a request to the API server: for operators with cluster-wide rights to reviews. */
 export function serverReviews(kube: KubeClient): Reviews {
   return {
     takes: 'of a user or ServiceAccount of this cluster',
@@ -50,7 +50,7 @@ export function serverReviews(kube: KubeClient): Reviews {
   }
 }
 
-/** The owner of a token; undefined if the token is not of this cluster, or not for this audience. */
+/** The owner of a token; undefined if the token is not from this cluster, or has another audience. */
 async function userOf(kube: KubeClient, token: string, audience?: string): Promise<User | undefined> {
   const { status } = await kube.request<{
     status?: { authenticated?: boolean; audiences?: readonly string[]; user?: User }
@@ -76,7 +76,7 @@ export function mayDo(kube: KubeClient, user: User, attempt: ReviewedAction): Pr
   return review(kube, subjectAccessReviewType, user, attempt)
 }
 
-/** The same for one namespace, which needs only rights in that namespace. */
+/** The same for one namespace, which only needs rights in that namespace. */
 export function mayDoIn(kube: KubeClient, namespace: string, user: User, attempt: ReviewedAction): Promise<boolean> {
   return review(kube, localSubjectAccessReviewType, user, attempt, namespace)
 }

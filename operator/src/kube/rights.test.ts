@@ -53,7 +53,7 @@ test('missing rights are listed by verb, with the commands that grant them', asy
     bound(4),
   ])
 
-  // An authorizer that cannot list its permissions is asked about each one.
+  // An authorizer that cannot list its permissions is queried for each one.
   allowed.push('watch pods', 'watch namespaces', 'patch pipelines')
   expect((await missingRights(kube, 'shop', needed, signal)).map(({ resource }) => resource)).toEqual([
     'secrets',

@@ -1,5 +1,5 @@
-// Compares the rights of this process in a namespace with those that it needs, before the first reflector starts. So missing rights are
-// reported once, with the way to grant them, and not as a refusal of each request.
+// Compares the rights of this process in a namespace with the required ones, before the first reflector starts. So missing rights are
+// reported once, with the commands that grant them, rather than as an error of each request.
 
 import type { KubeClient } from './client.ts'
 import { pathOf } from './client.ts'
@@ -13,12 +13,12 @@ export interface NeededRule {
   readonly verbs: readonly string[]
 }
 
-/** Verbs that are missing on resources of one group. */
+/** Missing verbs on resources of one group. */
 export interface MissingRight {
   readonly verbs: readonly string[]
   /** `pods`, `pipelines.penstock.dev` */
   readonly resource: string
-  /** Objects that it is about; all if there are none. */
+  /** Names of the objects concerned; all if there are none. */
   readonly names: readonly string[]
 }
 
@@ -110,7 +110,7 @@ async function isAllowed(
   return status.allowed
 }
 
-/** Commands of kubectl that grant what is missing in a namespace to an account. */
+/** kubectl commands that grant an account its missing rights in a namespace. */
 export function grantsOf(namespace: string, account: string, missing: readonly MissingRight[]): string[] {
   const bySet = new Map<string, { readonly verbs: string; readonly names: readonly string[]; resources: string[] }>()
   for (const { verbs, resource, names } of missing) {
@@ -129,5 +129,5 @@ export function grantsOf(namespace: string, account: string, missing: readonly M
   })
 }
 
-/** kubectl takes a subresource behind the group: `pipelines.penstock.dev/status`. */
+/** kubectl expects a subresource after the group: `pipelines.penstock.dev/status`. */
 const asArgument = (resource: string) => resource.replace(/^([a-z]+)\/([a-z]+)(\..*)?$/, '$1$3/$2')

@@ -8,7 +8,7 @@ import { type KubeClient, KubeError } from './client.ts'
 
 const againMs = 10_000
 
-/** Waits until the server answers. Undefined if it does not say its version, or the signal aborts. */
+/** Waits until the server responds. Undefined if it does not report its version, or the signal aborts. */
 export async function serverVersion(
   kube: KubeClient,
   logger: Logger,

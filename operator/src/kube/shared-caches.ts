@@ -1,4 +1,4 @@
-// One store and its reflectors for each type and selection, shared by all who ask.
+// One store and its reflectors for each type and selection, shared by all users.
 
 import type { Logger } from '@penstock/agent/telemetry'
 import { Counter, Gauge, type Registry } from 'prom-client'
@@ -23,11 +23,13 @@ export interface SharedCachesOptions {
   readonly signal: AbortSignal
   /** Namespaces to which caches of namespaced types are limited; the caches of our Cluster kinds are then empty. */
   readonly namespaces?: readonly string[] | undefined
-  /** Follow only objects that Roles can grant: these Namespaces one by one, and no other cluster-wide object. */
+  /**
+   * Whether to watch only objects that Roles can grant: these Namespaces one by one, and no other cluster-wide object.
+   */
   readonly rolesOnly?: boolean
 }
 
-/** Time without any progress after which a reflector is said to be stuck. */
+/** Time without progress after which a reflector counts as stuck. */
 const stuckMs = 15 * 60_000
 
 export class SharedCaches implements Caches {
@@ -55,8 +57,8 @@ export class SharedCaches implements Caches {
     const shared = this.#shared
     for (const [name, help, member] of [
       ['list', 'When the last list was complete, in seconds since the epoch.', 'lastList'],
-      ['event', 'When the last event came, in seconds since the epoch.', 'lastEvent'],
-      ['bookmark', 'When the last bookmark came, in seconds since the epoch.', 'lastBookmark'],
+      ['event', 'When the last event arrived, in seconds since the epoch.', 'lastEvent'],
+      ['bookmark', 'When the last bookmark arrived, in seconds since the epoch.', 'lastBookmark'],
     ] as const) {
       new Gauge({
         name: `penstock_reflector_last_${name}_timestamp_seconds`,
@@ -153,7 +155,7 @@ export class SharedCaches implements Caches {
         }),
     )
     for (const reflector of reflectors) {
-      // It ends with the signal alone; if it ever failed otherwise, that is a fault that must be seen.
+      // It only ends with the signal; any other failure is a bug that must be visible.
       reflector.run(signal).catch((error: unknown) => logger.error({ error, ...labels }, 'A reflector has ended.'))
     }
     return { store, reflectors }

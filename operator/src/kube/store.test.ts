@@ -45,7 +45,7 @@ test('a write whose answer comes after its object was deleted does not bring it 
   store.remove(object('5'))
   store.expect(object('4'))
   expect(store.get('shop', 'a')).toBeUndefined()
-  // Nor does it take the place of the one that was made meanwhile.
+  // Nor does it replace the object created in between.
   store.set(object('9', {}, 'two'))
   store.expect(object('4'))
   expect(store.get('shop', 'a')?.metadata.resourceVersion).toBe('9')

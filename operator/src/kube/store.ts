@@ -1,15 +1,15 @@
-// The store behind a cache: objects by key, indexes, handlers. It is filled by reflectors; objects are frozen on the way in.
+// The store behind a cache: objects by key, indexes, handlers. Reflectors fill it, and it freezes the objects.
 
 import { errorText } from '@penstock/agent/errors'
 import type { Logger } from '@penstock/agent/telemetry'
 import { type KubeObject, keyOf, objectKey, type ResourceType } from '../api/object.ts'
 import type { Cache, CacheSubscription, Change, ChangeType, Index } from './cache.ts'
 
-/** How long an older state is held back after a write of our own, if the event of the write never arrives. */
+/** How long an older state is ignored after an own write, if the event of the write never arrives. */
 const expectationMs = 30_000
-/** Versions of an object that are remembered: an answer to a write may come after its event. */
+/** Number of remembered versions of an object, because the response to a write may arrive after its event. */
 const rememberedVersions = 8
-/** How long removed objects are remembered, for the same reason: longer than a request may last. */
+/** How long removed objects are remembered, for the same reason: longer than a request can take. */
 const rememberRemovedMs = 120_000
 
 interface Entry<T> {
@@ -30,7 +30,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
   readonly #onHandlerError: () => void
   readonly #entries = new Map<string, Entry<T>>()
   readonly #expected = new Map<string, Expectation>()
-  /** When objects were removed, by uid, the latest last: an answer to a write may come after that event, too. */
+  /** When objects were removed, by uid, the latest last: the response to a write may also arrive after that event. */
   readonly #removed = new Map<string, number>()
   readonly #indexes = new Map<string, { readonly keysOf: Index<T>; readonly keys: Map<string, Map<string, T>> }>()
   readonly #handlers = new Set<(change: Change<T>) => void>()
@@ -76,7 +76,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
 
   subscribe(handler: (change: Change<T>) => void): CacheSubscription {
     const store = this
-    // Those that are there are handed over before any change: nothing comes between, as this is one turn of the loop.
+    // Existing objects are reported before any change: this happens within one turn of the loop.
     for (const { object } of this.#entries.values()) this.#call(handler, { type: 'added', object })
     this.#handlers.add(handler)
     return {
@@ -89,7 +89,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
     }
   }
 
-  /** Resolves when the first list of every scope is there. */
+  /** Resolves when the first list of every scope has arrived. */
   async whenSynced(signal: AbortSignal): Promise<void> {
     while (!this.synced) {
       signal.throwIfAborted()
@@ -112,7 +112,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
 
   // --- For reflectors ---
 
-  /** An object is there, or is new. False when a handler failed. */
+  /** Adds or updates an object. False if a handler failed. */
   set(object: T): boolean {
     const key = keyOf(object)
     return this.#isHeldBack(key, object) ? true : this.#put(key, object)
@@ -125,14 +125,14 @@ export class Store<T extends KubeObject> implements Cache<T> {
     return this.#drop(key, object)
   }
 
-  /** The complete list of a scope: objects that are not in it are gone. */
+  /** The complete list of a scope: objects missing in it were deleted. */
   replace(objects: readonly T[], scope: string, isOfScope: (object: T) => boolean): boolean {
     let fine = true
     const listed = new Set<string>()
     for (const object of objects) {
       const key = keyOf(object)
       listed.add(key)
-      this.#expected.delete(key) // a list is as new as anything that we have written
+      this.#expected.delete(key) // a list is as new as any of our writes
       if (!this.#put(key, object)) fine = false
     }
     for (const [key, { object }] of [...this.#entries]) {
@@ -180,7 +180,7 @@ export class Store<T extends KubeObject> implements Cache<T> {
       addTo(index, key, object)
     }
     if (object.metadata.uid !== undefined) this.#removed.delete(object.metadata.uid)
-    // Deleted and made again between two looks: it is another object.
+    // Deleted and recreated in between: this is another object.
     if (previous !== undefined && previous.metadata.uid !== object.metadata.uid) {
       this.#noteRemoved(previous)
       const fine = this.#notify('deleted', previous)
@@ -243,7 +243,7 @@ function removeFrom<T extends KubeObject>(index: KeyIndex<T>, key: string, objec
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration'
 
-/** Without the parts that cost memory and that no controller reads. */
+/** Removes parts that use memory and that no controller reads. */
 function stripped<T extends KubeObject>(object: T): T {
   const { managedFields, annotations, ...metadata } = object.metadata
   if (managedFields === undefined && annotations?.[lastApplied] === undefined) return object

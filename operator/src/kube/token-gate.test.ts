@@ -3,7 +3,7 @@ import { Allowances, busy, claimsOf, TokenGate } from './token-gate.ts'
 
 const limits = { perSource: { perSecond: 1, burst: 5 }, total: { perSecond: 10, burst: 20 } }
 
-/** A gate with a fake clock, whose reviews accept the tokens that begin with `good`. */
+/** A gate with a fake clock, whose reviews accept tokens that begin with `good`. */
 function gateOf() {
   const asked: string[] = []
   let now = 0
@@ -24,7 +24,7 @@ test('a flood of tokens costs few reviews, and a sender who is known is not held
   for (let second = 0; second < 300; second++) {
     for (let attempt = 0; attempt < 20; attempt++)
       for (const address of ['10.6.6.1', '10.6.6.2', '10.6.6.3']) await gate.of(`bad ${second} ${attempt}`, address)
-    // From the address of the flood as well: a known token is no stranger.
+    // Even from the flooding address: a known token does not count as unknown.
     expect(await gate.of('good agent', second % 2 === 0 ? '10.0.0.1' : '10.6.6.1')).toBe('owner of good agent')
     pass(1000)
   }

@@ -1,6 +1,6 @@
-// Tokens of strangers: the results of their reviews, and a limit on the number of reviews that strangers cause. Everyone who reaches a
-// server can send tokens, and each review uses up requests to the API server that this process needs for its work. So the gate inspects
-// a token before the review, limits each address, and never lets strangers delay known callers.
+// Handles tokens of unknown senders: caches the results of their reviews, and limits the number of reviews that they cause. Everyone
+// who can connect to a server can send tokens, and each review uses up requests to the API server that this process needs for its work.
+// So the gate inspects a token before the review, limits each address, and never lets unknown senders delay known ones.
 
 import { createHash } from 'node:crypto'
 import { isIPv6 } from 'node:net'
@@ -11,9 +11,9 @@ export interface Rate {
 }
 
 export interface TokenGateOptions<T> {
-  /** Undefined for a token that is not to be trusted. */
+  /** Undefined for an untrusted token. */
   review(token: string): Promise<T | undefined>
-  /** Reviews of tokens of strangers, by address and in all. */
+  /** Reviews of unknown tokens, by address and in total. */
   readonly perSource: Rate
   readonly total: Rate
   /** How long the review of this owner's token counts, asked at each use; a minute if not given. */
@@ -21,7 +21,7 @@ export interface TokenGateOptions<T> {
   readonly now?: () => number
 }
 
-/** Nothing is known of the token, and no review can be spent on it now. */
+/** The token is unknown, and the limit currently allows no review for it. */
 export const busy = Symbol('busy')
 
 /** How long a review counts if nothing else is known, and a refusal always. */
@@ -31,7 +31,7 @@ const knownMs = 3_600_000
 const maxGood = 10_000
 const maxBad = 2_000
 const maxSources = 4_096
-/** Longer than any token that an API server makes or takes. */
+/** Longer than any token that an API server issues or accepts. */
 const maxTokenBytes = 16 * 1024
 
 interface Answer<T> {
@@ -59,9 +59,8 @@ export class TokenGate<T> {
   }
 
   /**
-   * The owner of a token; undefined if the token is not trusted, `busy` if strangers have used up their reviews.
-   * @param friend set if other evidence identifies the sender, such as the address of a known pod: it then has its own limit under this
-   * name
+   * The owner of a token; undefined if the token is not trusted, `busy` if unknown senders have used up their reviews. @param friend
+   * set if other evidence identifies the sender, such as the address of a known pod: it then has its own limit under this name
    */
   async of(token: string, source: string, friend?: string): Promise<T | undefined | typeof busy> {
     if (token.length > maxTokenBytes) return undefined
@@ -112,7 +111,7 @@ export class Allowances {
     return allowance.has(now, count)
   }
 
-  /** @param count what the request costs; more than the stock can be is as much as it can be */
+  /** @param count cost of the request, limited to the maximum stock */
   take(source: string, now = performance.now(), count = 1): boolean {
     if (!this.has(source, now, count)) return false
     this.#allowances.get(networkOf(source))?.take(count)
@@ -120,7 +119,7 @@ export class Allowances {
   }
 }
 
-/** A rate a second, with a stock. Unlike in a queue, refused senders leave no debt. */
+/** A rate per second with a stock. Unlike in a queue, rejected senders leave no debt. */
 class Allowance {
   readonly #rate: Rate
   #left: number
@@ -143,7 +142,7 @@ class Allowance {
   }
 }
 
-/** Puts an entry last, and takes out the first where there are too many. */
+/** Moves an entry to the end, and removes the first one if there are too many. */
 function put<V>(map: Map<string, V>, key: string, value: V, max: number): void {
   map.delete(key)
   map.set(key, value)
@@ -153,7 +152,7 @@ function put<V>(map: Map<string, V>, key: string, value: V, max: number): void {
   }
 }
 
-/** A sender has all addresses of an IPv6 network of 64 bits. */
+/** A sender is assumed to own all addresses of an IPv6 /64 network. */
 function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
   if (!isIPv6(plain)) return plain
@@ -173,8 +172,8 @@ export interface PodClaims {
 }
 
 /**
- * The claims of a token that may be valid: for this audience, not expired, of a ServiceAccount, bound to a pod. It costs no request,
- * and grants nothing.
+ * The claims of a token that may be valid: for this audience, not expired, of a ServiceAccount, bound to a pod. This costs no
+ * request and grants nothing.
  */
 export function claimsOf(token: string, audience: string, nowMs: number): PodClaims | undefined {
   const parts = token.length > maxTokenBytes ? [] : token.split('.')

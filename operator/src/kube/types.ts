@@ -1,4 +1,4 @@
-// Types of Kubernetes' own that the operator reads or writes.
+// Kubernetes' own types that the operator reads or writes.
 
 import type { ResourceType } from '../api/object.ts'
 
@@ -19,7 +19,7 @@ export const endpointSliceType = define('discovery.k8s.io', 'v1', 'EndpointSlice
 export const serviceType = define('', 'v1', 'Service', 'services')
 export const serviceAccountType = define('', 'v1', 'ServiceAccount', 'serviceaccounts')
 export const persistentVolumeClaimType = define('', 'v1', 'PersistentVolumeClaim', 'persistentvolumeclaims')
-/** As `eventType`, by the group that the role `view` of Kubernetes covers. */
+/** Like `eventType`, in the group that the Kubernetes role `view` covers. */
 export const coreEventType = define('', 'v1', 'Event', 'events')
 export const eventType = define('events.k8s.io', 'v1', 'Event', 'events')
 export const customResourceDefinitionType = define(

@@ -75,7 +75,7 @@ test('namespaces take turns, and none of them has every worker', async () => {
   const waiting = queue.next()
   queue.add('blog/1')
   expect(await waiting).toBe('blog/1')
-  // A place of its own line must be free before the next one of it.
+  // A slot of its own line must be free before the line's next key.
   const third = queue.next()
   queue.done('shop/1')
   expect(queue.depth).toBe(2)

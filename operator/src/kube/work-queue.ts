@@ -1,12 +1,12 @@
-// Keys to work on: each once, at most one worker a key, those added while they are worked on come again afterwards. Failed keys
-// wait longer each time, within a budget for all; changes of users go before periodic checks. Where keys have
-// lines, such as one for each namespace, the lines take turns.
+// A queue of keys to process: each key once, with at most one worker; a key added during processing is processed again. Failed
+// keys wait longer each time, within a common budget; user changes take precedence over periodic checks. If keys belong to
+// lines, such as one per namespace, the lines take turns.
 
 import { doubledMs, systemClock, TokenBucket } from '@penstock/agent/program'
 
 export interface QueueLines {
   of(key: string): string
-  /** Keys of one line that are worked on at a time. */
+  /** Maximum number of keys of one line in process. */
   readonly maxActive: number
 }
 
@@ -22,7 +22,7 @@ export type Priority = 'user' | 'resync'
 export class WorkQueue {
   readonly #options: Required<WorkQueueOptions>
   readonly #bucket = new TokenBucket(10, 100)
-  /** Waiting keys in their order, by priority; when each was added. */
+  /** Waiting keys in order, by priority; and when each was added. */
   readonly #ready: Readonly<Record<Priority, Ready>>
   readonly #active = new Map<string, number>()
   readonly #activeInLine = new Map<string, number>()
@@ -59,7 +59,7 @@ export class WorkQueue {
     return this.#active
   }
 
-  /** Whether nothing waits, runs or is going to. */
+  /** Whether no key is waiting, in process or delayed. */
   get idle(): boolean {
     return this.depth === 0 && this.#active.size === 0 && this.#delayed.size === 0
   }
@@ -110,19 +110,19 @@ export class WorkQueue {
     return delayMs
   }
 
-  /** The key went well: its next failure is a first one. */
+  /** The key succeeded: its next failure counts as the first. */
   forget(key: string): void {
     this.#failures.delete(key)
   }
 
-  /** The next key to work on; undefined when the queue is closed. */
+  /** The next key to process; undefined when the queue is closed. */
   next(): Promise<string | undefined> {
     const key = this.#take()
     if (key !== undefined || this.#closed) return Promise.resolve(key)
     return new Promise((resolve) => this.#workers.push(resolve))
   }
 
-  /** The worker has finished with a key. */
+  /** The worker has finished a key. */
   done(key: string): void {
     this.#active.delete(key)
     const line = this.#options.lines.of(key)
@@ -132,7 +132,7 @@ export class WorkQueue {
     const again = this.#again.get(key)
     this.#again.delete(key)
     if (again !== undefined) this.add(key, again)
-    // One that waited for its line may continue.
+    // A key that waited for its line may continue.
     this.#hand()
   }
 
@@ -171,7 +171,9 @@ export class WorkQueue {
   }
 }
 
-/** Waiting keys, each with the time since when. The lines take turns; within a line, and where there is one alone, the oldest goes first. */
+/**
+ * Waiting keys, each with the time when it was added. The lines take turns; within a line, and with only one line, the oldest goes first.
+ */
 class Ready {
   readonly #lines: QueueLines
   readonly #waiting = new Map<string, Map<string, number>>()
