@@ -10,7 +10,7 @@ const start = new Date('2026-03-01T00:00:00Z')
 const after = (days: number, ms = 0) => new Date(start.getTime() + days * 86_400_000 + ms)
 const authorities = (kept: Certificates) => kept.server.ca.split('-----BEGIN').length - 1
 
-/** Whether one who trusts `ca` accepts a server with the certificate under the name. */
+/** Whether a client that trusts `ca` accepts a server's certificate for the name. */
 async function isTrusted(kept: Certificates, ca: string, servername: string): Promise<boolean> {
   const server = createServer({ cert: kept.server.cert, key: kept.server.key }, (_, answer) => answer.end('yes'))
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))

@@ -1,8 +1,7 @@
-// The operator's own certificates: an authority of one year in a Secret, and a server certificate signed by it. Both are replaced after
-// two thirds of their time. A new authority is published beside the old one for a while before it signs anything, so clients always
-// trust a certificate before it is served.
-//
-// Why by hand: an installation needs no other controller. Where cert-manager makes the certificates, these are left to it.
+// The operator's own certificates: an authority valid for one year in a Secret, and a server certificate signed by it. Both are
+// replaced after two thirds of their lifetime. A new authority is published together with the old one for a while before it signs
+// anything, so that clients always trust a certificate before it is served.
+// Implemented here, so that an installation needs no other controller. If cert-manager issues the certificates, this code is not used.
 
 import { webcrypto, X509Certificate } from 'node:crypto'
 import type { RequestListener } from 'node:http'
@@ -24,13 +23,13 @@ import {
 const dayMs = 86_400_000
 const authorityDays = 365
 const serverDays = 90
-/** How long a new authority is known before something is signed by it: mounted files take minutes to follow. */
+/** How long a new authority is published before it signs anything: mounted files take minutes to update. */
 export const publishMs = 3_600_000
 
 export interface CertificateAuthority {
   readonly cert: string
   readonly key: string
-  /** The previous authority, while certificates that it has signed may still be in use. */
+  /** The previous authority, while certificates that it signed may still be in use. */
   readonly previous?: string | undefined
 }
 
@@ -54,7 +53,7 @@ export const serverNames = (namespace: string) =>
     `${name}.${namespace}`,
   ])
 
-/** The certificates to use at a time; the same objects if nothing has to change. */
+/** The certificates to use at a time; the same objects if nothing must change. */
 export async function renewCertificates(
   found: { readonly authority?: CertificateAuthority | undefined; readonly server?: ServerCertificate | undefined },
   names: readonly string[],
@@ -83,7 +82,7 @@ function bundleOf(authority: CertificateAuthority, now: Date): string {
     : authority.cert
 }
 
-/** Whether a server certificate can be used on. */
+/** Whether a server certificate is still usable. */
 function isServing(
   server: ServerCertificate,
   authority: CertificateAuthority,
@@ -106,11 +105,11 @@ const parsed = (pem: string): X509Certificate | undefined => {
   try {
     return new X509Certificate(pem)
   } catch {
-    return undefined // as if it were not there: it is created again
+    return undefined // treated as missing: it is created again
   }
 }
 
-/** The part of its time that is over. */
+/** The elapsed fraction of its lifetime. */
 function age(certificate: X509Certificate, now: Date): number {
   const from = certificate.validFromDate.getTime()
   return (now.getTime() - from) / (certificate.validToDate.getTime() - from)
@@ -119,7 +118,7 @@ function age(certificate: X509Certificate, now: Date): number {
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 
 async function library() {
-  await import('reflect-metadata') // what the library's own dependencies need first
+  await import('reflect-metadata') // needed first by the library's own dependencies
   return import('@peculiar/x509')
 }
 
@@ -127,7 +126,7 @@ async function makeAuthority(now: Date): Promise<CertificateAuthority> {
   const x509 = await library()
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
   const certificate = await x509.X509CertificateGenerator.createSelfSigned({
-    name: `CN=penstock-operator-ca, OU=${now.getTime()}`, // two authorities must not have one name
+    name: `CN=penstock-operator-ca, OU=${now.getTime()}`, // two authorities must not have the same name
     notBefore: now,
     notAfter: new Date(now.getTime() + authorityDays * dayMs),
     signingAlgorithm: algorithm,
@@ -188,7 +187,7 @@ interface WebhookConfiguration extends KubeObject {
 
 const followMs = 15_000
 
-/** The certificate that servers of this process use. Every replica follows the Secret; the leader alone writes it. */
+/** The certificate for the servers of this process. Every replica watches the Secret; only the leader writes it. */
 export class OperatorCertificate {
   #current: ServerCertificate | undefined
   readonly #handlers = new Set<(certificate: ServerCertificate) => void>()
@@ -197,7 +196,7 @@ export class OperatorCertificate {
     return this.#current
   }
 
-  /** Hears of each new certificate, and of the one that is there. */
+  /** Notified of the current certificate and of each new one. */
   subscribe(handler: (certificate: ServerCertificate) => void): Disposable {
     this.#handlers.add(handler)
     if (this.#current !== undefined) handler(this.#current)
@@ -213,15 +212,15 @@ export class OperatorCertificate {
 }
 
 /**
- * A server that shows the newest certificate to every client, and nothing before there is one; open connections continue. With
- * `clientAuthority` it asks clients for a certificate; the listener decides about those that have none.
+ * A server that presents the newest certificate to every client, and accepts none before there is one; open connections
+ * continue. With `clientAuthority` it requests client certificates; the listener handles clients without one.
  */
 export function secureServer(
   certificate: OperatorCertificate,
   listener: RequestListener,
   clientAuthority?: string,
 ): Server {
-  // Connections that say nothing are ended when their time is over, and not half a minute later.
+  // Closes idle connections on time, not half a minute later.
   const common = { connectionsCheckingInterval: 2_000 }
   const asking =
     clientAuthority === undefined ? {} : { ca: clientAuthority, requestCert: true, rejectUnauthorized: false }
@@ -232,7 +231,7 @@ export function secureServer(
   return server
 }
 
-/** Follows the Secret on every replica. */
+/** Watches the Secret on every replica. */
 export function followCertificatePart(certificate: OperatorCertificate): OperatorPart {
   return {
     name: 'certificate',
@@ -240,7 +239,7 @@ export function followCertificatePart(certificate: OperatorCertificate): Operato
     start: async (context) => {
       new Gauge({
         name: 'penstock_certificate_expiry_timestamp_seconds',
-        help: "When the operator's own certificate ends, in seconds since the epoch.",
+        help: "When the operator's own certificate expires, in seconds since the epoch.",
         registers: [context.metrics],
         collect() {
           const ends = parsed(certificate.current()?.cert ?? '')?.validToDate
@@ -263,11 +262,11 @@ export function keepCertificatesPart(certificate: OperatorCertificate): Operator
     leaderOnly: true,
     start: async (context) =>
       loop(context, 'certificates', async () => {
-        // With cert-manager the Secret is another's, and so is the trust of the API server.
+        // With cert-manager, it manages the Secret and the trust of the API server.
         if (process.env['PENSTOCK_CERTIFICATES'] === 'external') return followMs
         const kept = await keepCertificates(context, new Date())
         certificate.set(kept.server)
-        // Where it has Roles alone there are no webhooks.
+        // An operator with only Roles has no webhooks.
         if (!context.settings.rolesOnly) await trustAuthority(context, kept.server.ca)
         return followMs
       }),
@@ -289,7 +288,7 @@ async function keepCertificates(context: OperatorContext, now: Date): Promise<Ce
     const { cert, key, previous } = kept.authority
     const values = { 'ca.crt': cert, 'ca.key': key, ...(previous === undefined ? {} : { 'previous.crt': previous }) }
     await applySecret(context, authoritySecretName, 'Opaque', values)
-    context.logger.info({ secret: authoritySecretName }, 'A new certificate authority was made.')
+    context.logger.info({ secret: authoritySecretName }, 'Created a new certificate authority.')
   }
   if (kept.server !== server) {
     const { cert, key, ca } = kept.server
@@ -298,7 +297,7 @@ async function keepCertificates(context: OperatorContext, now: Date): Promise<Ce
       'tls.key': key,
       'ca.crt': ca,
     })
-    context.logger.info({ secret: certificateSecretName }, 'The certificate of the operator was renewed.')
+    context.logger.info({ secret: certificateSecretName }, 'Renewed the certificate of the operator.')
   }
   return kept
 }
@@ -330,7 +329,9 @@ function applySecret(context: OperatorContext, name: string, type: string, value
   })
 }
 
-/** `caBundle` of our webhooks, with a separate field manager, so the tool that installed them sees no difference. */
+/**
+ * `caBundle` of our webhooks, with a separate field manager, so that the tool that installed them sees no difference.
+ */
 async function trustAuthority(context: OperatorContext, ca: string): Promise<void> {
   const caBundle = Buffer.from(ca).toString('base64')
   const types: ResourceType[] = [validatingWebhookConfigurationType, mutatingWebhookConfigurationType]
@@ -351,7 +352,7 @@ async function trustAuthority(context: OperatorContext, ca: string): Promise<voi
   }
 }
 
-/** Runs a step again and again until the end; the step says when. */
+/** Repeats a step until the end; the step returns the delay. */
 export function loop(context: OperatorContext, name: string, step: () => Promise<number>): AsyncDisposable {
   const ending = new AbortController()
   const signal = AbortSignal.any([context.signal, ending.signal])
@@ -367,7 +368,7 @@ export function loop(context: OperatorContext, name: string, step: () => Promise
         delay = Math.min(30_000, 500 * 2 ** failures++)
         context.logger.warn(
           { part: name, error: errorText(error) },
-          'A part of the operator could not do its work; trying again.',
+          'A periodic task of the operator failed; trying again.',
         )
       }
       await wait(delay, undefined, { signal, ref: false }).catch(() => {}) // ended

@@ -1,6 +1,6 @@
-// The server where agents report and ask for their bundles. It runs on every replica: a token review identifies the caller, and reports
-// are passed on to the leader, which alone keeps them. Pod and node are those of the token, never those that the body names. Any client
-// that can connect may send tokens: malformed ones cost no review, and others have limits (kube/token-gate.ts).
+// The server for agents' reports and bundle requests. It runs on every replica: a token review authenticates the caller, and reports
+// are forwarded to the leader, which alone stores them. Pod and node come from the token, never from the body. Any client that can
+// connect may send tokens: malformed ones cost no review, and others are limited (kube/token-gate.ts).
 
 import { createServer as createPlain, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -37,9 +37,9 @@ import { forwardedHeader, relay, versionHeader } from './observe/relay.ts'
 import { maxHeldMs, Streams } from './streams.ts'
 
 export interface HeartbeatServerOptions {
-  /** Where there is none, only a loopback address is served. */
+  /** Without one, only a loopback address is served. */
   readonly certificate?: OperatorCertificate
-  /** Given to agents, which refuse tenants' connections to them. */
+  /** Sent to agents, which deny tenants' connections to these addresses. */
   readonly apiAddresses?: ApiAddresses
 }
 
@@ -55,7 +55,7 @@ type Pod = KubeObject & {
   readonly status?: { readonly podIPs?: readonly { readonly ip?: string }[] }
 }
 
-/** Reviews for pods that are not known, such as those with a sidecar, by address and in all; a known pod has its own share. */
+/** Reviews for unknown pods, such as those with a sidecar, by address and in total; a known pod has its own limit. */
 const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond: 10, burst: 60 } }
 const maxBytes = 4 * 1024 * 1024
 /** How long the leader may take. */
@@ -113,20 +113,20 @@ class HeartbeatServer implements AsyncDisposable {
     this.#readers = new TokenGate({ ...strangers, review: (token) => context.reviews.userOf(token) })
     this.#count = new Counter({
       name: 'penstock_heartbeats_total',
-      help: 'Heartbeats of agents, by what became of them.',
+      help: "Agents' heartbeats, by result.",
       labelNames: ['result'],
       registers: [context.metrics],
     })
   }
 
-  /** Listens as soon as there is a certificate: the first one is made by the leader. */
+  /** Listens as soon as there is a certificate, which the leader creates first. */
   async listen(): Promise<void> {
     const { heartbeatAddress } = this.#context.settings
     if (heartbeatAddress === '') return
     const { host } = split(heartbeatAddress)
     const local = host === '127.0.0.1' || host === '::1' || host === 'localhost'
     if (this.#options.certificate?.current() !== undefined || local) return this.#open()
-    this.#context.logger.info('Agents may report as soon as there is a certificate.')
+    this.#context.logger.info('Agents can report as soon as there is a certificate.')
     this.#waiting = this.#options.certificate?.subscribe(() => {
       this.#waiting?.[Symbol.dispose]()
       this.#open().catch((error: unknown) => {
@@ -177,7 +177,8 @@ class HeartbeatServer implements AsyncDisposable {
     if (request.method === 'GET' && observedPaths.includes(pathname)) {
       response.setHeader(versionHeader, version)
       if (this.#context.isLeader()) return this.#observers.serve(request, response)
-      // Requests of strangers that reach the leader through others are limited here: the leader sees only this address.
+      // Unknown senders whose requests reach the leader through other replicas are limited here, because the leader
+      // only sees this replica's address.
       if (!this.#observers.admits(request))
         return answer(response, 429, 'Too many ask at once; try again in a few seconds.')
       await this.#relay(request, response, undefined, 3 * relayMs)
@@ -190,7 +191,7 @@ class HeartbeatServer implements AsyncDisposable {
       return answer(
         response,
         404,
-        'There is nothing here but POST /v1/heartbeat, /v1/bundle, /v1/inquiries and /v1/readers, GET /v1/tap and /v1/top.',
+        'This server only has POST /v1/heartbeat, /v1/bundle, /v1/inquiries and /v1/readers, GET /v1/tap and /v1/top.',
       )
     }
     const token = /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
@@ -198,11 +199,7 @@ class HeartbeatServer implements AsyncDisposable {
     if (sender === busy) {
       this.#count.inc({ result: 'busy' })
       response.setHeader('retry-after', '5')
-      return answer(
-        response,
-        429,
-        'Too many tokens that are not known come from this address; try again in a few seconds.',
-      )
+      return answer(response, 429, 'Too many unknown tokens come from this address; try again in a few seconds.')
     }
     if (sender === undefined) {
       this.#count.inc({ result: 'refused' })
@@ -228,7 +225,7 @@ class HeartbeatServer implements AsyncDisposable {
       if (heartbeat?.schema !== 1) throw new TypeError(`the schema is ${JSON.stringify(heartbeat?.schema)}, not 1`)
     } catch (error) {
       this.#count.inc({ result: 'refused' })
-      return answer(response, 400, `The heartbeat is not understood: ${errorText(error)}`)
+      return answer(response, 400, `The heartbeat is invalid: ${errorText(error)}`)
     }
     const { agent, ...from } = sender.asked
     this.#fleet.hear(agent, from, heartbeat, monotonicNow())
@@ -239,7 +236,7 @@ class HeartbeatServer implements AsyncDisposable {
     give(response, { periodMs, denied, ...(gone.length === 0 ? {} : { gone }) } satisfies HeartbeatAnswer)
   }
 
-  /** An agent that asks for requests to observe, or sends its observations. */
+  /** An agent that asks for inquiries, or sends its answers. */
   async #inquire(
     request: IncomingMessage,
     response: ServerResponse,
@@ -261,16 +258,16 @@ class HeartbeatServer implements AsyncDisposable {
     const { serving } = JSON.parse(body.toString('utf8')) as Partial<InquiriesBody>
     const inquiries = await this.#inquiries.next(sender, new Set(Array.isArray(serving) ? serving : []), gone.signal)
     if (gone.signal.aborted) return
-    if (inquiries === undefined) return answer(response, 429, 'Many agents wait here; ask again in a minute.')
+    if (inquiries === undefined) return answer(response, 429, 'Many agents wait here; try again in a minute.')
     give(response, { inquiries } satisfies InquiriesAnswer)
   }
 
-  /** Whether the owner of a token may read the metrics of an agent that cannot check it itself. */
+  /** Whether the owner of a token may read the metrics of an agent that cannot check this itself. */
   async #mayRead({ agent, podUid }: Asked, body: Buffer): Promise<boolean> {
     const { token } = JSON.parse(body.toString('utf8')) as Partial<ReadersBody>
     if (typeof token !== 'string') return false
     const { reviews } = this.#context
-    // Unknown callers show their tokens to the agent, so each agent has a limit of such checks.
+    // Unknown callers send their tokens to the agent, so each agent has a limit for such checks.
     const user = await this.#readers.of(token, podUid)
     if (user === busy) return false
     const [namespace] = agent.split('/')
@@ -285,7 +282,7 @@ class HeartbeatServer implements AsyncDisposable {
   async #senderOf(token: string, address: string): Promise<Sender | undefined | typeof busy> {
     const claims = claimsOf(token, tokenAudience, Date.now())
     if (claims === undefined) return undefined
-    // A token that names a known pod, from that pod's address, is not held up by those who only claim to be it.
+    // A token of a known pod, from that pod's address, is not delayed by senders who only claim to be it.
     const pod = this.#pods.get(claims.namespace, claims.pod)
     const isKnown = pod !== undefined && pod.metadata.uid === claims.podUid
     const isThere = pod?.status?.podIPs?.some(({ ip }) => ip === address.replace(/^::ffff:/, '')) === true
@@ -317,7 +314,7 @@ class HeartbeatServer implements AsyncDisposable {
     return { asked: { agent: objectKey(namespace, agent), pod: name, podUid: uid, node }, account }
   }
 
-  /** Passes a request on to the leader; returns the status of its answer. */
+  /** Forwards a request to the leader; returns the status of its response. */
   async #relay(
     request: IncomingMessage,
     response: ServerResponse,
@@ -326,7 +323,7 @@ class HeartbeatServer implements AsyncDisposable {
   ): Promise<number> {
     const identity = this.#context.leader()
     const address = identity === undefined ? undefined : addressOf(identity)
-    // One step only: two that each take the other for the leader would send it round forever.
+    // Only one hop: two replicas that each consider the other the leader would forward it forever.
     if (address === undefined || request.headers[forwardedHeader] !== undefined) {
       answer(response, 503, 'There is no leader at the moment.')
       return 503
@@ -342,7 +339,7 @@ class HeartbeatServer implements AsyncDisposable {
   }
 }
 
-/** Where a leader's server is: its identity ends in `@host:port`. */
+/** Address of a leader's server: its identity ends in `@host:port`. */
 function addressOf(identity: string): string | undefined {
   return /@(\S+:\d+)$/.exec(identity)?.[1]
 }

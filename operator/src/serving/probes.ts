@@ -1,5 +1,5 @@
-// Requests to the operator over HTTP: /healthz and /readyz are open to probes; /metrics is for callers that the API server permits to
-// read it, but on a loopback address for everybody there.
+// The operator's HTTP server: /healthz and /readyz are open to probes; /metrics is for callers that the API server allows to read it,
+// and on a loopback address for everyone.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
@@ -16,12 +16,12 @@ export interface ProbeOptions {
   readonly reviews: Reviews
   readonly metrics: Registry
   readonly logger: Logger
-  /** Why it is not healthy; undefined if it is. */
+  /** Why it is unhealthy; undefined if it is healthy. */
   readonly health: () => string | undefined
   readonly readiness: () => string | undefined
 }
 
-/** Reviews of tokens that were not known before, by address and in all. */
+/** Reviews of unknown tokens, by address and in total. */
 const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond: 5, burst: 20 } }
 
 export class ProbeServer implements AsyncDisposable {
@@ -50,9 +50,7 @@ export class ProbeServer implements AsyncDisposable {
     const host = match[1] ?? match[2] ?? ''
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', (error) => {
-        reject(
-          new PenstockError('PEN_API_BIND', `${address} cannot be listened on: ${errorText(error)}.`, { cause: error }),
-        )
+        reject(new PenstockError('PEN_API_BIND', `Cannot listen on ${address}: ${errorText(error)}.`, { cause: error }))
       })
       this.#server.listen(Number(match[3]), host === '' ? undefined : host, resolve)
     })

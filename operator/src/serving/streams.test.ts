@@ -1,4 +1,5 @@
-// The server's side of a streamed bundle over a real connection; what is offered and which pods there are is the test's.
+// The server's side of a streamed bundle over a real connection; the test controls the offered content and the existing
+// pods.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -17,7 +18,7 @@ import type { Fragment } from '../render/fragment.ts'
 import { testContext } from '../testing/context.ts'
 import { Streams } from './streams.ts'
 
-/** How far the clock of these tests is ahead. */
+/** Offset of these tests' clock. */
 const clock = vi.hoisted(() => ({ aheadMs: 0 }))
 vi.mock('../kube/clock.ts', async (original) => {
   const real = await original<typeof import('../kube/clock.ts')>()
@@ -151,7 +152,7 @@ test('a pipeline that was given stays while it is busy; a claim to be busy with 
   const busy = ['bank/p', 'shop/p', 'bank/gone']
   const claimed = await rig.ask('b', { busy })
   expect([claimed.pipelines, claimed.head?.secrets]).toEqual([[], {}])
-  // Nor does a made-up or a borrowed mark.
+  // Nor does a forged or borrowed mark.
   const first = await rig.ask('a', { busy })
   expect(first.pipelines).toEqual(['shop/p'])
   for (const have of [first.have ?? unknown, unknown]) {
@@ -159,7 +160,7 @@ test('a pipeline that was given stays while it is busy; a claim to be busy with 
     expect(again.pipelines).toEqual([])
   }
 
-  // The pod that it reads is gone, and lines of it are still to be delivered.
+  // The pod that it reads was deleted, but some of its lines are still undelivered.
   rig.pods.remove(pod('shop', 'web', 'a', '2'))
   clock.aheadMs += lingerMs + 1000
   vi.advanceTimersByTime(60_000)
@@ -186,7 +187,7 @@ test('an operator that has started since goes by the mark of what the pod has', 
   rig.fleet.offer('system/node', offer({ stable }))
   const next = await rig.ask('a', { ...lines, have })
   expect([next.head?.rev, next.head?.mark]).toEqual(['r2', have.mark])
-  // The same mark is no proof of anything else.
+  // The same mark proves nothing else.
   const greedy = await rig.ask('b', { have, busy: ['shop/p', 'bank/p'] })
   expect(greedy.pipelines).toEqual([])
 })
@@ -248,7 +249,7 @@ test('a bundle is for the pods of its Agent, and where there is none nobody gets
   expect(foreign.text).toContain('default')
   expect(foreign.text).not.toContain('of the shop')
   expect((await rig.ask('a', { waitMs: 50 }, 'system/other a other penstock-other')).status).toBe(204)
-  // One that waited before there was an offer is refused like any other.
+  // A request that waited before there was an offer is rejected like any other.
   rig.fleet.offer('system/node', undefined)
   const early = rig.ask('a', { waitMs: 500 }, 'system/node a impostor default')
   await until(async () => (await rig.waiting()) === 1)

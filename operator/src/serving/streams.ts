@@ -1,5 +1,5 @@
-// Bundles for agents that ask for them. A request is held until something is newer than the agent's content: another revision, another
-// value of a secret, or a pod on its node that a pipeline reads. An agent of a node gets only the content for its node. Only the leader
+// Bundles for agents that request them. A request is held until something is newer than the agent's content: another revision, another
+// secret value, or a pod on its node that a pipeline reads. A node agent only receives the content for its node. Only the leader
 // answers. It renders a part when it sends it, a few at a time; a waiting agent costs a connection and some names.
 
 import type { ServerResponse } from 'node:http'
@@ -28,20 +28,20 @@ import type { Asked } from './observe/inquiries.ts'
 
 const gzip = promisify(gzipWithCallback)
 
-/** How many pods the last given content is remembered for; those whose last request is oldest are forgotten first. */
+/** Number of pods whose last content is remembered; the pods with the oldest requests are forgotten first. */
 const maxGiven = 10_000
 
-/** The longest that a request is held, even if the agent asks for more. */
+/** Maximum time for which a request is held, even if the agent asks for more. */
 export const maxHeldMs = 60_000
-/** Requests that are held at a time; further ones are answered at once, and come back later. */
+/** Maximum number of held requests; further ones are answered at once, and return later. */
 const maxHeld = 5000
-/** Answers that are made and sent at a time. */
+/** Number of responses built and sent concurrently. */
 const maxSending = 8
-/** A client that does not take an answer in this time makes room for others. */
+/** A client that does not read a response within this time is disconnected. */
 const sendMs = 15_000
-/** Work on waiting requests continues in turns of this length. */
+/** Work on waiting requests is split into turns of this length. */
 const turnMs = 10
-/** Answers that many agents get are made once. */
+/** Responses for many agents are built once. */
 const maxKeptBytes = 16 * 1024 * 1024
 
 /** The identity and the content of an agent. */
@@ -75,7 +75,7 @@ export class Streams implements Disposable {
   readonly #due = new Set<Held>()
   #turn: NodeJS.Immediate | undefined
   readonly #slots = new Slots(maxSending)
-  /** Ids of the pipelines that each pod was given last, by uid of the pod. */
+  /** Ids of the pipelines last sent to each pod, by uid of the pod. */
   readonly #given = new Map<string, ReadonlySet<string>>()
   readonly #kept = new Map<string, Promise<Buffer>>()
   #keptBytes = 0
@@ -92,19 +92,19 @@ export class Streams implements Disposable {
     const registers = [context.metrics]
     this.#answers = new Counter({
       name: 'penstock_streams_total',
-      help: 'Requests of agents for their bundle, by what they were given: bundle, revision (the same bundle under another one), nothing, or refused.',
+      help: "Agents' requests for their bundle, by response: bundle, revision (the same bundle under another one), nothing, or refused.",
       labelNames: ['given'],
       registers,
     })
     this.#bytes = new Counter({
       name: 'penstock_streamed_bytes_total',
-      help: 'Bytes of bundles that agents were given, compressed.',
+      help: 'Compressed bytes of bundles sent to agents.',
       registers,
     })
     const held = this.#held
     new Gauge({
       name: 'penstock_streams_waiting',
-      help: 'Agents that wait for something newer than they have.',
+      help: 'Agents that wait for newer content.',
       registers,
       collect() {
         this.set(held.size)
@@ -112,7 +112,7 @@ export class Streams implements Disposable {
     })
     this.#subscriptions.push(
       fleet.onOffer((agent) => {
-        // Parts made of the earlier offer may hold values that are gone.
+        // Parts from the earlier offer may contain deleted values.
         this.#kept.clear()
         this.#keptBytes = 0
         if (fleet.offered(agent)?.mode === 'Node') this.#followPods()
@@ -127,7 +127,7 @@ export class Streams implements Disposable {
     for (const { wake } of [...this.#held.values()]) wake(undefined)
   }
 
-  /** Answers a request when there is something to say, or its time is over. */
+  /** Answers a request when there is news, or its time is over. */
   async serve(asked: Asked, account: string, body: Buffer, response: ServerResponse): Promise<void> {
     const { have, busy, waitMs } = requestOf(body)
     const offered = this.#fleet.offered(asked.agent)
@@ -159,7 +159,7 @@ export class Streams implements Disposable {
 
   async #next(request: Request, waitMs: number, gone: AbortSignal): Promise<Part | undefined> {
     const { podUid } = request.asked
-    // The agent connects again: its previous request has been lost on the way.
+    // The agent connects again: its previous request was lost.
     this.#held.get(podUid)?.wake(undefined)
     const now = this.#partFor(request)
     if (now !== undefined || gone.aborted || waitMs === 0 || this.#held.size >= maxHeld) return now
@@ -181,7 +181,7 @@ export class Streams implements Disposable {
     })
   }
 
-  /** Content newer than the agent's; undefined if there is none, or it is unknown yet. */
+  /** Content newer than the agent's; undefined if there is none, or it is not known yet. */
   #partFor({ asked, account, have, busy }: Request): Part | undefined {
     const offered = this.#fleet.offered(asked.agent)
     if (offered === undefined || asked.node === '' || !isOwn(offered, account)) return undefined
@@ -192,7 +192,7 @@ export class Streams implements Disposable {
     let part: Fragment[]
     let mark: string
     if (offered.mode === 'Node') {
-      // Before all pods are known, too little would be given.
+      // Before all pods are known, the content would be incomplete.
       if (this.#pods?.synced !== true || this.#namespaces?.synced !== true) return undefined
       const labels = (namespace: string) => this.#namespaces?.get(undefined, namespace)?.metadata.labels
       const pods = this.#pods.on(asked.node)
@@ -221,9 +221,8 @@ export class Streams implements Disposable {
   }
 
   /**
-   * The pipelines that a pod was given: an agent's report of what it runs is only a claim. An operator that has started since
-   * recognises the content by the mark, which covers contents and secret values, so no agent can forge one for a pipeline that it was
-   * not given.
+   * The pipelines sent to a pod: an agent's report of what it runs is only a claim. An operator that has restarted recognises the
+   * content by the mark, which covers content and secret values, so no agent can forge one for a pipeline that it did not receive.
    */
   #givenTo(
     pod: string,
@@ -247,7 +246,7 @@ export class Streams implements Disposable {
     return this.#given.get(pod)
   }
 
-  /** The compressed answer with a whole bundle. */
+  /** The compressed response with a whole bundle. */
   async #file(agent: string, part: Part): Promise<Buffer> {
     const key = `${agent} ${part.revision.rev} ${part.candidate} ${part.mark}`
     const known = this.#kept.get(key)
@@ -268,7 +267,7 @@ export class Streams implements Disposable {
     return made
   }
 
-  /** From the first Agent of nodes on: which pods are where. */
+  /** Called when the first Node Agent appears: watches the pods on each node. */
   #followPods(): void {
     if (this.#pods !== undefined) return
     const { caches, signal, logger } = this.#context
@@ -287,7 +286,7 @@ export class Streams implements Disposable {
     caches.synced(signal).then(
       () => this.#lookAt(() => true),
       (error: unknown) => {
-        if (!signal.aborted) logger.error({ error }, 'Which pods are on which node cannot be found out.')
+        if (!signal.aborted) logger.error({ error }, 'Could not determine the pods on each node.')
       },
     )
   }
@@ -310,14 +309,14 @@ export class Streams implements Disposable {
   }
 }
 
-/** The ids among these that mean something, as the revisions have them: thousands that wait name the same ones. */
+/** The known ids among these, as the revisions have them, because thousands of waiting agents name the same ones. */
 function knownOf(ids: readonly string[], offered: Offered | undefined): readonly string[] {
   if (offered === undefined) return ids
   const { stable, candidate } = offered
   return ids.flatMap((id) => (stable?.fragments.get(id) ?? candidate?.fragments.get(id))?.id ?? [])
 }
 
-/** Whether a pod with this account belongs to the workload, and does not only bear its label. */
+/** Whether a pod with this account belongs to the workload, and does not only have its label. */
 function isOwn({ account: own }: Offered, account: string): boolean {
   return own === undefined || own === account
 }
@@ -340,7 +339,7 @@ function fileOf(part: Part): Promise<Buffer> {
   return gzip(Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), text]), { level: 3 })
 }
 
-/** Sends an answer and waits until it has been taken. */
+/** Sends a response and waits until the client has read it. */
 function sent(response: ServerResponse, file: Buffer): Promise<void> {
   return new Promise((resolve) => {
     const late = setTimeout(() => response.destroy(), sendMs)
@@ -352,7 +351,7 @@ function sent(response: ServerResponse, file: Buffer): Promise<void> {
   })
 }
 
-/** An agent's report is data of others. */
+/** An agent's report is untrusted data. */
 function requestOf(body: Buffer): Pick<Request, 'have' | 'busy'> & { readonly waitMs: number } {
   const { have, busy, waitMs } = JSON.parse(body.toString('utf8')) as Partial<StreamBody>
   const known =
@@ -366,7 +365,7 @@ function requestOf(body: Buffer): Pick<Request, 'have' | 'busy'> & { readonly wa
   }
 }
 
-/** A number of places, for those who come first. */
+/** A number of slots, first come, first served. */
 class Slots {
   #free: number
   readonly #waiting: (() => void)[] = []

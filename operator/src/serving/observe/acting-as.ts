@@ -1,5 +1,5 @@
-// Callers of the operator that act as another user, as `kubectl --as` does: the API server takes the headers of its own impersonation
-// for itself, so commands send the same in one header of ours. The rights are those that the API server asks for.
+// Callers that impersonate another user, as with `kubectl --as`: the API server interprets the usual headers for itself, so commands
+// send the same information in a header of ours. The required rights are those of the API server.
 
 import type { ReviewedAction, Reviews, User } from '../../kube/reviews.ts'
 import { longestActingAs } from './relay.ts'
@@ -22,8 +22,8 @@ export function actingAsText({ username, groups }: ActingAs): string {
 }
 
 /**
- * Undefined: it is no such value. One text says one thing: another form of it, a second header or a member that is not known here may
- * mean more or less than what is read.
+ * Undefined: an invalid value. The check is strict: another form, a second header or an unknown member may mean more or less than is
+ * read here.
  */
 export function actingAsIn(text: string): ActingAs | undefined {
   if (text.length > longestActingAs) return undefined
@@ -40,17 +40,17 @@ export function actingAsIn(text: string): ActingAs | undefined {
   return actingAsText(acting) === text ? acting : undefined
 }
 
-/** A header of the API server could carry it. */
+/** Whether a header of the API server could contain it. */
 const isName = (value: unknown): value is string => typeof value === 'string' && /^[^\p{Cc}\p{Cs}]+$/u.test(value)
 
-/** The user that reviews then ask about, as the API server completes it. */
+/** The user for the following reviews, completed like in the API server. */
 export function userActing({ username, groups }: ActingAs): User {
   const [, namespace] = account.exec(username) ?? []
   const own =
     namespace !== undefined && groups.length === 0
       ? ['system:serviceaccounts', `system:serviceaccounts:${namespace}`]
       : groups
-  // An unauthenticated user does not become an authenticated one as well: that would add rights to those that are named.
+  // An unauthenticated user does not also become an authenticated one, because that would add rights.
   if (own.includes(strangers)) return { username, groups: own }
   const all = username === nobody ? strangers : everyone
   return { username, groups: own.includes(all) ? own : [...own, all] }
@@ -62,7 +62,7 @@ interface Wanted {
   readonly namespace?: string
 }
 
-/** The users and groups that the caller must have the right to act as, each once. */
+/** The users and groups that the caller must have the right to impersonate, each once. */
 export function wantedOf({ username, groups }: ActingAs): readonly Wanted[] {
   const [, namespace, name] = account.exec(username) ?? []
   return [
@@ -74,8 +74,8 @@ export function wantedOf({ username, groups }: ActingAs): readonly Wanted[] {
 }
 
 /**
- * The first thing that the caller may not act as, as a text; undefined if it may act as all of it.
- * @param isRolesOnly rights are only known by namespace: users and groups have none
+ * The first identity that the caller may not impersonate, as a text; undefined if it may impersonate all. @param
+ * isRolesOnly rights are only known by namespace, and users and groups have none
  */
 export async function refusedActing(
   caller: User,
@@ -86,7 +86,7 @@ export async function refusedActing(
   for (const each of wanted) {
     const what = `${each.resource} "${each.name}"${each.namespace === undefined ? '' : ` in namespace ${each.namespace}`}`
     if (isRolesOnly && each.namespace === undefined)
-      return `${what}: this operator has rights in its namespaces only, and takes --as for ServiceAccounts of these`
+      return `${what}: this operator only has rights in its namespaces, and accepts --as for ServiceAccounts of these`
     const attempt: ReviewedAction = { resourceAttributes: { group: '', verb: 'impersonate', ...each } }
     if (!(await reviews.mayDo(caller, attempt))) return what
   }

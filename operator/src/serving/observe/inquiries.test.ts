@@ -30,7 +30,7 @@ test('who waits is asked when somebody looks, and nobody else is', async () => {
   const opened = inquiries.open(self)
   expect(await concerned).toEqual([{ kind: 'figures', id: 'one', intervalMs: 1000, forMs: 1000 }])
   expect(inquiries.take('one', asked('a'), Buffer.from('hello'))).toBe(true)
-  // A request that was not made is not taken.
+  // An answer without a request is not accepted.
   expect(inquiries.take('one', asked('b'), Buffer.from('me too'))).toBe(false)
   expect(inquiries.take('two', asked('a'), Buffer.from('what?'))).toBe(false)
   expect(taken).toEqual(['a: hello'])

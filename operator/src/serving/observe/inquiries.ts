@@ -1,9 +1,9 @@
-// Requests of observers to agents. Agents dial out only, so each holds a request open here, which is answered when an observer comes.
-// The agent's output then goes to that observer while it listens. Only the leader keeps any of it.
+// Requests of observers to agents. Agents never accept connections, so each holds a request open here, which is answered when an
+// observer arrives. The agent's output then goes to that observer while it listens. Only the leader keeps this state.
 
 import { holdMs, type Inquiry } from '@penstock/agent/bundle'
 
-/** An agent's pod, as its token says. */
+/** An agent's pod, from its token. */
 export interface Asked {
   /** The Agent, as `namespace/name`. */
   readonly agent: string
@@ -15,7 +15,7 @@ export interface Asked {
 /** Somebody who looks. */
 export interface Look {
   readonly id: string
-  /** The request to an agent; undefined if it is not concerned. */
+  /** The request to an agent; undefined if the agent is not concerned. */
   inquiry(asked: Asked): Inquiry | undefined
   /** The answer of an agent to its request. */
   take(asked: Asked, body: Buffer): void
@@ -28,7 +28,7 @@ interface Held {
 }
 
 /**
- * Requests that are held at a time; each costs a connection, some 80 KB with TLS. Further agents ask again within a minute, and are
+ * Maximum number of held requests; each costs a connection, some 80 KB with TLS. Further agents ask again within a minute, and are
  * answered at once while an observer watches.
  */
 const maxHeld = 500
@@ -38,11 +38,11 @@ export class Inquiries {
   /** By uid of the pod. */
   readonly #held = new Map<string, Held>()
 
-  /** Requests for an agent; waits for the first one, up to a limit. Undefined: too many wait. */
+  /** Requests for an agent; waits for the first one, up to a limit. Undefined: too many agents wait. */
   async next(asked: Asked, serving: ReadonlySet<string>, gone: AbortSignal): Promise<readonly Inquiry[] | undefined> {
     const now = this.#of(asked, serving)
     if (now.length > 0 || gone.aborted) return now
-    // The agent connects again: the previous request has been lost on the way.
+    // The agent connects again: its previous request was lost.
     this.#held.get(asked.podUid)?.answer([])
     if (this.#held.size >= maxHeld) return undefined
     return new Promise((resolve) => {
@@ -63,7 +63,7 @@ export class Inquiries {
     })
   }
 
-  /** Takes an agent's answer; false if its request is over. */
+  /** Handles an agent's answer; false if its request has ended. */
   take(id: string, asked: Asked, body: Buffer): boolean {
     const look = this.#looks.get(id)
     if (look?.inquiry(asked) === undefined) return false
@@ -71,7 +71,7 @@ export class Inquiries {
     return true
   }
 
-  /** Asks the agents that are concerned, until it is disposed. */
+  /** Sends requests to the concerned agents until it is disposed. */
   open(look: Look): Disposable {
     this.#looks.set(look.id, look)
     for (const { asked, serving, answer } of [...this.#held.values()]) {

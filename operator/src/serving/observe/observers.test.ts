@@ -1,5 +1,5 @@
-// The rights of observers: requests to the real observer server, beside an API server that grants Pipelines in all namespaces, whatever
-// their name, and nothing of ClusterPipelines.
+// The rights of observers: requests to the real observer server, with an API server that grants Pipelines in all namespaces, whatever
+// their name, and no ClusterPipelines.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -37,9 +37,9 @@ afterEach(() => void vi.useRealTimers())
 
 interface Rights {
   readonly rolesOnly?: boolean
-  /** The identities that the owner of the token may take: `users alice`, `serviceaccounts shop/reader`. */
+  /** The identities that the owner of the token may impersonate: `users alice`, `serviceaccounts shop/reader`. */
   readonly impersonates?: readonly string[]
-  /** Instead of the table of these rights. */
+  /** Overrides the table of these rights. */
   readonly reviews?: Pick<Reviews, 'mayDo'>
 }
 
@@ -266,7 +266,7 @@ test.each<{ as: Record<string, string>; rights: Rights; status: number; says?: s
     says: 'mallory may not impersonate groups "system:authenticated".',
   },
   {
-    // Named groups are all that a ServiceAccount has: it keeps none of its own.
+    // Named groups replace all groups of a ServiceAccount.
     as: acting(account, 'dev'),
     rights: { impersonates: ['serviceaccounts shop/reader', 'groups dev'] },
     status: 200,
@@ -277,7 +277,7 @@ test.each<{ as: Record<string, string>; rights: Rights; status: number; says?: s
   const answer = await server.ask(top, as)
   expect(answer.status, answer.said).toBe(status)
   expect(answer.said).toContain(says)
-  // The right to the Pipeline is that of the user that it acts as.
+  // The right to the Pipeline is that of the impersonated user.
   if (asker !== undefined) expect(server.askers.at(-1)).toEqual(asker)
 })
 
@@ -309,14 +309,14 @@ test.each([
   `${alice.slice(0, 8)}.${alice.slice(8)}`,
   `${alice}, ${actingAsText({ username: 'bob', groups: [] })}`,
   `${alice.slice(0, 8)}, ${alice.slice(8)}`,
-  // No header of the API server could carry these names.
+  // No header of the API server could contain these names.
   encoded(Buffer.from('{"username":"\xff","groups":[]}', 'latin1')),
   ...['ali\u0000ce', 'alice\n', '\ud800', 'al\u0085ice'].map((username) => actingAsText({ username, groups: [] })),
   actingAsText({ username: 'alice', groups: ['dev\r\nsystem:masters'] }),
 ])('whom a caller acts as is not taken from %j, and nobody is asked about rights', async (value) => {
   await using server = await started({ impersonates: ['users alice', 'users bob', 'users \ufffd', 'groups dev'] })
   const { status, said } = await server.ask(top, { 'x-penstock-acting-as': value })
-  expect([status, said]).toEqual([400, 'This command says in another form whom it acts as.'])
+  expect([status, said]).toEqual([400, 'This command sends the impersonated user in another format.'])
   expect(server.asked).toEqual([])
 })
 
@@ -367,7 +367,7 @@ test.each<{ headers: Record<string, string>; status: number; asker?: User }>([
   { headers: acting('alice', 'system:masters'), status: 403 },
   { headers: acting('alice'), status: 200, asker: { username: 'alice', groups: ['system:authenticated'] } },
   { headers: { 'x-penstock-acting-as': `${alice}, ${alice}` }, status: 400 },
-  // The leader believes nothing that replicas say.
+  // The leader does not trust statements of replicas.
   { headers: { 'x-penstock-forwarded': '1', ...acting('bob') }, status: 403 },
   { headers: { 'x-penstock-forwarded': '1', 'x-remote-user': 'root' }, status: 200, asker: { username: 'mallory' } },
   { headers: { 'x-penstock-token': 'of-eve', ...acting('alice') }, status: 403 },
@@ -393,7 +393,7 @@ test('one token acts as several users at a time, and a right that is withdrawn e
   impersonates.pop()
   expect((await server.ask(top, acting('bob'))).status).toBe(403)
   expect((await server.ask(top, acting('alice'))).status).toBe(200)
-  // The right to act as one user is not the right to act as others.
+  // The right to impersonate one user is not the right to impersonate others.
   expect(server.askers.filter(({ username }) => username === 'alice')).toHaveLength(2)
 })
 
@@ -445,7 +445,7 @@ test('with Roles only, a caller acts as ServiceAccounts of the watched namespace
   const kube = {
     request: async (_method: string, path: string) => {
       paths.push(path)
-      return { status: { allowed: true } } // as of a Role with all verbs on all resources
+      return { status: { allowed: true } } // like a Role with all verbs on all resources
     },
   } as unknown as KubeClient
   const reviews = new LocalReviews({

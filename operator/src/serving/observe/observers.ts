@@ -1,6 +1,6 @@
-// `/v1/tap` and `/v1/top`: people who look at Pipelines while they run. Each says who they are by a token; the API server says whether
-// they may create `pipelines/tap`, or get `pipelines`. Answers are lines of JSON while they listen, bounded in rate, size and time;
-// a reader that is too slow misses events, and no other waits for it.
+// `/v1/tap` and `/v1/top`: users who observe running Pipelines. A token authenticates each user; the API server decides whether they
+// may create `pipelines/tap`, or get `pipelines`. Responses are lines of JSON while they listen, bounded in rate, size and time; a
+// reader that is too slow misses events, and delays no other.
 
 import { createHash, randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -23,11 +23,11 @@ import { TopLook } from './top-look.ts'
 
 export const observedPaths: readonly string[] = ['/v1/tap', '/v1/top']
 
-/** Reviews of tokens that were not known before, by address and in all: they must not use up what the operator may ask. */
+/** Reviews of unknown tokens, by address and in total: they must not use up the operator's requests to the API server. */
 const strangers = { perSource: { perSecond: 1, burst: 10 }, total: { perSecond: 10, burst: 40 } }
 /**
- * Reviews of rights, by user and in all: every request takes one, and one for each group of the user that the caller acts as. The
- * operator's own work needs most of what it may ask the API server, 50 times a second.
+ * Reviews of rights, by user and in total: every request needs one, and one for each group of an impersonated user. The
+ * operator's own work needs most of its 50 requests a second to the API server.
  */
 const questions = { perUser: { perSecond: 5, burst: 250 }, total: { perSecond: 20, burst: 1000 } }
 /** At a time, of all users. */
@@ -50,17 +50,17 @@ class Refusal extends Error {
   }
 }
 
-/** An agent's pod that runs a Pipeline, as it is known. */
+/** An agent's pod that runs a Pipeline, as far as known. */
 export interface Runner {
   readonly agent: string
   readonly report: Report
 }
 
 export interface Reader {
-  /** Writes a line, unless the reader is too slow; false then. */
+  /** Writes a line, unless the reader is too slow; then false. */
   line(text: string): boolean
   notify(message: string): void
-  /** Ends when the reader has gone, or the time is over. */
+  /** Ends when the reader has disconnected, or the time is over. */
   readonly signal: AbortSignal
 }
 
@@ -75,7 +75,7 @@ export class Observers {
   readonly #users = new Allowances(questions.perUser)
   readonly #allUsers = new Allowances(questions.total)
   #looking = 0
-  /** When all Pipelines of the start were compiled: only a process that leads comes to that. */
+  /** When all initial Pipelines were compiled, which only happens in a leading process. */
   #completeAt = Number.POSITIVE_INFINITY
 
   constructor(context: OperatorContext, fleet: FleetState, inquiries: Inquiries) {
@@ -93,12 +93,12 @@ export class Observers {
       this.#clusterPipelines = context.caches.cache<Pipeline>(clusterPipelineKind)
   }
 
-  /** Whether a request of this address may be passed on to the leader now. */
+  /** Whether a request from this address may currently be forwarded to the leader. */
   admits(request: IncomingMessage): boolean {
     return this.#relayed.take(request.socket.remoteAddress ?? '')
   }
 
-  /** Answers a request; resolves when the answer has ended. */
+  /** Handles a request; resolves when the response has ended. */
   async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const url = new URL(request.url ?? '/', 'http://operator')
@@ -179,7 +179,7 @@ export class Observers {
     })
   }
 
-  /** Keeps an answer open until the reader goes or the time is over. */
+  /** Keeps a response open until the reader disconnects or the time is over. */
   async #look(
     response: ServerResponse,
     query: URLSearchParams,
@@ -188,7 +188,7 @@ export class Observers {
     const { usual, most } = limits.forMs
     const forMs = numberIn(query, 'for', 1, most) ?? usual
     if (this.#looking >= maxLooks) {
-      throw new Refusal(429, `${maxLooks} people look at Pipelines already; try again when one of them has ended.`)
+      throw new Refusal(429, `${maxLooks} users already observe Pipelines; try again when one of them has finished.`)
     }
     this.#looking++
     const gone = new AbortController()
@@ -241,7 +241,7 @@ export class Observers {
     const asked = request.headers[actingAsHeader]
     const as = asked === undefined ? undefined : actingAsIn(String(asked))
     if (asked !== undefined && as === undefined)
-      throw new Refusal(400, 'This command says in another form whom it acts as.')
+      throw new Refusal(400, 'This command sends the impersonated user in another format.')
     this.#charge(user, as, namespace)
     const acting = as === undefined ? undefined : await this.#actingAs(user, as)
     if (asked !== undefined) response.setHeader(actingAsHeader, asked)
@@ -267,7 +267,7 @@ export class Observers {
     )
   }
 
-  /** The user that the caller acts as, if it may. */
+  /** The user that the caller impersonates, if it may. */
   async #actingAs(caller: User, as: ActingAs): Promise<User> {
     const { reviews, settings } = this.#context
     const refused = await refusedActing(caller, wantedOf(as), reviews, settings.rolesOnly)
@@ -275,13 +275,13 @@ export class Observers {
     return userActing(as)
   }
 
-  /** Takes the reviews of a request from the allowance of its caller, not of the user that it acts as. */
+  /** Charges the reviews of a request to its caller, not to the impersonated user. */
   #charge(caller: User, as: ActingAs | undefined, namespace: string | undefined): void {
     const { settings } = this.#context
     const everywhere = settings.rolesOnly && namespace === undefined ? namespacesOf(settings) : undefined
     const count = (everywhere?.length ?? 1) + (as === undefined ? 0 : wantedOf(as).length)
     const now = monotonicNow()
-    // A name is no address: those that look like one must not share.
+    // A user name must not share an entry with an address that looks like it.
     const name = createHash('sha256')
       .update(caller.username ?? '')
       .digest('hex')
@@ -299,10 +299,10 @@ export class Observers {
     const object = (kind.namespaced ? this.#pipelines : this.#clusterPipelines)?.get(namespace, name)
     if (object === undefined) throw new Refusal(404, `There is no ${what}.`)
     const { reason, message } = conditionOf(object.status?.conditions, 'Ready') ?? { reason: 'Pending', message: '' }
-    throw new Refusal(409, `${what} does not run: ${reason}${message === '' ? '' : `: ${message}`}`)
+    throw new Refusal(409, `${what} is not running: ${reason}${message === '' ? '' : `: ${message}`}`)
   }
 
-  /** Pods that run a Pipeline or must run it: those that report, and those that have stopped to. */
+  /** Pods that run or should run a Pipeline: those that report, and those that no longer report. */
   #runners(id: string): { readonly live: Runner[]; readonly silent: Runner[] } {
     const live: Runner[] = []
     const silent: Runner[] = []
@@ -334,7 +334,7 @@ function subjectOf(query: URLSearchParams): {
     throw new Refusal(400, `\`kind\` is ${pipelineKind.kind} or ${clusterPipelineKind.kind}; found ${quoted(asked)}.`)
   const namespace = nameIn(query, 'namespace', dnsLabel)
   if (!kind.namespaced && namespace !== undefined)
-    throw new Refusal(400, `A ${kind.kind} is in no namespace; found \`namespace\` ${quoted(namespace)}.`)
+    throw new Refusal(400, `A ${kind.kind} has no namespace; found \`namespace\` ${quoted(namespace)}.`)
   const name = nameIn(query, 'name', dnsSubdomain)
   if (kind.namespaced && name !== undefined && namespace === undefined)
     throw new Refusal(400, '`namespace` of the Pipeline is needed.')
@@ -360,7 +360,7 @@ function textIn(query: URLSearchParams, name: string): string | undefined {
   return first === undefined || first === '' ? undefined : first
 }
 
-/** A parameter that becomes part of a question about rights, or is compared with what the API server has let pass. */
+/** A parameter that is used in a rights review, or compared with values that the API server accepted. */
 function nameIn(query: URLSearchParams, name: string, { pattern, longest, what }: Grammar): string | undefined {
   const text = textIn(query, name)
   if (text === undefined || (text.length <= longest && pattern.test(text))) return text
@@ -368,7 +368,7 @@ function nameIn(query: URLSearchParams, name: string, { pattern, longest, what }
   throw new Refusal(400, `\`${name}\` is ${what}: ${help}; found ${quoted(text)}.`)
 }
 
-/** Text of a request, as it may be in an answer. */
+/** Text from a request, made safe for a response. */
 function quoted(text: string): string {
   return JSON.stringify(text.length > 64 ? `${text.slice(0, 63)}…` : text)
 }

@@ -1,5 +1,5 @@
-// Passes a request on to the leader, who alone knows, with the sender's own token: the leader makes sure for itself. The leader's
-// answer is passed back as it arrives, so that it may continue for as long as the client listens.
+// Forwards a request to the leader, which alone has the state, with the sender's own token, so that the leader can check it. The
+// leader's response is passed back as it arrives, so it may continue for as long as the client listens.
 
 import { type IncomingMessage, request as requestPlain, type ServerResponse } from 'node:http'
 import { request as requestSecure } from 'node:https'
@@ -7,12 +7,12 @@ import { request as requestSecure } from 'node:https'
 export interface Leader {
   readonly host: string
   readonly port: number
-  /** The authority of its certificate; undefined where there is none. */
+  /** The authority of its certificate; undefined if there is none. */
   readonly ca: string | undefined
 }
 
 export const forwardedHeader = 'x-penstock-forwarded'
-/** A user's token, where the API server is between and takes `Authorization` for itself. */
+/** A user's token, if the API server is in between and uses `Authorization` for itself. */
 export const tokenHeader = 'x-penstock-token'
 /**
  * The user that the caller acts as; `acting-as.ts` knows the value. An answer with the rights of that user repeats it: a release that
@@ -20,15 +20,15 @@ export const tokenHeader = 'x-penstock-token'
  */
 export const actingAsHeader = 'x-penstock-acting-as'
 export const longestActingAs = 8192
-/** The operator's version, for commands that may be too far from it. */
+/** The operator's version, for commands that may differ too much from it. */
 export const versionHeader = 'x-penstock-version'
 const passedOn = ['authorization', tokenHeader, actingAsHeader, 'content-type'] as const
 /** What only the leader knows of its answer; another replica may be of another release. */
 const passedBack = [actingAsHeader] as const
 
 /**
- * Returns the status of the answer once its head is there; rejects when the leader cannot be reached.
- * @param idleMs a connection without a byte for this long is closed
+ * Returns the status of the response once its headers have arrived; rejects if the leader cannot be reached. @param
+ * idleMs a connection without data for this long is closed
  */
 export function relay(
   request: IncomingMessage,
@@ -52,16 +52,16 @@ export function relay(
       }
       response.writeHead(status, { 'content-type': answered.headers['content-type'] ?? 'application/json' })
       response.flushHeaders()
-      answered.on('error', () => response.destroy()) // the leader is gone: the sender sees a broken answer and asks again
+      answered.on('error', () => response.destroy()) // the leader has gone: the sender sees a broken response and asks again
       answered.pipe(response)
       resolve(status)
     }
     const passed =
       ca === undefined
         ? requestPlain(options, take)
-        : // The certificate is for the name of the Service; the leader is reached at its own address.
+        : // the certificate is for the name of the Service, but the leader is reached at its own address
           requestSecure({ ...options, ca, checkServerIdentity: () => undefined }, take)
-    passed.on('timeout', () => passed.destroy(new Error('The leader did not answer in time.')))
+    passed.on('timeout', () => passed.destroy(new Error('The leader did not respond in time.')))
     passed.on('error', reject)
     response.on('close', () => passed.destroy())
     passed.end(body)

@@ -1,5 +1,5 @@
-// An observer of the events of one Pipeline: the samples of agents are passed on line by line, with their node, and never more in a
-// turn than the observer requested.
+// An observer of the events of one Pipeline: the agents' samples are passed on line by line with their node, limited per interval
+// to the number that the observer requested.
 
 import type { TapInquiry } from '@penstock/agent/bundle'
 import { counted } from '@penstock/agent/program'
@@ -11,14 +11,14 @@ export interface TapQuestion {
   readonly pipeline: string
   readonly component: TapInquiry['component'] | undefined
   readonly node: string | undefined
-  /** Most events of all agents in a turn. */
+  /** Maximum number of events from all agents per interval. */
   readonly limit: number
   readonly intervalMs: number
 }
 
-/** The beginning of an agent's line; the event is its end, and is passed on unchanged, numbers to the last digit. */
+/** The beginning of an agent's line; the event is the rest, and is passed on unchanged, with all digits of numbers. */
 const eventStart = '{"kind":"event",'
-/** An agent's own bound is a quarter of that. */
+/** An agent's own limit is a quarter of that. */
 const longestLine = 256 * 1024
 const maxMs = 3_600_000
 
@@ -50,7 +50,7 @@ export class TapLook implements Look {
   take({ node, podUid, pod }: Asked, body: Buffer): void {
     if (!this.#began.has(podUid)) {
       this.#began.add(podUid)
-      this.#reader.notify(`${pod}${node === '' ? '' : ` on ${node}`} shows what passes.`)
+      this.#reader.notify(`${pod}${node === '' ? '' : ` on ${node}`} shows its events.`)
     }
     const turn = Math.floor(Date.now() / this.#question.intervalMs)
     if (turn !== this.#turn) {
@@ -74,9 +74,9 @@ export class TapLook implements Look {
     if (this.#reader.line(JSON.stringify({ kind: 'notification', message }))) this.#skipped = 0
   }
 
-  /** Says, to whom saw nothing, what that may mean. */
+  /** Explains to an observer without events what the reason may be. */
   end(): void {
-    if (this.#began.size === 0) this.#reader.notify('No agent has answered: those of an older version cannot.')
+    if (this.#began.size === 0) this.#reader.notify('No agent has answered: agents of older versions cannot.')
   }
 }
 
@@ -85,6 +85,6 @@ function parsed(line: string): Readonly<Record<string, unknown>> | undefined {
     const value: unknown = JSON.parse(line)
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
   } catch {
-    return undefined // what an agent sends is data of others
+    return undefined // an agent's data is untrusted
   }
 }

@@ -1,5 +1,5 @@
 // A client that watches the figures of Pipelines: agents report totals since their start, and two such reports of one pod
-// give its rates. Sums over pods are exact: a pod that is silent counts for nothing and is shown to be missing.
+// give its rates. Sums over pods are exact: a silent pod does not count, and is shown as missing.
 
 import type { Figures, FiguresAnswer, FiguresInquiry } from '@penstock/agent/bundle'
 import type { LogPosition } from '@penstock/agent/schema'
@@ -15,7 +15,7 @@ export interface TopRow {
   readonly kind: string
   readonly namespace?: string
   readonly name: string
-  /** Pods of agents that are to run it; `silent`: those on the node of the requested pod whose reports have stopped. */
+  /** Pods of agents that should run it; `silent`: those on the node of the requested pod that no longer report. */
   readonly agents: { readonly asked: number; readonly answered: number; readonly silent?: number }
   readonly inPerSecond: number
   readonly outPerSecond: number
@@ -23,16 +23,18 @@ export interface TopRow {
   readonly errorsPerSecond: number
   readonly bufferedEvents: number
   readonly bufferedBytes: number
-  /** Age of the events that are read; absent while none is. */
+  /** Age of the events being read; absent while none is read. */
   readonly lagSeconds?: number
-  /** The read position of its agent in the logs of the requested pod. */
+  /** Its agent's read position in the logs of the requested pod. */
   readonly positions?: readonly LogPosition[]
 }
 
 export interface TopLine {
   readonly kind: 'figures'
   readonly at: string
-  /** Whether every agent that is there has answered, and every one has had time to report since this operator leads. */
+  /**
+   * Whether all existing agents have answered, and all have had time to report since this operator became the leader.
+   */
   readonly complete: boolean
   readonly pipelines: readonly TopRow[]
 }
@@ -52,7 +54,9 @@ const nothing: Figures = { eventsIn: 0, eventsOut: 0, dropped: 0, errors: 0, buf
 export interface TopOptions {
   readonly id: string
   readonly intervalMs: number
-  /** A pod, by its uid, and its node: only the agents there receive the request, and report their positions in its logs. */
+  /**
+   * A pod, by its uid and node: only the agents on that node receive the request and report their positions in its logs.
+   */
   readonly pod?: { readonly uid: string; readonly node: string } | undefined
 }
 
@@ -60,9 +64,9 @@ export interface TopOptions {
 export interface Known {
   readonly fleet: FleetState
   chosen(): readonly Artifact[]
-  /** Pods of a Pipeline that report, and those that have stopped to. */
+  /** Pods of a Pipeline that report, and those that no longer report. */
   runners(id: string): { readonly live: readonly Runner[]; readonly silent: readonly Runner[] }
-  /** Whether agents may be there that have not reported since this operator leads. */
+  /** Whether there may be agents that have not reported since this operator became the leader. */
   isHearing(): boolean
 }
 
@@ -71,7 +75,7 @@ export class TopLook implements Look {
   readonly #intervalMs: number
   readonly #pod: TopOptions['pod']
   readonly #known: Known
-  /** The last two of each pod, the newest first. */
+  /** The last two reports of each pod, newest first. */
   readonly #reports = new Map<string, readonly [PodReport, PodReport | undefined]>()
 
   constructor({ id, intervalMs, pod }: TopOptions, known: Known) {
@@ -92,7 +96,7 @@ export class TopLook implements Look {
   }
 
   take({ agent, podUid }: Asked, body: Buffer): void {
-    // An agent reports for the pipelines of its Agent and for no others.
+    // An agent only reports for the pipelines of its Agent.
     const selected = this.#known.fleet.get(agent)?.selected
     const pipelines = new Map<string, Figures>()
     for (const [id, figures] of Object.entries(figuresIn(body)))
@@ -118,13 +122,13 @@ export class TopLook implements Look {
         if (now === undefined || now.at < oldest) continue
         const figures = now.pipelines.get(id) ?? nothing
         positions.push(...(figures.positions ?? []))
-        // The position is known at once, rates with the next look.
+        // The position is known at once, rates with the next report.
         if (this.#pod !== undefined) answered++
         if (before === undefined) continue
         if (this.#pod === undefined) answered++
         const earlier = before.pipelines.get(id) ?? nothing
         const seconds = (now.at - before.at) / 1000
-        // An agent that has started again begins at zero.
+        // A restarted agent begins at zero.
         for (const rate of rates) sums[rate] += Math.max(0, figures[rate] - earlier[rate]) / seconds
         bufferedEvents += figures.bufferedEvents
         bufferedBytes += figures.bufferedBytes
@@ -161,7 +165,7 @@ function figuresIn(body: Buffer): Readonly<Record<string, unknown>> {
     const { pipelines } = JSON.parse(body.toString('utf8')) as Partial<FiguresAnswer>
     return typeof pipelines === 'object' && pipelines !== null ? pipelines : {}
   } catch {
-    return {} // what an agent sends is data of others
+    return {} // an agent's data is untrusted
   }
 }
 
