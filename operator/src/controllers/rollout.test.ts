@@ -245,6 +245,6 @@ test('an Agent says that an agent is more than one minor version from the operat
   expect((await operator.agentWith(`${major}.${(minor ?? 0) + 1}.0`))?.message).not.toContain('not supported')
   const far = `${major}.${(minor ?? 0) + 2}.0`
   expect((await operator.agentWith(far))?.message).toContain(
-    `1 agent runs version ${far}, more than one minor version from the operator's ${version}, which is not supported`,
+    `1 agent runs version ${far}, which differs by more than one minor version from the operator's ${version}, which is not supported`,
   )
 })

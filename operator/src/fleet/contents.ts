@@ -1,5 +1,6 @@
-// The content of the stable revision and the candidate, Pipeline by Pipeline, while Pipelines come, go and change. A candidate is tried
-// on some agents because it changes what runs. A new or deleted Pipeline is no such change: it waits for no rollout of others. Pure.
+// The content of the stable revision and the candidate, Pipeline by Pipeline, while Pipelines are added, removed and changed. A
+// candidate is tried on some agents because it changes running Pipelines. A new or deleted Pipeline is no such change: it does not wait
+// for other rollouts. Pure.
 
 import type { Fragment } from '../render/fragment.ts'
 
@@ -9,7 +10,7 @@ export interface Contents {
   readonly stable: Content
   /** Undefined: nothing is tried. */
   readonly candidate: Content | undefined
-  /** Ids of the Pipelines that all agents get without a trial. */
+  /** Ids of the Pipelines that all agents receive without a trial. */
   readonly added: readonly string[]
   /** What a rollout that begins now tries. */
   readonly start: Content
@@ -17,7 +18,7 @@ export interface Contents {
 
 export interface Trial {
   readonly content: Content
-  /** Whether all agents have it: later additions then come with it. */
+  /** Whether all agents have it: later additions then join it. */
   readonly isEverywhere: boolean
   /** Whether further changes may join it. */
   readonly mayJoin: boolean
@@ -98,7 +99,7 @@ function during(desired: Content, stable: Content, { content, isEverywhere, mayJ
     const tried = content.get(id)
     const runs = stable.get(id)
     const isSame = tried?.hash === wanted.hash || runs?.hash === wanted.hash
-    // Another change waits: its Pipeline stays unchanged in this trial, even if all agents got it as new a moment ago.
+    // Another change waits: its Pipeline stays unchanged in this trial, even if all agents just received it as new.
     const before = tried ?? runs
     const isNew = runs === undefined && !(isEverywhere && tried !== undefined)
     candidate.set(id, before === undefined || isNew || isSame || mayJoin ? wanted : before)
@@ -118,7 +119,7 @@ function withArrivals(desired: Content, stable: Content): { readonly content: Co
   return { content, added }
 }
 
-/** Whether two contents are the same for agents, byte by byte. */
+/** Whether two contents are equal for agents, byte by byte. */
 export function isSameContent(left: Content, right: Content): boolean {
   if (left.size !== right.size) return false
   for (const [id, { hash, entry }] of left) {

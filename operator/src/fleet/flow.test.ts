@@ -4,7 +4,7 @@ import { causeOf, Flow, flowWindowMs, steady, steadyLag } from './flow.ts'
 const start = 1_800_000_000_000
 const lateMs = 36_000
 
-/** An agent that has this many events a second, and reports at times that are not quite regular. */
+/** An agent with this many events a second, which reports at slightly irregular times. */
 function report(flow: Flow, agents: number, perSecond: number, from: number, to: number, seen: (now: number) => void) {
   const last = Array.from({ length: agents }, (_, agent) => from - agent * 700)
   for (let now = from; now <= to; now += 1000) {
@@ -72,7 +72,7 @@ test.each([
 })
 
 test.each([
-  { seconds: 3, before: undefined, says: 0 }, // the time from one look to the next
+  { seconds: 3, before: undefined, says: 0 }, // the time between two checks
   { seconds: 3, before: 0, says: 0 },
   { seconds: 64.7, before: undefined, says: 65 },
   { seconds: 128, before: 0, says: 130 },

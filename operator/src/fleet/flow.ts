@@ -1,5 +1,5 @@
-// Traffic of one Pipeline over the last minutes. Agents report at different times, so the counts of each are spread over the time in
-// which it counted: constant traffic gives constant figures.
+// Traffic of one Pipeline over the last minutes. Agents report at different times, so the counts of each are spread over its
+// reporting interval: constant traffic gives constant figures.
 
 import type { LastError } from '@penstock/agent/bundle'
 
@@ -14,7 +14,7 @@ export interface ComponentError extends LastError {
   readonly node: string
 }
 
-/** A component and what went wrong in it. */
+/** A component and its last problem. */
 export interface FailingComponent {
   readonly name: string
   readonly kind: string
@@ -22,7 +22,7 @@ export interface FailingComponent {
   readonly last: ComponentError | undefined
 }
 
-/** Reasons of `Flowing` that errors explain, and whether those of sinks alone do. */
+/** Reasons of `Flowing` that errors explain, and whether only sink errors count. */
 const explained: Readonly<Record<string, { readonly bySinks: boolean }>> = {
   AllEventsDropped: { bySinks: false },
   SomeEventsDropped: { bySinks: false },
@@ -30,7 +30,10 @@ const explained: Readonly<Record<string, { readonly bySinks: boolean }>> = {
   BufferFillingUp: { bySinks: true },
 }
 
-/** The component with the most errors that explain a reason of `Flowing`, and its last error; undefined: none does. */
+/**
+ * The component with the most errors that explain a reason of `Flowing`, and its last error; undefined if there is
+ * none.
+ */
 export function causeOf(reason: string, failing: readonly FailingComponent[]): string | undefined {
   const why = explained[reason]
   if (why === undefined) return undefined
@@ -46,11 +49,11 @@ const sumNames = ['eventsIn', 'eventsOut', 'dropped', 'errors'] as const
 const slotMs = 30_000
 const windowSlots = 10
 export const flowWindowMs = windowSlots * slotMs
-/** Losses of this age still count as current: losses that come one by one are no news each time. */
+/** Losses of this age still count as current, so that single losses do not change the condition each time. */
 const recentSlots = 3
 
 interface Slot extends Sums {
-  /** The most bytes that waited in buffers. */
+  /** The maximum number of bytes in buffers. */
   buffered: number
 }
 
@@ -70,9 +73,9 @@ interface Span {
 export class Flow {
   readonly #slots = new Map<number, Slot>()
   readonly #components = new Map<string, Component>()
-  /** How late agents may be: what happened since is not complete. */
+  /** Maximum delay of reports: later counts are incomplete. */
   readonly #lateMs: number
-  /** Between these moments agents have counted, as far as something of it is known. */
+  /** The period covered by agents' counts, as far as known. */
   #first = Number.POSITIVE_INFINITY
   #last = Number.NEGATIVE_INFINITY
 
@@ -80,7 +83,7 @@ export class Flow {
     this.#lateMs = lateMs
   }
 
-  /** Takes what an agent has counted between two moments. */
+  /** Adds an agent's counts for an interval. */
   add(from: number, to: number, sums: Sums): void {
     const start = Math.max(from, to - flowWindowMs)
     this.#first = Math.min(this.#first, start)
@@ -95,7 +98,7 @@ export class Flow {
     this.#forget(to)
   }
 
-  /** Takes what went wrong in a component. */
+  /** Records a problem of a component. */
   fail(now: number, name: string, kind: string, errors: number, last: ComponentError | undefined): void {
     let component = this.#components.get(name)
     if (component === undefined) {
@@ -108,7 +111,7 @@ export class Flow {
     component.slots.set(slot, (component.slots.get(slot) ?? 0) + errors)
   }
 
-  /** Takes how many bytes wait in buffers now. */
+  /** Records the number of bytes currently in buffers. */
   hold(now: number, bytes: number): void {
     if (bytes === 0 && this.#slots.size === 0) return
     const slot = this.#slot(slotOf(now))
@@ -120,7 +123,7 @@ export class Flow {
     return this.#sum(this.#window(now))
   }
 
-  /** The span of the figures in milliseconds: five minutes, or less at the beginning. */
+  /** The window of the figures in milliseconds: five minutes, or less at the beginning. */
   knownMs(now: number): number {
     if (!this.#isYoung(now) || this.#last <= this.#first) return flowWindowMs
     return Math.min(flowWindowMs, Math.max(1000, this.#last - this.#first))
@@ -131,7 +134,7 @@ export class Flow {
     return this.#sum({ from: slotOf(now) - recentSlots + 1, to: slotOf(now) + 1 })
   }
 
-  /** The components in which something went wrong in these minutes, by name. */
+  /** The components with problems in this window, by name. */
   failing(now: number): FailingComponent[] {
     this.#forget(now)
     const window = this.#window(now)
@@ -196,7 +199,10 @@ export function rounded(value: number): number {
   return value === 0 ? 0 : Number(value.toPrecision(2))
 }
 
-/** Two significant digits; written figures stay while they are as good as the next ones, so equal traffic writes nothing. */
+/**
+ * Two significant digits; written figures stay while they are about as accurate as the new ones, so constant traffic causes
+ * no writes.
+ */
 export function steady(value: number, before: unknown): number {
   const known = Number(before)
   if (before !== undefined && Number.isFinite(known) && known > 0 && value > 0) {
@@ -206,10 +212,10 @@ export function steady(value: number, before: unknown): number {
   return rounded(value)
 }
 
-/** From this lag on it is reported: a smaller one is the time between two reads. */
+/** Minimum reported lag: a smaller one is just the time between two reads. */
 const minLagSeconds = 5
 
-/** Lag in seconds: at most two digits, and the reported value as long as it is about right. */
+/** Lag in seconds with at most two digits; the reported value stays as long as it is about right. */
 export function steadyLag(seconds: number, before: number | undefined): number {
   if (before !== undefined && isAbout(seconds, before)) return before
   return seconds < minLagSeconds ? 0 : rounded(Math.round(seconds))

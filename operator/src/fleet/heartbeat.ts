@@ -1,4 +1,4 @@
-// The content of a heartbeat. The pod that sends it is authenticated, but what it says is untrusted data: every member is checked, and
+// The content of a heartbeat. The sending pod is authenticated, but its statements are untrusted data: every member is checked, and
 // texts and lists have limits.
 
 import type { HeartbeatBody, LoadFailure } from '@penstock/agent/bundle'
@@ -11,14 +11,14 @@ export interface HeartbeatContent {
   readonly version: string
   readonly startedAt: string
   readonly revision: string | undefined
-  /** Whether the operator gave it its bundle. */
+  /** Whether the operator sent it its bundle. */
   readonly isStreamed: boolean
   readonly state: string
   readonly reason: string | undefined
   readonly failures: readonly LoadFailure[]
   readonly failed: ReadonlySet<string>
   readonly pipelines: HeartbeatBody['pipelines']
-  /** Pipelines that have found files to read; undefined: it does not say. */
+  /** Pipelines that have found files to read; undefined: not reported. */
   readonly reading: ReadonlySet<string> | undefined
 }
 
@@ -27,8 +27,8 @@ const maxComponents = 200
 const maxFailed = 10_000
 
 /**
- * Reads a heartbeat. Members that are missing or have the wrong type become empty or zero.
- * @param isSelected whether the Agent selects the pipeline with an id; those of others are left out
+ * Parses a heartbeat. Missing members and members of the wrong type become empty or zero. @param isSelected whether the
+ * Agent selects the pipeline with an id; those of others are omitted
  */
 export function readHeartbeat(body: HeartbeatBody, isSelected: (id: string) => boolean): HeartbeatContent {
   return {
@@ -97,12 +97,12 @@ function componentOf(value: unknown): HeartbeatBody['pipelines'][string]['compon
   }
 }
 
-/** Texts of a heartbeat are untrusted data: plain text of limited length. */
+/** Texts in a heartbeat are untrusted data: plain text of limited length. */
 function text(value: unknown): string {
   return typeof value === 'string' ? printable(value.slice(0, 1024)) : ''
 }
 
-/** A number that is not negative; 0, if the value is something else. */
+/** A non-negative number; 0 for any other value. */
 export function countOf(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : 0
 }

@@ -1,15 +1,15 @@
-// Messages of conditions that follow the reports of many agents: numbers and causes alternate between reports. A new reason is news at
-// once; another text of the same reason is written twice a minute at most.
+// Limits changes of condition messages that depend on many agents' reports, because numbers and causes alternate between reports. A
+// new reason is written at once; another text for the same reason at most twice a minute.
 
 import { type Condition, conditionOf, type Finding } from '../api/conditions.ts'
 
 const heldMs = 30_000
 
 export class HeldTexts {
-  /** Since when an object has the text that it has. */
+  /** Since when an object has its current text. */
   readonly #since = new Map<string, number>()
 
-  /** @param conditions those that the object has */
+  /** @param conditions the object's current conditions */
   finding(key: string, conditions: readonly Condition[] | undefined, found: Finding, now: number): Finding {
     const known = conditionOf(conditions, found.type)
     const isSame = known?.status === found.status && known.reason === found.reason

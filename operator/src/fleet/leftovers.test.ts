@@ -9,7 +9,7 @@ const fragment = (id: string, uid: string, ...sinks: readonly string[]): Fragmen
 
 const byId = (...fragments: readonly Fragment[]) => new Map(fragments.map((each) => [each.id, each]))
 
-/** An Agent whose stable revision runs some pipelines, and perhaps a candidate others. */
+/** An Agent whose stable revision runs some pipelines, and optionally a candidate with others. */
 function asked(
   stable: readonly Fragment[],
   options: { candidate?: readonly Fragment[]; objects?: Record<string, string>; away?: boolean; lost?: boolean } = {},

@@ -1,4 +1,4 @@
-// Whether anything needs the data that an agent has on its disk for Pipelines that it does not run. The answer is yes unless all facts are
+// Determines whether data on an agent's disk for Pipelines that it does not run is still needed. The answer is yes unless all facts are
 // known and say no: neither a revision that its agents may run, nor the desired one, nor the API server contains the Pipeline.
 
 import { type Leftover, leftoverKey, pipelineOf, type Revision } from '@penstock/agent/bundle'
@@ -10,11 +10,11 @@ import type { Fragment } from '../render/fragment.ts'
 import type { FleetState } from './state.ts'
 
 const maxAsked = 50
-/** Many agents ask about the same pipeline, each again and again. */
+/** Many agents ask about the same pipeline repeatedly. */
 const keepMs = 60_000
 const maxKept = 10_000
 
-/** The uid of an object that is there; `absent`; or `unknown`, where the API server does not say. */
+/** The uid of an existing object; `absent`; or `unknown` if the API server does not answer. */
 type Existence = { readonly uid: string } | 'absent' | 'unknown'
 
 export class LeftoverAnswers {
@@ -27,7 +27,7 @@ export class LeftoverAnswers {
     this.#fleet = fleet
   }
 
-  /** Keys of those that nothing needs any more. */
+  /** Keys of the data that is no longer needed. */
   async gone(agent: string, said: unknown): Promise<string[]> {
     const leftovers = Array.isArray(said) ? said.slice(0, maxAsked).filter(isLeftover) : []
     const gone: string[] = []
@@ -50,11 +50,11 @@ export class LeftoverAnswers {
     // The pipeline runs everywhere without this sink.
     if (found.every((fragment) => fragment !== undefined)) return true
     if (found.some((fragment) => fragment !== undefined)) return false
-    // It may be suspended, not be accepted, or belong to another Agent now.
+    // It may be suspended, not be accepted, or now belong to another Agent.
     return (await this.#existence(pipeline)) === 'absent'
   }
 
-  /** Revisions that agents may or must run; undefined if unknown. */
+  /** Revisions that agents may or should run; undefined if unknown. */
   #revisions(agent: string): readonly ReadonlyMap<string, Fragment>[] | undefined {
     const delivered = this.#fleet.get(agent)
     if (delivered?.stable === undefined) return undefined
@@ -84,7 +84,7 @@ export class LeftoverAnswers {
           : await this.#kube.get<KubeObject>(pipelineKind, namespace, name)
       return object === undefined ? 'absent' : { uid: object.metadata.uid ?? '' }
     } catch {
-      return 'unknown' // forbidden, or the API server is away: asked again in a minute
+      return 'unknown' // forbidden, or the API server is unavailable: asked again in a minute
     }
   }
 }

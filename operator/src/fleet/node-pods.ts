@@ -1,5 +1,5 @@
-// The pods on each node, which decide the content of the node's agent. Only the place and labels of a pod are kept. A deleted pod
-// counts for a while longer: its agent may still have lines of it to read, and reports that in its next request.
+// The pods on each node, which determine the content of the node's agent. Only the location and labels of a pod are kept. A
+// deleted pod counts for a while longer: its agent may still have unread lines of it, and reports that in its next request.
 
 import type { KubeObject } from '../api/object.ts'
 import type { Cache, CacheShape } from '../kube/cache.ts'
@@ -33,7 +33,7 @@ interface Placed extends PlacedPod {
   goneAt?: number
 }
 
-/** An agent asks more often than that, even where the operator is on its way to another node in between. */
+/** Agents ask more often than that, even if the operator moves to another node in between. */
 export const lingerMs = 180_000
 const sweepMs = 30_000
 
@@ -79,7 +79,7 @@ export class NodePods implements Disposable {
     return [...(this.#placed.get(node)?.values() ?? [])]
   }
 
-  /** Forgets pods that have been gone for long. */
+  /** Forgets pods deleted long ago. */
   sweep(now: number): void {
     for (const [node, pods] of this.#placed) {
       let fewer = false

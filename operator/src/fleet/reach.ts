@@ -1,5 +1,5 @@
-// Which destinations agents reach, from their reports. A destination refuses from the first refusal until it takes events again: minutes
-// may pass between two attempts, and logs name a refusal that comes often once in a while.
+// Which destinations agents can reach, from their reports. A destination counts as failing from the first failure until it accepts
+// events again: minutes may pass between two attempts, and logs repeat a frequent failure only occasionally.
 
 import type { HeartbeatBody } from '@penstock/agent/bundle'
 import { countedOf } from '@penstock/agent/program'
@@ -11,11 +11,11 @@ type ReachReason = Extract<Reason, 'Unauthorized' | 'ConnectFailed' | 'TLSFailed
 const reasons: ReadonlySet<string> = new Set<ReachReason>(['Unauthorized', 'ConnectFailed', 'TLSFailed', 'Rejecting'])
 const isReach = (reason: string): reason is ReachReason => reasons.has(reason)
 
-/** The reason why a destination refuses a component of one pod. */
+/** Why a destination refuses a component of one pod. */
 export interface DestinationRefusal {
   readonly pipeline: string
   readonly component: string
-  /** Content of the pipeline for which it was seen. */
+  /** Content of the pipeline for which it was observed. */
   readonly hash: string
   readonly reason: ReachReason
   readonly message: string
@@ -25,7 +25,7 @@ export type Refusals = ReadonlyMap<string, DestinationRefusal>
 
 const none: Refusals = new Map()
 
-/** The refusals of a pod after one more report. */
+/** The failures of a pod after one more report. */
 export function refusalsAfter(
   before: Refusals | undefined,
   pipelines: HeartbeatBody['pipelines'],
@@ -41,7 +41,7 @@ export function refusalsAfter(
     for (const [component, { kind, sent, dropped, lastError }] of Object.entries(components)) {
       if (kind !== 'sink') continue
       const key = `${pipeline}/${component}`
-      // Events sent at another attempt, without a loss, are not a refusal.
+      // If events were sent without a loss, at another attempt, the destination does not count as failing.
       const isRefused = lastError !== undefined && isReach(lastError.reason) && (sent === 0 || dropped > 0)
       if (isRefused) {
         const { reason, message } = lastError
@@ -52,9 +52,9 @@ export function refusalsAfter(
   return after.size === 0 ? none : after
 }
 
-/** The pods' findings about a destination. */
+/** The pods' results for a destination. */
 export class Reach {
-  /** Nodes by what went wrong there, with what the first of them says. */
+  /** Nodes by failure, with the message of the first. */
   readonly #failing = new Map<ReachReason, { readonly nodes: Set<string>; readonly first: DestinationRefusal }>()
   readonly #reaching = new Set<string>()
 
@@ -71,7 +71,7 @@ export class Reach {
     this.#reaching.add(node)
   }
 
-  /** @param destinationsOf a component, as people write them; none where only a Secret has them */
+  /** @param destinationsOf a component, in readable form; none if only a Secret contains them */
   finding(destinationsOf: (refusal: DestinationRefusal) => readonly string[]): Finding | undefined {
     const failing = [...this.#failing].sort(
       ([reason, { nodes }], [other, { nodes: others }]) => others.size - nodes.size || (reason < other ? -1 : 1),
@@ -91,7 +91,7 @@ export class Reach {
   }
 }
 
-/** Findings of pods about destinations, by the object that defines each: a Sink, or a Pipeline with its own sink. */
+/** Results of pods about destinations, by the object that defines each: a Sink, or a Pipeline with its own sink. */
 export function reachesOf(
   reports: Iterable<Pick<Report, 'node' | 'refusals' | 'pipelines'>>,
   targetOf: (pipeline: string, component: string) => string,
@@ -115,7 +115,7 @@ export function reachesOf(
   return found
 }
 
-/** The effect of a Pipeline's own sinks' findings, by their names. */
+/** The effect of the results for a Pipeline's own sinks, by name. */
 export function ownSinksFinding(findings: ReadonlyMap<string, Finding>): Finding | undefined {
   const refused = [...findings].filter(([, { status }]) => status === 'False')
   const [first] = refused

@@ -21,7 +21,7 @@ test.each([
 test('agents that are apart are counted with their versions', () => {
   expect(skewText('0.5.0', ['0.5.0', '0.4.1', ''])).toBeUndefined()
   expect(skewText('0.5.0', ['0.3.1', '0.5.0', '0.2.0', '0.3.1'])).toBe(
-    "3 agents run version 0.2.0, 0.3.1, more than one minor version from the operator's 0.5.0, which is not supported: install one minor version after the other.",
+    "3 agents run version 0.2.0, 0.3.1, which differs by more than one minor version from the operator's 0.5.0. This is not supported: install one minor version after the other.",
   )
   expect(skewText('0.9.0', ['0.1.0', '0.2.0', '0.3.0', '0.4.0', '0.5.0'])).toContain('0.1.0, 0.2.0, 0.3.0, others')
 })

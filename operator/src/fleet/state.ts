@@ -1,5 +1,6 @@
-// State that the parts share which deliver bundles to agents: the delivered content of each Agent, and the reports of its pods. It is
-// all in memory; a new leader reads the delivered content from the Secrets and hears from every pod within half a minute.
+// State shared by the parts that deliver bundles to agents: the delivered content of each Agent, and the reports of its pods. It is
+// all in memory; a new leader reads the delivered content from the Secrets, and receives a report from every pod within half a
+// minute.
 
 import {
   type Candidate,
@@ -17,7 +18,7 @@ import { type HeartbeatContent, readHeartbeat } from './heartbeat.ts'
 import { type Refusals, refusalsAfter } from './reach.ts'
 import type { Undone } from './undo.ts'
 
-/** Content of an annotation of the first Secret, with which a rollout continues after another process. */
+/** Content of an annotation of the first Secret, with which another process continues a rollout. */
 export interface RolloutRecord {
   /** Step of the candidate, and since when all agents of that step have run it, RFC 3339. */
   readonly step?: number
@@ -38,7 +39,7 @@ export interface RolloutRecord {
   readonly turn?: string
   /** Pipelines that all agents have got without their own trial, and when: if agents fail soon, they are under suspicion, too. */
   readonly added?: Readonly<Record<string, string>>
-  /** Contents that were taken back: they are not tried again before they change or `retry` does. */
+  /** Rolled-back content, which is not tried again before it or `retry` changes. */
   readonly rolledBack: Readonly<
     Record<string, { readonly hash: string; readonly retry?: string; readonly why: string }>
   >
@@ -62,18 +63,18 @@ export interface Delivered {
   readonly revisions: Map<string, KnownRevision>
   /** Desired Pipelines by id, with the hash of their content. */
   selected: ReadonlyMap<string, Fragment>
-  /** Left out because of the size, with the reason. */
+  /** Pipelines omitted because of the size, with the reason. */
   evicted: ReadonlyMap<string, string>
-  /** The most that an agent waits at its start before it asks the API server. */
+  /** The maximum delay of an agent's first request to the API server. */
   startSpreadMs: number
-  /** Why a candidate fails but is not taken back, or waits. */
+  /** Why a candidate fails but is not rolled back, or waits. */
   why: string
 }
 
-/** The content for agents that ask for their bundle: a state that is already in the Secrets, and never changes. */
+/** The content for agents that request their bundle: a state that is already in the Secrets, and never changes. */
 export interface Offered {
   readonly mode: Agent['spec']['mode']
-  /** The ServiceAccount of its pods; undefined where they are the users' own. */
+  /** The ServiceAccount of its pods; undefined if they belong to users. */
   readonly account: string | undefined
   readonly stable: OfferedRevision | undefined
   readonly candidate: (OfferedRevision & Pick<Candidate, 'percent' | 'salt'>) | undefined
@@ -88,20 +89,20 @@ export interface OfferedRevision {
   readonly fragments: ReadonlyMap<string, Fragment>
 }
 
-/** A pod of an agent, as it reported last. */
+/** A pod of an agent with its last report. */
 export interface Report extends HeartbeatContent {
   readonly pod: string
   readonly podUid: string
   readonly node: string
-  /** Since when a pipeline has read events, or holds some, and delivered none. */
+  /** Since when a pipeline has read or held events but delivered none. */
   readonly silentSince: ReadonlyMap<string, number>
   /** Destinations that refuse its components. */
   readonly refusals: Refusals
-  /** Since when this process of the agent has been heard. */
+  /** Since when this agent process has reported. */
   readonly heardSince: number
-  /** Whether this process of the agent has run a revision while that was in force. */
+  /** Whether this agent process has run a revision while it was current. */
   readonly hasServed: boolean
-  /** When it came, in milliseconds since the epoch. */
+  /** When the report arrived, in milliseconds since the epoch. */
   readonly at: number
 }
 
@@ -113,7 +114,7 @@ export class FleetState {
   readonly #flows = new Map<string, Flow>()
   readonly startedAt = monotonicNow()
   readonly #periodMs: number
-  /** Within this time every running agent reports, even one that is late in its period. */
+  /** Every running agent reports within this time, even if its report is late. */
   readonly hearingMs: number
   readonly #listeners = new Set<(agent: string) => void>()
   readonly #offers = new Map<string, Offered>()
@@ -121,18 +122,18 @@ export class FleetState {
 
   constructor(heartbeatPeriodMs: number = heartbeatPeriods.defaultMs) {
     this.#periodMs = heartbeatPeriodMs
-    // Agents have their last period from the operator before this one, and it may have been longer.
+    // Agents still use the period of the previous operator, which may have been longer.
     this.hearingMs = Math.max(1.5 * heartbeatPeriodMs, 45_000)
   }
 
-  /** Whether three heartbeats did not come; without a report, since the start or since the pod was made. */
+  /** Whether three heartbeats are missing; without a report, counted from the start or from the creation of the pod. */
   isStale(report: Report | undefined, now: number, createdAt = 0): boolean {
     const most = 3 * this.#periodMs
     if (report !== undefined) return now - report.at > most
     return now - Math.max(this.startedAt, createdAt) > Math.max(most, this.hearingMs)
   }
 
-  /** Hears of an Agent about which something new is known. */
+  /** Notified of an Agent with news. */
   onChange(listener: (agent: string) => void): Disposable {
     this.#listeners.add(listener)
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) }
@@ -150,7 +151,7 @@ export class FleetState {
     this.#delivered.set(agent, delivered)
   }
 
-  /** The offered content of an Agent; undefined: nothing, or nothing yet. */
+  /** The offered content of an Agent; undefined: nothing, or not yet known. */
   offered(agent: string): Offered | undefined {
     return this.#offers.get(agent)
   }
@@ -162,7 +163,7 @@ export class FleetState {
     if (this.#offers.get(agent) !== before) for (const taker of this.#takers) taker(agent)
   }
 
-  /** Hears of an Agent for which something else is offered. */
+  /** Notified of an Agent whose offer changes. */
   onOffer(taker: (agent: string) => void): Disposable {
     this.#takers.add(taker)
     return { [Symbol.dispose]: () => void this.#takers.delete(taker) }
@@ -187,13 +188,13 @@ export class FleetState {
     return this.#reports.get(agent)?.values() ?? []
   }
 
-  /** Drops the reports of pods that are gone. */
+  /** Removes the reports of deleted pods. */
   keep(agent: string, pods: ReadonlySet<string>): void {
     const reports = this.#reports.get(agent)
     for (const uid of reports?.keys() ?? []) if (!pods.has(uid)) reports?.delete(uid)
   }
 
-  /** Takes a heartbeat whose sender has been made sure of. */
+  /** Processes a heartbeat from an authenticated sender. */
   hear(agent: string, sender: { pod: string; podUid: string; node: string }, body: HeartbeatBody, now: number): void {
     let reports = this.#reports.get(agent)
     if (reports === undefined) {
@@ -201,7 +202,7 @@ export class FleetState {
       this.#reports.set(agent, reports)
     }
     const before = reports.get(sender.podUid)
-    // An agent reports for the pipelines of its Agent and for no others. Only failures of those count.
+    // An agent only reports for the pipelines of its Agent. Only their failures count.
     const selected = this.#delivered.get(agent)?.selected ?? new Map<string, Fragment>()
     const isSelected = (id: string) => selected.has(id)
     const report: Report = {
@@ -257,13 +258,13 @@ export class FleetState {
     return this.#flows.get(id)
   }
 
-  /** Drops the traffic of pipelines that are gone. */
+  /** Removes the traffic of deleted pipelines. */
   keepFlows(ids: { has(id: string): boolean }): void {
     for (const id of this.#flows.keys()) if (!ids.has(id)) this.#flows.delete(id)
   }
 }
 
-/** Whether nothing was delivered although there was something, and not all of it was taken away on purpose. */
+/** Whether no events were delivered although there were some, not counting those removed intentionally. */
 export function isStalled({
   eventsIn,
   eventsOut,

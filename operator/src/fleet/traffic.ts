@@ -3,7 +3,7 @@
 import type { PipelineReport } from '@penstock/agent/bundle'
 import type { Report } from './state.ts'
 
-/** Figures of a pipeline's report that count up; the figures of several pods are added. */
+/** Cumulative figures of a pipeline's report, which are added over pods. */
 const addedFigures = [
   'eventsIn',
   'eventsOut',
@@ -23,10 +23,10 @@ export const pipelineFigures = [
   'lagSeconds',
 ] as const satisfies readonly (keyof PipelineReport)[]
 
-/** Sums of one pipeline; `PipelineReport` defines each figure. */
+/** Sums for one pipeline; `PipelineReport` defines each figure. */
 export interface Traffic extends Record<(typeof addedFigures)[number], number> {
   bufferUse: number
-  /** How far reading is behind at most, and where that is. */
+  /** Maximum reading lag, and its node. */
   lagSeconds: number
   lagNode: string
   /** Errors of sinks. */
