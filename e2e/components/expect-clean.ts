@@ -14,6 +14,6 @@ export function expectNoWarning(result: CommandResult): void {
   expectClean(result)
   const said = (result.stdout + result.stderr)
     .split('\n')
-    .filter((line) => !line.includes('The event loop stood still'))
+    .filter((line) => !line.includes('The event loop was blocked'))
   expect(said.join('\n')).not.toContain('WARN')
 }

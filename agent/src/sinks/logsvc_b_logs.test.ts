@@ -74,7 +74,7 @@ test.each([
   { status: 200, problem: undefined },
   { status: 401, problem: 'Invalid HEC token' },
   { status: 503, problem: 'Queues are full' },
-  { status: 404, problem: 'answered with status 404' },
+  { status: 404, problem: 'responded with status 404' },
 ])('the health check after $status', async ({ status, problem }) => {
   await using destination = await fakeDestination(status)
   await using sink = await startSink('logsvc_b_logs', {

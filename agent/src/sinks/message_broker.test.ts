@@ -736,7 +736,7 @@ describe('health check', () => {
   })
   test('can be its own address', async () => {
     await using admin = await fakeDestination(503)
-    await expect(check({}, { healthcheck: { uri: `${admin.url}/ready` } })).rejects.toThrow('answered with status 503')
+    await expect(check({}, { healthcheck: { uri: `${admin.url}/ready` } })).rejects.toThrow('responded with status 503')
   })
 })
 
@@ -746,7 +746,7 @@ describe('options', () => {
   test.each<[string, object, string, string]>([
     ['an address of another kind', { endpoint: 'http://b:6650' }, 'endpoint', 'pulsar://host:port'],
     ['a host that is none', { endpoint: 'pulsar://a:1,b:x' }, 'endpoint', '"b:x"'],
-    ['TLS without it in the address', { tls: { enabled: true } }, 'endpoint', 'no TLS'],
+    ['TLS without it in the address', { tls: { enabled: true } }, 'endpoint', 'does not use TLS'],
     ['half of a topic', { topic: 'a/b' }, 'topic', 'tenant/namespace/name'],
     ['half of a method', { auth: { name: 'token' } }, 'auth', 'Invalid auth config'],
     ['the other half', { auth: { token: 't' } }, 'auth', 'Invalid auth config'],

@@ -108,7 +108,7 @@ test('a body over the limit of the service is halved, and an event over it is di
 test.each([
   { status: 200, problem: undefined },
   { status: 403, problem: 'The API key is invalid' },
-  { status: 500, problem: 'answered with status 500' },
+  { status: 500, problem: 'responded with status 500' },
 ])('the health check after $status', async ({ status, problem }) => {
   await using destination = await fakeDestination(status)
   await using sink = await startSink('monitor_a_logs', { default_api_key: 'key-1', endpoint: destination.url })

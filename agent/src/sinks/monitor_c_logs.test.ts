@@ -50,7 +50,7 @@ test('documents that are refused inside an answer of success are discarded, and 
 
 test.each([
   { status: 200, problem: undefined },
-  { status: 503, problem: 'answered with status 503' },
+  { status: 503, problem: 'responded with status 503' },
 ])('the health check after $status', async ({ status, problem }) => {
   await using destination = await fakeDestination(status)
   await using sink = await startSink('monitor_c_logs', { token: 'tok', endpoint: destination.url })

@@ -138,7 +138,7 @@ test('answers of 400 are counted', async () => {
 test.each([
   { status: 202, problem: undefined },
   { status: 403, problem: 'The license key is not valid' },
-  { status: 500, problem: 'answered with status 500' },
+  { status: 500, problem: 'responded with status 500' },
 ])('the health check after $status', async ({ status, problem }) => {
   await using destination = await fakeDestination(status)
   await using sink = await startSink('observability_d', {

@@ -226,7 +226,7 @@ test.each([
   { status: 200, problem: undefined },
   { status: 403, problem: 'Healthcheck endpoint forbidden' },
   { status: 404, problem: 'Endpoint not found' },
-  { status: 500, problem: 'answered with status 500' },
+  { status: 500, problem: 'responded with status 500' },
 ])('the health check after $status', async ({ status, problem }) => {
   await using destination = await fakeDestination(status)
   await using sink = await startSink('siem_unstructured', {

@@ -57,6 +57,6 @@ test('too much of it in a minute makes the agent unhealthy until a minute has pa
 test('a probe that is answered before the timer sees the stall too', () => {
   const { watchdog } = watched()
   now += 30_000
-  expect(watchdog.trouble).toMatch(/stood still for 30 seconds/)
+  expect(watchdog.trouble).toMatch(/was blocked for 30 seconds/)
   watchdog[Symbol.dispose]()
 })
