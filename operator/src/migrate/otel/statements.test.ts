@@ -1,11 +1,15 @@
 // Every function of OTTL on every kind of argument, after statements that change what is known of fields: the program is always valid.
 
+import { compileProgram } from '@penstock/agent/config'
 import { expect, test } from 'vitest'
 import { stringify } from 'yaml'
+import { converted, lint, withTest } from '../../testing/conversions.ts'
 import { Draft } from '../draft.ts'
 import { convertOtel } from './convert.ts'
+import { Program } from './ottl/compile.ts'
 import { converters } from './ottl/converters.ts'
 import { editors } from './ottl/editors.ts'
+import { Unconvertible } from './ottl/syntax.ts'
 
 /** Reasons of programs that the language refuses. */
 function refusals(statements: readonly string[]): string[] {
@@ -123,4 +127,77 @@ test.each(Object.keys(before))('editors give valid programs for all places and v
     ),
   )
   expect(found).toEqual([])
+})
+
+const operators = ['==', '!=', '<', '<=', '>', '>=']
+const operands = [
+  ...['"text"', '5', '2.5', 'nil', '["a"]', 'SEVERITY_NUMBER_WARN', '5 + 1', 'attributes["a"] + 1'],
+  ...['attributes["a"]', 'attributes["set"]', 'resource.attributes["r"]', 'attributes', 'body', 'severity_number'],
+  ...['severity_text', 'time', 'time_unix_nano', 'trace_id.string', 'Now()', 'Len(body)', 'Int(attributes["a"])'],
+  ...[
+    'Double(attributes["a"])',
+    'String(attributes["a"])',
+    'Concat(["a", "b"], "")',
+    'IsMatch(body, "x")',
+    'ParseJSON(body)',
+  ],
+]
+
+test.each(operators)('values of all types on both sides of %s make a program that is valid', (operator) => {
+  const statements = operands.flatMap((left) =>
+    operands.flatMap((right) => [
+      `set(attributes["out"], 1) where ${left} ${operator} ${right}`,
+      `set(attributes["out"], 1) where not (${left} ${operator} ${right})`,
+    ]),
+  )
+  const kept = ['set(attributes["set"], "x")', 'set(attributes["out"], 0)']
+  const wrong = statements.filter((statement) => {
+    const one = new Program('log')
+    try {
+      for (const each of [...kept, statement]) one.statement(each)
+    } catch (error) {
+      if (error instanceof Unconvertible) return false
+      throw error
+    }
+    return !compileProgram(one.text()).ok
+  })
+  expect(wrong).toEqual([])
+})
+
+const literals = ['a', 'b', 'B', '', 1, 2, 1.5, 2.0000001, -3, undefined] as const
+const written = (value: (typeof literals)[number]) => (value === undefined ? 'nil' : JSON.stringify(value))
+
+/** What the collector makes of a comparison: values of different types are different, and have no order. */
+function compared(operator: string, left: unknown, right: unknown): boolean {
+  if (typeof left !== typeof right) return operator === '!='
+  const isLess = left !== undefined && String(left) !== String(right) && (left as number) < (right as number)
+  const isSame = left === right
+  if (operator === '==' || operator === '!=') return isSame === (operator === '==')
+  if (left === undefined) return false
+  if (isSame) return operator.endsWith('=')
+  return isLess === operator.startsWith('<')
+}
+
+test.each(operators)('%s gives what the collector gives for texts, numbers and nil', async (operator) => {
+  const pairs = literals.flatMap((left) => literals.map((right) => ({ left, right })))
+  const statements = pairs.flatMap(({ left, right }, index) => [
+    `set(attributes["l"], ${written(left)})`,
+    `set(attributes["known${index}"], true) where ${written(left)} ${operator} ${written(right)}`,
+    `set(attributes["read${index}"], true) where attributes["${left === undefined ? 'none' : 'l'}"] ${operator} ${written(right)}`,
+  ])
+  const config = {
+    receivers: { filelog: { include: ['/srv/app.log'] } },
+    processors: { transform: { error_mode: 'ignore', log_statements: statements } },
+    exporters: { nop: null },
+    service: { pipelines: { logs: { receivers: ['filelog'], processors: ['transform'], exporters: ['nop'] } } },
+  }
+  const { document, resource, gaps } = converted(convertOtel, [{ file: 'c.yaml', text: stringify(config) }])
+  expect(gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const expected = Object.fromEntries(
+    pairs.flatMap(({ left, right }, index) =>
+      ['known', 'read'].map((way) => [`attributes.${way}${index}`, compared(operator, left, right) ? true : null]),
+    ),
+  )
+  withTest(document, resource, { message: 'x', file: '/srv/app.log', timestamp: '2026-01-01T00:00:00Z' }, expected)
+  expect(await lint(String(document))).toEqual([])
 })

@@ -87,8 +87,11 @@ export class Program {
   #comparison(operator: string, left: Node, right: Node, lines: Lines): string {
     const [a, b] = [this.value(left, lines), this.value(right, lines)]
     if (operator === '==' || operator === '!=') return `(${a.code} ${operator} ${b.code})`
+    if (a.kind === 'boolean' || b.kind === 'boolean') throw new Unconvertible('booleans have no order here')
     const numbers: readonly Kind[] = ['integer', 'float']
-    const isSure = (numbers.includes(a.kind) && numbers.includes(b.kind)) || (a.kind === b.kind && a.kind === 'text')
+    const isSure =
+      (numbers.includes(a.kind) && numbers.includes(b.kind)) ||
+      (a.kind === b.kind && (a.kind === 'text' || a.kind === 'time'))
     const [first, second] = [lines.keep(a), lines.keep(b)]
     return isSure
       ? `(${first.code} ${operator} ${second.code})`
