@@ -215,7 +215,10 @@ function operationOf(operator: string, left: Expression, right: Expression): str
     case '>':
     case '>=':
       if (left.type === 'literal' && right.type === 'literal') throw new UnknownExpression('both sides are constants')
-      return `((${valueText(left)} ${operator} ${valueText(right)}) ?? false)`
+      // The language refuses to catch an error that cannot happen.
+      return isOrdered(left) !== undefined && isOrdered(left) === isOrdered(right)
+        ? `(${valueText(left)} ${operator} ${valueText(right)})`
+        : `((${valueText(left)} ${operator} ${valueText(right)}) ?? false)`
     case 'matches': {
       if (right.type !== 'literal' || typeof right.value !== 'string') {
         throw new UnknownExpression('the expression after `matches` must be a text')
@@ -240,6 +243,20 @@ function operationOf(operator: string, left: Expression, right: Expression): str
   }
 }
 
+/** The kind of an expression whose order with another one of its kind is certain. */
+function isOrdered(expression: Expression): 'text' | 'number' | undefined {
+  if (expression.type === 'literal') {
+    if (typeof expression.value === 'number') return 'number'
+    return typeof expression.value === 'string' ? 'text' : undefined
+  }
+  if (expression.type === 'operation') return expression.operator === '+' ? 'text' : undefined
+  if (expression.type !== 'call') return undefined
+  const [value] = expression.values
+  if (expression.name === 'string') return 'text'
+  if (value === undefined || isOrdered(value) !== 'text') return undefined
+  return expression.name === 'len' ? 'number' : 'text'
+}
+
 /** A text with the tests that say whether it is one. */
 function textOf(expression: Expression): { readonly code: string; readonly tests: readonly string[] } {
   if (isText(expression)) return { code: valueText(expression), tests: [] }
@@ -260,7 +277,9 @@ function textOf(expression: Expression): { readonly code: string; readonly tests
       return { code: `${name}(${code})`, tests }
     }
     if (value !== undefined && expression.name === 'string') {
-      return { code: `(to_string(${valueText(value)}) ?? "")`, tests: [] }
+      if (value.type === 'literal') return { code: textLiteral(String(value.value)), tests: [] }
+      const code = isOrdered(value) === 'text' ? valueText(value) : `(to_string(${valueText(value)}) ?? "")`
+      return { code, tests: [] }
     }
   }
   throw new UnknownExpression('one side is no text')
@@ -288,8 +307,13 @@ export function valueText(expression: Expression): string {
       return fieldAt(expression.path)
     case 'operation': {
       if (expression.operator !== '+') return conditionOf(expression)
-      const [left, right] = [expression.left, expression.right].map((side) =>
-        isText(side) ? valueText(side) : `(to_string(${valueText(side)}) ?? "")`,
+      const sides = [expression.left, expression.right]
+      // Texts are joined. Without a text beside it, a field may hold a number, and numbers are added.
+      const isJoined = sides.some((side) => isOrdered(side) === 'text')
+      if (!isJoined || sides.some((side) => side.type !== 'path' && isOrdered(side) !== 'text'))
+        throw new UnknownExpression('`+` adds numbers, or values that may be some')
+      const [left, right] = sides.map((side) =>
+        side.type === 'path' ? `(to_string(${fieldAt(side.path)}) ?? "")` : valueText(side),
       )
       return `(${left} + ${right})`
     }
@@ -299,7 +323,7 @@ export function valueText(expression: Expression): string {
       const [value, ...more] = expression.values
       if (expression.name === 'len' && value !== undefined && more.length === 0) return lengthOf(value)
       const { code, tests } = textOf(expression)
-      return tests.length === 0 ? code : `(if ${tests.join(' && ')} { ${code} } else { null })`
+      return tests.length === 0 ? code : `({ if ${tests.join(' && ')} { ${code} } else { null } })`
     }
   }
 }
