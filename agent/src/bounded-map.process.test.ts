@@ -9,6 +9,7 @@ import type { Finding } from './testing/hostile-keys.ts'
 const maxMb = {
   'columns of a table': 30, // (51)
   'field names': 3, // (7)
+  'shapes of records': 6, // (60)
   patterns: 25, // (39)
   'long patterns': 25, // (209)
   'user agents': 10, // (28)

@@ -8,8 +8,12 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Packer } from '../buffers/disk/packing/packer.ts'
+import { recycle } from '../buffers/disk/packing/record-memory.ts'
+import { Unpacker } from '../buffers/disk/packing/unpacker.ts'
 import { Tables } from '../enrichment/tables.ts'
 import type { LogEvent } from '../event/log.ts'
+import { hotLooks, shapeOf } from '../event/shape.ts'
 import { sortedFieldNames } from '../event/value.ts'
 import { log } from './events.ts'
 import { batchOf, buildTransform, startSink } from './harness.ts'
@@ -131,10 +135,40 @@ const names: Case = {
   },
 }
 
+/** Objects of a shape after the other, each with a long value, into the records of a buffer and back. */
+const records: Case = {
+  name: 'shapes of records',
+  values: 100,
+  length: 200_000,
+  async run(batches, look) {
+    const packer = new Packer()
+    const unpacker = new Unpacker()
+    let right = 0
+    for (const batch of batches) {
+      for (const text of batch) {
+        const name = `a${text.slice(0, 9)}`
+        for (let time = 0; time < hotLooks; time++) shapeOf({ [name]: text, b: 1 })
+        for (let time = 0; time < 10; time++) {
+          packer.begin()
+          packer.log(log({ [name]: text, b: time }))
+          const record = packer.finish()
+          const bytes = Buffer.concat([record.values, record.texts])
+          recycle(record)
+          const [back] = unpacker.logs(bytes, record.values.length, 1).flat() as LogEvent[]
+          if (time === 9 && back?.fields[name] === text && back?.fields['b'] === 9) right++
+        }
+      }
+    }
+    look()
+    return right
+  },
+}
+
 const batch = { timeout_secs: 0.01 }
 const cases: readonly Case[] = [
   columns,
   names,
+  records,
   program(
     'patterns',
     '.r = match(string!(.k), to_regex!(slice!(.k, 0, 600)))',

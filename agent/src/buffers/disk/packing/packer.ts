@@ -14,7 +14,7 @@ import { type Shape, shapeOf } from '../../../event/shape.ts'
 import { Timestamp } from '../../../event/timestamp.ts'
 import { Bytes, Float, Regex, type Value, type ValueObject } from '../../../event/value.ts'
 import { grown, type PackedRecord, recordMemory, viewOf } from './record-memory.ts'
-import { type ShapePacker, shapePacker } from './shape-packer.ts'
+import { resetPacker, type ShapePacker, shapePacker } from './shape-packer.ts'
 import * as tags from './tags.ts'
 
 // Constants of this module are compiled into the machine code of its loops; imported constants are loaded each time.
@@ -41,7 +41,8 @@ export class Packer {
   /** Whether a block was announced. */
   #announced = false
   #record = 0
-  #shapes = 0
+  /** Those that the record has defined, by their numbers. */
+  #shapes: ShapePacker[] = []
   #events = 0
   /** Kinds of lines in this record, by their source and their changes by programs. */
   #kinds: { readonly origin: LineOrigin; readonly form: Form }[] = []
@@ -49,6 +50,7 @@ export class Packer {
 
   /** Starts a new record. */
   begin(): void {
+    this.#forget() // what a record that was not finished has left
     const { values, texts } = recordMemory()
     this.values = values
     this.#view = viewOf(values)
@@ -59,9 +61,7 @@ export class Packer {
     this.#text = ''
     this.#units = 0
     this.#announced = false
-    this.#shapes = 0
     this.#events = 0
-    this.#kinds = []
   }
 
   /** Approximate number of bytes so far. */
@@ -79,7 +79,17 @@ export class Packer {
     const packed = { values: this.values.subarray(0, this.at), texts: this.#texts.subarray(0, this.#textAt) }
     this.values = none
     this.#texts = none
+    this.#forget()
     return packed
+  }
+
+  /** Lets go of everything that the record has kept of events: there are many shapes, and a value may be a megabyte. */
+  #forget(): void {
+    for (const packer of this.#shapes) {
+      if (packer.record === this.#record) resetPacker(packer)
+    }
+    this.#shapes = []
+    this.#kinds = []
   }
 
   log(event: LogEvent): void {
@@ -315,9 +325,9 @@ export class Packer {
       this.values[this.at++] = tag.object
       this.#unsigned(packer.id)
     } else {
+      if (packer.record !== 0) resetPacker(packer) // another record is being made at the same time
       packer.record = this.#record
-      packer.id = this.#shapes++
-      packer.reset()
+      packer.id = this.#shapes.push(packer) - 1
       this.values[this.at++] = tag.shape
       this.#unsigned(shape.names.length)
       for (const name of shape.names) this.text(name)

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
 import { LogEvent } from '../../../event/log.ts'
 import type { MetricEvent } from '../../../event/metric.ts'
+import { hotLooks, shapeOf } from '../../../event/shape.ts'
 import { Timestamp } from '../../../event/timestamp.ts'
 import { Bytes, Float, Regex, type Value, type ValueObject } from '../../../event/value.ts'
 import { log, metric } from '../../../testing/events.ts'
@@ -209,4 +210,21 @@ test('metrics of every kind', () => {
     for (const event of events) packer.metric(event)
   })
   expect(unpacker.metrics(bytes, textAt, count)).toEqual(events)
+})
+
+test('records that are made at the same time, or given up, do not take values from each other', () => {
+  const fields = (turn: number) => ({ shared_name: 'the same in each', other_name: turn >> 1 })
+  for (let look = 0; look < hotLooks; look++) shapeOf(fields(0))
+  const packers = [new Packer(), new Packer()]
+  for (const each of packers) {
+    each.begin()
+    each.log(log(fields(0)))
+    each.begin() // the first record was given up
+  }
+  for (let turn = 0; turn < 40; turn++) for (const each of packers) each.log(log(fields(turn)))
+  for (const each of packers) {
+    const { values, texts } = each.finish()
+    const events = unpacker.logs(Buffer.concat([values, texts]), values.length, 40).flat() as LogEvent[]
+    expect(events.map((event) => event.fields)).toEqual(Array.from({ length: 40 }, (_, turn) => fields(turn)))
+  }
 })

@@ -19,6 +19,7 @@ type PackMembers = (fields: ValueObject, packer: ValueWriter) => void
 
 /** Packs objects of a shape within one record. */
 export interface ShapePacker {
+  /** The record that it packs for; 0: none. */
   record: number
   id: number
   readonly reset: () => void
@@ -30,6 +31,12 @@ export function shapePacker(shape: Shape): ShapePacker {
   const packer = { record: 0, id: 0, ...compilePack(shape.names) }
   shape.packer = packer
   return packer
+}
+
+/** Ends its part in a record, and lets go of the values of the last object. */
+export function resetPacker(packer: ShapePacker): void {
+  packer.record = 0
+  packer.reset()
 }
 
 /** After this many objects of a shape in a record, a member that differed each time counts as always different, */

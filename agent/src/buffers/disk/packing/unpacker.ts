@@ -64,6 +64,7 @@ export class Unpacker {
       }
       if (open !== part) parts.push(open)
     }
+    this.#end()
     return parts
   }
 
@@ -108,18 +109,25 @@ export class Unpacker {
     this.#begin(bytes, textAt)
     const events = new Array<MetricEvent>(count)
     for (let index = 0; index < count; index++) events[index] = this.#metric()
+    this.#end()
     return events
   }
 
   #begin(bytes: Buffer, textAt: number): void {
+    this.#end() // of a record that could not be read to its end
     this.#bytes = bytes
     this.#view = viewOf(bytes)
     this.#at = 0
     this.#textAt = textAt
     this.#record = ++records
+    if (textAt < bytes.length) this.#nextBlock()
+  }
+
+  #end(): void {
+    for (const shape of this.#shapes) shape.members.forget()
     this.#shapes = []
     this.#kinds = []
-    if (textAt < bytes.length) this.#nextBlock()
+    this.#text = ''
   }
 
   /** Kind of the next entries: an event or lines. */
@@ -233,10 +241,10 @@ export class Unpacker {
       }
       case tag.object: {
         const shape = this.#shapes[this.#unsigned()] as ShapeUnpacker
-        return shape.unpack(this)
+        return shape.members.unpack(this)
       }
       case tag.shape:
-        return this.#defined().unpack(this)
+        return this.#defined().members.unpack(this)
       case tag.plain: {
         const fields: ValueObject = {}
         for (let left = this.#unsigned(); left > 0; left--) setField(fields, this.value() as string, this.value())
