@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileMultiline } from './multiline.ts'
+import { compileMultiline, MultilineAggregator, maxGroupLines } from './multiline.ts'
 
 const rule = (pattern: string) =>
   compileMultiline({ start_pattern: pattern, condition_pattern: pattern, mode: 'halt_before', timeout_ms: 1 })
@@ -25,4 +25,19 @@ test.each(['(a+)+$', '(a|a)*b', '(.*)*,', '(\\w+\\s?)*!$', '^(a?){30}a{30}!'])(
 
 test('a pattern that is none of the dialect is refused', () => {
   expect(() => rule('(?=look)')).toThrow(SyntaxError)
+})
+
+test.each([
+  { what: 'without text', line: '', length: maxGroupLines - 1 },
+  { what: 'of one letter', line: 'x', length: 2 * maxGroupLines - 2 },
+  { what: 'of 10 kB', line: 'x'.repeat(9999), length: 1_050_000 },
+])('a group of countless lines $what is handed on in parts', ({ line, length }) => {
+  const groups: number[] = []
+  const lines = new MultilineAggregator<undefined>(rule('^begin'), (text) => groups.push(String(text).length))
+  lines.add('begin', 0, undefined, 0)
+  const count = Math.max(105, Math.ceil(length / (line.length + 1)))
+  for (let index = 1; index <= count; index++) lines.add(line, index, undefined, 0)
+  expect(groups[0]).toBeLessThanOrEqual(length + 'begin'.length)
+  expect(groups[0]).toBeGreaterThan(length * 0.9)
+  expect(lines.pendingFrom).toBeUndefined()
 })

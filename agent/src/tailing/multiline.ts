@@ -66,8 +66,9 @@ function compilePattern(text: string): (line: string) => boolean {
   return (line) => compiled.test(line)
 }
 
-/** Maximum size of a group. */
+/** A group grows no further than this. Each line is an object of its own, however short it is. */
 const maxGroupBytes = 1 << 20
+export const maxGroupLines = 16_384
 
 /** Groups the lines of one origin. `Context` is the data kept with the first line of a group. */
 export class MultilineAggregator<Context> {
@@ -118,7 +119,7 @@ export class MultilineAggregator<Context> {
     this.#lines.push(line)
     this.#bytes += typeof line === 'string' ? line.length : line.bytes.length
     this.#last = now
-    if (this.#bytes > maxGroupBytes) this.flush()
+    if (this.#bytes > maxGroupBytes || this.#lines.length === maxGroupLines) this.flush()
   }
 
   /**
