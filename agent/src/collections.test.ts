@@ -192,25 +192,78 @@ function nameOf(node: Node): string | undefined {
 const isFunction = ({ type }: Node) =>
   /^(?:Arrow)?Function(?:Expression|Declaration)?$/.test(type) || type === 'ArrowFunctionExpression'
 
-/** Names of the collections that begin empty and outlive the call that makes them. */
+const childrenOf = (node: Node): Node[] => Object.values(node).flat().filter(isNode)
+
+/** A Map or Set that begins empty, or a list or object without members, which is a collection only where something adds to it. */
+function emptyOf(node: Node): 'collection' | 'literal' | undefined {
+  if (/^TS\w+Expression$/.test(node.type)) return emptyOf(node['expression'] as Node)
+  if (node.type === 'ArrayExpression') return (node['elements'] as Node[]).length === 0 ? 'literal' : undefined
+  if (node.type === 'ObjectExpression') return (node['properties'] as Node[]).length === 0 ? 'literal' : undefined
+  const { name, property } = (node['callee'] ?? {}) as { name?: string; property?: { name?: string } }
+  if (node.type === 'CallExpression') return property?.name === 'create' ? 'literal' : undefined
+  if (node.type !== 'NewExpression' || (node['arguments'] as Node[]).length > 0) return undefined
+  return name === 'Map' || name === 'Set' ? 'collection' : undefined
+}
+
+/** Whether code within the node adds to the variable or member of that name. */
+function addsTo(node: Node, name: string): boolean {
+  const isIt = (value: unknown) => isNode(value) && lastName(value) === name
+  const callee = node['callee']
+  if (isNode(callee) && isIt(callee['object']) && /^(?:set|add|push|unshift)$/.test(lastName(callee) ?? '')) return true
+  const left = node['left']
+  if (node.type === 'AssignmentExpression' && isNode(left) && left['computed'] === true && isIt(left['object'])) return true
+  return childrenOf(node).some((child) => addsTo(child, name))
+}
+
+/** `c` of `a.b.c`. */
+function lastName(node: Node): string | undefined {
+  const last = node.type === 'MemberExpression' ? (node['property'] as Node) : node
+  return last.type === 'PrivateIdentifier' ? `#${last['name']}` : (last['name'] as string | undefined)
+}
+
+/** Functions in what a function returns: they outlive the call, with the variables that they use. */
+function returnedBy(owner: Node): Node[] {
+  const found: Node[] = []
+  const visit = (node: Node, isResult: boolean): void => {
+    if (!isFunction(node)) for (const child of childrenOf(node)) visit(child, isResult || node.type === 'ReturnStatement')
+    else if (isResult) found.push(node)
+  }
+  const body = owner['body'] as Node
+  visit(body, body.type !== 'BlockStatement')
+  return found
+}
+
+/**
+ * Names of the collections that begin empty and outlive the call that makes them: at the top of a module, members of objects, in code that
+ * builds or compiles, and variables to which a returned function adds.
+ */
 function longLived(source: string, file: string): string[] {
   const found: string[] = []
-  const visit = (node: Node, name: string | undefined, method: string | undefined): void => {
-    if (node.type === 'NewExpression' && (node['arguments'] as unknown[]).length === 0) {
-      const { name: type } = node['callee'] as unknown as { name?: string }
-      if (type === 'Map' || type === 'Set') found.push(name ?? '')
+  const module = parseAst(source, { lang: 'ts' }, file) as unknown as Node
+  const outlives = (node: Node, name: string, isKept: boolean, owner: Node | undefined): boolean => {
+    if (node.type === 'PropertyDefinition') return true
+    if (node.type === 'AssignmentExpression') return (node['left'] as Node).type === 'MemberExpression'
+    if (node.type === 'VariableDeclarator' && owner !== undefined && !isKept) {
+      return returnedBy(owner).some((each) => addsTo(each, name))
     }
-    // Calls of other functions leave nothing behind.
-    if (isFunction(node) && method !== 'build' && method !== 'compile' && method !== 'constructor') return
-    const inner = isFunction(node) ? undefined : method
-    const own = nameOf(node)
-    const at = own === undefined || isFunction(node) ? name : own
-    const within = node.type === 'Property' || node.type === 'MethodDefinition' ? own : inner
-    for (const member of Object.values(node)) {
-      for (const each of Array.isArray(member) ? member : [member]) if (isNode(each)) visit(each, at, within)
+    return isKept && (node.type === 'VariableDeclarator' || node.type === 'Property')
+  }
+  // In code that builds or compiles, variables last; calls of other functions leave nothing else behind.
+  const visit = (node: Node, method: string | undefined, isKept: boolean, owner: Node | undefined): void => {
+    const name = nameOf(node) ?? ''
+    const made = node['init'] ?? node['value'] ?? node['right']
+    const empty = isNode(made) ? emptyOf(made) : undefined
+    if (empty !== undefined && outlives(node, name, isKept, owner)) {
+      if (empty === 'collection' || addsTo(module, name)) found.push(name)
+    }
+    const isMethod = node.type === 'Property' || node.type === 'MethodDefinition'
+    const isLasting = ['build', 'compile', 'constructor'].includes(method ?? '')
+    for (const child of childrenOf(node)) {
+      if (isFunction(node)) visit(child, undefined, isLasting, node)
+      else visit(child, isMethod ? name : method, isKept, owner)
     }
   }
-  visit(parseAst(source, { lang: 'ts' }, file) as unknown as Node, undefined, undefined)
+  visit(module, undefined, true, undefined)
   return found
 }
 

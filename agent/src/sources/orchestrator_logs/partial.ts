@@ -11,13 +11,15 @@ export interface MergeLimit {
 
 const expiryMs = 30_000
 const truncatedMark = Buffer.from('..TRUNCATED')
+const none = Buffer.alloc(0)
 
 export type Merged = { readonly text: string | Bytes; readonly truncated: boolean } | 'too_long'
 
 /** The parts of the current line of one stream of one file. */
 export class PartialLine {
   readonly #limit: MergeLimit | undefined
-  #parts: Buffer[] = []
+  /** The parts so far, with room for more: as single objects, countless short parts would take many times their bytes. */
+  #text = none
   #bytes = 0
   #since = 0
   #over = false
@@ -45,24 +47,34 @@ export class PartialLine {
     const limit = this.#limit
     const length = this.#bytes + bytes.length
     if (limit === undefined || length <= limit.maxBytes) {
-      this.#parts.push(Buffer.from(bytes))
-      this.#bytes = length
+      this.#append(bytes)
       return
     }
     this.#over = true
-    if (limit.action === 'truncate') this.#parts.push(Buffer.from(bytes.subarray(0, limit.maxBytes - this.#bytes)))
-    else this.#parts.length = 0
+    if (limit.action === 'truncate') this.#append(bytes.subarray(0, limit.maxBytes - this.#bytes))
+    else this.#text = none
+  }
+
+  #append(bytes: Uint8Array): void {
+    const length = this.#bytes + bytes.length
+    if (length > this.#text.length) {
+      const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.#text.length))
+      this.#text.copy(larger, 0, 0, this.#bytes)
+      this.#text = larger
+    }
+    this.#text.set(bytes, this.#bytes)
+    this.#bytes = length
   }
 
   /** Continues the parts from the previous file of a rotation. */
   continueFrom(before: PartialLine): void {
-    this.#parts = before.#parts
+    this.#text = before.#text
     this.#bytes = before.#bytes
     this.#since = before.#since
     this.#over = before.#over
     this.timestamp = before.timestamp
     this.start = 0
-    before.#parts = []
+    before.#text = none
     before.take()
   }
 
@@ -79,14 +91,13 @@ export class PartialLine {
   /** Returns the joined text and starts a new line. */
   take(): Merged {
     const over = this.#over
-    const parts = this.#parts
-    this.#parts = []
+    const text = this.#text.subarray(0, this.#bytes)
+    this.#text = none
     this.#bytes = 0
     this.#over = false
     this.timestamp = undefined
     if (over && this.#limit?.action === 'drop') return 'too_long'
-    if (over) parts.push(truncatedMark)
-    return { text: stringFromBytes(Buffer.concat(parts)), truncated: over }
+    return { text: stringFromBytes(over ? Buffer.concat([text, truncatedMark]) : text), truncated: over }
   }
 }
 
