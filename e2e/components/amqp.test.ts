@@ -135,7 +135,7 @@ describe.skipIf(broker.missing !== undefined)(`amqp and RabbitMQ${why}`, () => {
     expect(await agent.stop(), agent.output()).toBe(0)
     // Messages whose acknowledgment the last cut took away are given out again, and may not have been taken when the agent stops.
     expect(await left(queue)).toBeLessThanOrEqual(prefetch)
-    expect(agent.output()).toContain('the connection is made again')
+    expect(agent.output()).toContain('reconnecting after a pause')
     console.log(`amqp: ${arrivals.doubled} of ${count} messages were delivered twice`)
     expect(arrivals.doubled).toBeLessThanOrEqual(2 * prefetch)
   })

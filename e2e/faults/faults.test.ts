@@ -254,7 +254,7 @@ test.skipIf(shimSkip !== undefined)(
     destination.mood = 'well'
     // The checks at the start read too: the disk fails a moment later.
     const starting = victim.start(config)
-    await eventually('the agent has the buffer', 20_000, () => victim.log.includes('holds events of an earlier run'))
+    await eventually('the agent has the buffer', 20_000, () => victim.log.includes('contains events of an earlier run'))
     orders('read')
     await starting
     await eventually('the loss is counted', 20_000, async () => {

@@ -415,7 +415,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
     const [third] = [...replicas] as [Replica]
     expect(await scraped(third)).toBe(0)
     expect(await second.end('SIGTERM')).toBe(0)
-    expect(second.log).toContain('The Lease is given up.')
+    expect(second.log).toContain('The Lease is released.')
     await eventually(async () => expect(await scraped(third)).toBeGreaterThan(0))
     expect(third.log).toContain('"previous":"given_up"')
     expect(await holder()).toBe(third.pod)

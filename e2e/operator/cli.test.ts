@@ -584,7 +584,7 @@ Its logs are read.
         expect(result.stdout).toMatch(/^ {4}app: 0\.log: \d+ of \d+ bytes read, \d+ delivered/m)
         expect([result.code, result.stdout.split('\n').at(-2)]).toEqual([0, 'Its logs are read.'])
         const unknown = await penstock('why', 'one', '-n', 'live', ...as('nobody'))
-        expect(unknown.stdout).toContain('where reading stands is not known: ')
+        expect(unknown.stdout).toContain('read positions are unknown: ')
         expect(unknown.code).toBe(0)
       })
 
@@ -634,7 +634,7 @@ Its logs are read.
 
         const undone = await penstock('rollout', 'undo', ...agent)
         expect([undone.code, undone.stderr]).toEqual([0, ''])
-        const revision = /goes back to revision ([0-9a-f]{12})\./.exec(undone.stdout)?.[1]
+        const revision = /returns to revision ([0-9a-f]{12})\./.exec(undone.stdout)?.[1]
         expect(revision).toBe(before)
         await runs('one')
         for (const path of [node, one]) {
@@ -650,7 +650,7 @@ Its logs are read.
         const again = await penstock('rollout', 'undo', ...agent)
         expect([again.code, again.stderr]).toEqual([
           1,
-          expect.stringContaining(`was taken back to revision ${revision} already`),
+          expect.stringContaining(`was already returned to revision ${revision} already`),
         ])
         expect((await penstock('rollout', 'undo', ...agent, '--to-revision', 'fff')).stderr).toContain(
           'has no revision fff to go back to',

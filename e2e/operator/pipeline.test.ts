@@ -648,7 +648,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       const [complaint] = operator.log.split('\n').filter((line) => line.includes('Rights are missing'))
       const { namespace, missing: lacks, grant } = JSON.parse(complaint ?? '{}')
       expect([namespace, lacks]).toEqual(['unseen', expect.arrayContaining(['get, list, watch pods'])])
-      expect(operator.log).toContain('ClusterPipelines, ClusterSources, ClusterSinks and TenantPolicies are off.')
+      expect(operator.log).toContain('ClusterPipelines, ClusterSources, ClusterSinks and TenantPolicies are disabled.')
       await says('roles', 'Accepted', 'True Valid', 'seen')
       expect((await get('roles', 'unseen')).status).toBeUndefined()
 

@@ -77,7 +77,7 @@ describe.skipIf(missing !== undefined)(`versions of the kinds${missing === undef
     expect((await crd()).status.storedVersions).toEqual(['v1alpha1'])
     expect(await migrate()).toMatchObject({
       code: 0,
-      stdout: expect.stringContaining('everything is stored as v1alpha1'),
+      stdout: expect.stringContaining('all objects are stored as v1alpha1'),
     })
   })
 

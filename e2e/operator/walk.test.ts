@@ -317,7 +317,7 @@ describe.skipIf(missing !== undefined)(`a walk over a cluster${missing === undef
     const viewer = user(file)
     const [web] = await podsOf('web')
     const before = await viewer('why', web?.name ?? '', '-n', 'shop')
-    expect(before.stdout).toContain('Left out, as you may not read them: ClusterPipelines')
+    expect(before.stdout).toContain('Omitted, because you may not read them: ClusterPipelines')
     expect(before.stdout).toContain('Its logs are read.')
     expect(before.code).toBe(0)
     const binding = ['-n', system, 'create', 'rolebinding', 'shop-cli', '--role=penstock-cli']

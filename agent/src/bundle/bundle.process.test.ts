@@ -288,8 +288,8 @@ test('where there are many agents, one that starts asks the API server after a p
   project(secretsDir, {})
   project(bundleDir, spread(reader('shop', 'all'), forever))
   await using agent = new Agent(['--kube-config', kubeConfig])
-  await eventually(() => expect(agent.err).toContain('The bundle is in force.'))
-  expect(agent.err).toContain('asking the Kubernetes API after a pause')
+  await eventually(() => expect(agent.err).toContain('The bundle is active.'))
+  expect(agent.err).toContain('sending the first request to the Kubernetes API after a delay')
   expect(await agent.stop()).toBe(0)
   expect(asked(api)).toEqual([])
 
@@ -307,7 +307,7 @@ test('what a later bundle brings waits for no pause', async () => {
   project(secretsDir, {})
   project(bundleDir, spread({ pipelines: {}, sinks: {} }, forever))
   await using agent = new Agent(['--kube-config', kubeConfig])
-  await eventually(() => expect(agent.err).toContain('The bundle is in force.'))
+  await eventually(() => expect(agent.err).toContain('The bundle is active.'))
   project(bundleDir, spread(reader('shop', 'all'), forever))
   await eventually(() => expect(read('all'), agent.err).toEqual(['one']))
   expect(await agent.stop()).toBe(0)
@@ -393,7 +393,7 @@ test('a bundle of which a part is missing or of another age is not loaded, and a
   log('shop', 'web', 'two')
   await using agent = new Agent(args)
   await eventually(() => expect(read('a')).toEqual(['one', 'two']))
-  expect(agent.err).toContain('the last good one is')
+  expect(agent.err).toContain('using the last valid one')
   project(bundleDir, next.files)
   await eventually(() => expect(read('b')).toEqual(['one', 'two']))
   expect(read('a')).toEqual(['one', 'two'])
@@ -909,7 +909,7 @@ test('an agent whose data folder cannot be written is not ready, and says why', 
     async () => {
       const [status, text] = await ready()
       expect(status).toBe(503)
-      expect(text).toContain(`The data folder ${join(folder, 'data')} cannot be written`)
+      expect(text).toContain(`Cannot write to the data folder ${join(folder, 'data')}`)
     },
     { timeout: 55_000, interval: 50 },
   )

@@ -10,5 +10,5 @@ test('a folder that is there, or can be made, can be written; one below a file c
   expect(unwritable(join(folder.path, 'not/there/yet'))).toBeUndefined()
   await writeFile(join(folder.path, 'file'), '')
   const below = join(folder.path, 'file/data')
-  expect(unwritable(below)).toContain(`The data folder ${below} cannot be written (ENOTDIR)`)
+  expect(unwritable(below)).toContain(`Cannot write to the data folder ${below} (ENOTDIR)`)
 })

@@ -138,7 +138,7 @@ test('a buffer whose sink is in no Pipeline any more is named, and kept', async 
   state.open = true
   await using drain = start(bundle(url, 'other'), '--drain')
   expect(await drain.closed, drain.said()).toBe(69)
-  expect(drain.said()).toMatch(/no Pipeline any more: shop\/a\/out/)
+  expect(drain.said()).toMatch(/removed Pipelines: shop\/a\/out/)
   const [kept] = readdirSync(join(folder, 'data/buffer/v2')).filter((name) => name.includes('shop%2Fa'))
   expect(kept).toBeDefined()
 })

@@ -216,14 +216,14 @@ test.each([
   {
     what: 'of another digest',
     file: answer(pipeline('shop/next'), { rev: 'r2', sha256: sha256('other') }),
-    message: /another digest/,
+    message: /does not match the digest/,
   },
   {
     what: 'with another secret',
     file: answer(pipeline('shop/next', { secret: 'k1' }), {
       secrets: { k1: { value: btoa('a-secret'), sha256: sha256('another') } },
     }),
-    message: /another value of the secret k1/,
+    message: /a value of the secret k1 that does not match/,
   },
   { what: 'about another bundle', file: gzipSync(JSON.stringify(head({ mark: 'm7' }))), message: /has no bundle/ },
   {

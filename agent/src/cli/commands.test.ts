@@ -228,8 +228,8 @@ sinks:
 
 test.each([
   { command: list, argv: ['sinks'], says: '"sinks" is not a flag of list' },
-  { command: remap, argv: ['.a', '=', '1'], says: '"1" is one too many: one program is expected' },
-  { command: remap, argv: ['--program', 'file', '.a'], says: '".a" is one too many' },
+  { command: remap, argv: ['.a', '=', '1'], says: 'Unexpected argument "1": expected one program' },
+  { command: remap, argv: ['--program', 'file', '.a'], says: 'Unexpected argument ".a"' },
 ])('words that a command has no use for are refused: $argv', async ({ command, argv, says }) => {
   const { code, output } = await called(command, ...argv)
   expect(code).toBe(64)
@@ -265,13 +265,13 @@ test('explain prints the page of a component, an alias, a metric and an error co
     expect((await called(explain, code)).output).toMatch(/^# E103\n\nError code of remap programs\. /)
   expect(await called(explain, 'consol')).toEqual({
     code: 64,
-    output: 'There is nothing named "consol". Did you mean "console"?',
+    output: 'Nothing is named "consol". Did you mean "console"?',
   })
   // Half of the letters would have to change to give `now` or `get`, so they are not suggested.
   for (const name of ['nope', 'agent'])
     expect(await called(explain, name)).toEqual({
       code: 64,
-      output: `There is nothing named "${name}". \`penstock-agent list\` prints the components.`,
+      output: `Nothing is named "${name}". \`penstock-agent list\` prints the components.`,
     })
 })
 
@@ -279,10 +279,10 @@ test('explain says of components of other agents what takes their place', async 
   // By spelling alone, the nearest functions would be `redact`, `round` and `to_string`.
   expect(await called(explain, 'reduce')).toEqual({
     code: 0,
-    output: `Penstock has no component named reduce. Other agents have, and this takes its place:
+    output: `Penstock has no component named reduce. Other agents do; Penstock replaces it as follows:
 
 reduce  (transform)
-  A transform sees one event at a time. Join lines by \`multiline\` of the source.
+  A transform processes one event at a time. Join lines by \`multiline\` of the source.
 `,
   })
   expect((await called(explain, 'route')).output).toContain('Use a `filter` for each route, and one for `_unmatched`.')
@@ -361,7 +361,10 @@ describe('generate', () => {
   })
 
   test.each([
-    { argv: ['console'], output: 'There is no source of type "console". It is a sink; an empty part' },
+    {
+      argv: ['console'],
+      output: 'There is no source of type "console". It is a sink; for no transforms, leave the part empty',
+    },
     { argv: ['stdin//consol'], output: 'There is no sink of type "consol". Did you mean "console"?' },
     { argv: ['a/b/c/d'], output: '"a/b/c/d" has more than three parts' },
     { argv: [], output: 'Give one of: types, such as stdin/remap/console; --schema; --from PATH.' },

@@ -65,7 +65,7 @@ test('help on the prompt, on functions and on codes', async () => {
   expect(await piped('help parse_json\n')).toContain('# parse_json')
   expect(await piped('help E103\n')).toContain('# E103')
   expect(await piped('help functions\n')).toMatch(/^String: .*upcase/m)
-  expect(await piped('help parse_jsno\n')).toBe('There is nothing named "parse_jsno". Did you mean "parse_json"?\n')
+  expect(await piped('help parse_jsno\n')).toBe('Nothing is named "parse_jsno". Did you mean "parse_json"?\n')
 })
 
 test('the events of a file, one after the other', async () => {

@@ -205,7 +205,7 @@ test('deep nesting and long programs compile', () => {
 
 test('a value that cannot exist fails the program, not the process', () => {
   const source = 'x = "0123456789abcdef" * 33000000\n.a = x + x\n.b = x + x + x'
-  expect(outcome(source)).toEqual({ error: expect.stringContaining('could not go on') })
+  expect(outcome(source)).toEqual({ error: expect.stringContaining('could not continue') })
 })
 
 test('each `log` of a program writes a line a second, or as it says', () => {

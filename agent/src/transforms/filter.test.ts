@@ -43,7 +43,7 @@ test('an event for which the program fails does not pass, and is not counted as 
 
 test.each([
   { condition: '.x = 1', message: /does not compile/ },
-  { condition: '.x', message: /must give a boolean/ },
+  { condition: '.x', message: /must return a boolean/ },
   { condition: 'del(.x) == 1', message: /does not compile/ },
 ])('the condition $condition is refused', ({ condition, message }) => {
   const declaration = findComponent('transform', 'filter')

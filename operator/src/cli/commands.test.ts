@@ -162,7 +162,7 @@ test.each([
   server.close()
   expect(code).toBe(0)
   expect(err).toContain('Nobody has answered.')
-  const warning = `This command has version ${version} and the operator ${other}: more than one minor version apart is not supported.`
+  const warning = `This command has version ${version} and the operator ${other}: a difference of more than one minor version is not supported.`
   expect(err.includes(warning)).toBe(warns)
 })
 
@@ -194,7 +194,11 @@ for (const command of ['top a --once', 'tap a --for 1s']) {
 
 const pem = Buffer.from('PEM').toString('base64')
 test.each([
-  { what: 'no credential', user: {}, says: 'Your kubeconfig has no credential: the user of its context has no token,' },
+  {
+    what: 'no credential',
+    user: {},
+    says: 'Your kubeconfig has no credentials: the user of its context has no token,',
+  },
   {
     what: 'a client certificate',
     user: { 'client-certificate-data': pem, 'client-key-data': pem },
@@ -341,7 +345,10 @@ test.each([
   { args: '--help', says: '  version        Print the version.' },
   { args: 'help lint', says: 'Usage: penstock lint ' },
   { args: 'help', says: 'Usage: penstock COMMAND' },
-  { args: 'webhook --help', says: 'Usage: penstock webhook [FLAGS]\n\nServes the admission webhooks in a process of' },
+  {
+    args: 'webhook --help',
+    says: 'Usage: penstock webhook [FLAGS]\n\nServes the admission webhooks in a separate process',
+  },
   { args: 'explain T7', says: 'Destinations are not addresses of the node' },
   { args: 'explain nomatchingagent', says: 'No Agent selects the Pipeline.' },
   { args: 'explain pipelines', says: 'Fields:\n  apiVersion' },
@@ -462,7 +469,7 @@ test.each([
   { args: '-n shop', says: 'There is no command `-n`.' },
   { args: 'tap', says: 'penstock tap PIPELINE' },
   { args: 'tap a --limit 0', says: '`--limit` takes a whole number from 1 to 1000; found `0`.' },
-  { args: 'tap a --for never', says: 'A time is written like `10s`' },
+  { args: 'tap a --for never', says: 'A duration has the form `10s`' },
   { args: 'tap a --format html', says: '`--format` takes one of pretty, json, yaml, logfmt; found `html`.' },
   { args: 'tap a --operator-url here --token t', says: '`--operator-url` takes a URL' },
   { args: 'top a b', says: 'penstock top [PIPELINE]' },
@@ -471,7 +478,7 @@ test.each([
   { args: 'status a b', says: 'penstock status [PIPELINE]' },
   { args: 'rollout stauts node', says: 'Did you mean `status`?' },
   { args: 'rollout status node --to-revision x', says: '`--to-revision` is for `penstock rollout undo`.' },
-  { args: 'render -f a.yaml -A', says: 'Give `-f PATH`, or what to take from the cluster' },
+  { args: 'render -f a.yaml -A', says: 'Use `-f PATH`, or select resources of the cluster' },
   { args: 'lint', says: 'Name the resources with `-f PATH`' },
   { args: 'lint -f', says: '-f needs a value. See `penstock lint --help`.' },
   { args: 'lint -f -R', says: '-f needs a value, and -R looks like a flag.' },
@@ -484,10 +491,10 @@ test.each([
     says: 'There is no field `spec.sorces` of Pipeline. Did you mean `sources`?',
   },
   { args: 'explain parse_jsn', says: 'Did you mean "parse_json"?' },
-  { args: 'explain nope', says: 'There is nothing named "nope". `penstock list` prints the components.' },
+  { args: 'explain nope', says: 'Nothing is named "nope". `penstock list` prints the components.' },
   { args: 'list kafka', says: 'penstock list' },
   // Said before anything is ended.
-  { args: 'cleanup --timeout soon', says: 'A time is written like `10s`' },
+  { args: 'cleanup --timeout soon', says: 'A duration has the form `10s`' },
   { args: 'convert', says: 'penstock convert -f CONFIG' },
 ])('penstock $args says $says', async ({ args, says }) => {
   const { code, out, err } = await penstock(args)
@@ -499,9 +506,9 @@ test.each([
   ['rbac-scope', 'Cloud', 'takes one of Cluster, Namespaced'],
   ['secrets-mode', 'None', 'takes one of All, Label, Namespaced'],
   ['leader-election', 'maybe', 'takes one of true, false'],
-  ['ref-grace-period', 'soon', 'A time is written like `10s`'],
+  ['ref-grace-period', 'soon', 'A duration has the form `10s`'],
   ['heartbeat-period', '6m', 'takes a time from 1s to 5m'],
-  ['status-period', 'often', 'A time is written like `10s`'],
+  ['status-period', 'often', 'A duration has the form `10s`'],
   ['http-address', '8080', 'takes HOST:PORT'],
   ['heartbeat-address', '0.0.0.0:99999', 'takes HOST:PORT'],
   ['webhook-address', ':9444', 'takes HOST:PORT'],

@@ -98,7 +98,7 @@ sinks: { o: { type: file, inputs: [k, f], path: /srv/out.log, encoding: { codec:
 test('a text of no known agent is refused with the agents that are known', () => {
   const { stdout, stderr, status } = convert(['-f', '-'], 'hello: world\n')
   expect([stdout, status]).toEqual(['', 64])
-  expect(stderr).toContain('stdin.yaml: this is no configuration that is known by its text.')
+  expect(stderr).toContain('stdin.yaml: could not detect the agent of this configuration.')
   expect(stderr).toMatch(/--from.*Vector, Fluent Bit/)
 })
 

@@ -106,7 +106,7 @@ describe('objects of a cluster', () => {
       facts: { stored: ['v1beta1'] },
       code: 0,
       writes: [],
-      says: 'pipelines.penstock.dev: everything is stored as v1beta1.',
+      says: 'pipelines.penstock.dev: all objects are stored as v1beta1.',
     },
     {
       what: 'are counted by a dry run',

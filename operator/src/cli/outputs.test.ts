@@ -224,10 +224,10 @@ test('rollout status says the same in every form', async () => {
 test.each([
   { agent: 'third', to: 'r3', says: 'runs revision r3, so nothing was changed. There are: r2, r1.' },
   { agent: 'first', to: 'r3', says: 'runs revision r3, so nothing was changed.' },
-  { agent: 'first', to: 'r9', says: 'has no earlier revision to go back to.' },
+  { agent: 'first', to: 'r9', says: 'has no earlier revision.' },
   { agent: 'third', to: 'r9', says: 'has no revision r9 to go back to. There are: r2, r1.' },
-  { agent: 'third', to: 'r1', says: 'goes back to revision r1.' },
-  { agent: 'third', to: undefined, says: 'goes back to revision r2.' },
+  { agent: 'third', to: 'r1', says: 'returns to revision r1.' },
+  { agent: 'third', to: undefined, says: 'returns to revision r2.' },
 ])('rollout undo of an Agent with a $agent revision to $to says what happens', async ({ agent, to, says }) => {
   const before = asked.length
   const { code, out, err } = await penstock(

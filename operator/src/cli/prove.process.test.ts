@@ -111,7 +111,7 @@ test.each([
   [
     'output is no event',
     ['--prove', lines, '--against', file('no.ndjson', '{}\n7\n')],
-    'no.ndjson:2 holds 7, which is no event',
+    'no.ndjson:2 contains 7, which is not an event',
   ],
 ])('an error says that the %s', async (_, words, message) => {
   const { code, err } = await convert('-f', fluentBit, ...words)
@@ -239,7 +239,7 @@ test.each([
   [
     'fails',
     ['-f', vector, '--sink', 'out', '--binary', program('fails', 'console.error("No licence."); process.exit(3)')],
-    /fails --quiet --config \S+ ended with code 3\.\nIt said:\nNo licence\./,
+    /fails --quiet --config \S+ exited with code 3\.\nIt said:\nNo licence\./,
   ],
   [
     'goes on for ever',
@@ -253,7 +253,7 @@ test.each([
       '--binary',
       program('endless', 'process.on("SIGTERM", () => {}); setInterval(() => console.log("{}"), 100)'),
     ],
-    /endless still printed events after 2 s\. Take a smaller sample/,
+    /endless still printed events after 2 s\. Use a smaller sample/,
   ],
   [
     'is of an agent that is not run',

@@ -77,7 +77,7 @@ test('lint warns where an alias changes the names of fields', () => {
   const { code, err } = penstock(['lint', file])
   expect(code).toBe(0)
   expect(err).toContain(
-    'warning: `kubernetes_logs` is read as `orchestrator_logs`: it writes what it knows of a pod to `.orchestrator`',
+    'warning: `kubernetes_logs` is read as `orchestrator_logs`: it writes pod metadata to `.orchestrator`',
   )
   expect(err).toContain(':5:26  (spec.sources[0].type)')
   writeFileSync(file, pipeline('known', '.mark = true'))

@@ -108,7 +108,7 @@ test('a sink that cannot deliver from here is replaced by the screen, and the ru
   expect(err).not.toContain('silent cannot deliver')
   expect(out).toContain('request served')
   // It does not wait for the agent's limit of a minute: this command's limit ends first.
-  expect(err).toContain('The time for a graceful stop was over')
+  expect(err).toContain('The time limit for a graceful stop is over')
 })
 
 test('a Pipeline that selects no sample pod ends with the reason', () => {
@@ -125,7 +125,7 @@ test('a Pipeline that selects no sample pod ends with the reason', () => {
   expect(code).toBe(0)
   expect(err).toContain('web-6d9f7c5b8-x2x7p (app=web, team=storefront)')
   expect(err).toContain(': read 0 events,')
-  expect(err).toContain('Nothing was read. Do selectors of the sources match the labels of a sample pod above?')
+  expect(err).toContain('Nothing was read. Do the sources' selectors match the labels of a sample pod above?')
 })
 
 test.each([
@@ -165,7 +165,7 @@ test('--print delivers nothing, and needs no Secrets', () => {
   )
   const without = run('-f', file, '--for', '1s')
   expect(without.code).toBe(78)
-  expect(without.err).toContain('Secret "store" is not in namespace "')
+  expect(without.err).toContain('Secret "store" does not exist in namespace "')
   expect(without.err).toMatch(/help: Give a file with this Secret and its key "password", too; or use `--print`/)
   const { code, out } = run('-f', file, '--for', '1s', '--print', '-o', 'json')
   expect(code).toBe(0)

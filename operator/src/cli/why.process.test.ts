@@ -105,8 +105,8 @@ for (const programmed of ['True', 'False'] as const) {
         expect(code, said).toBe(read ? 0 : 1)
         expect(said.includes('Its logs are read.'), said).toBe(read)
         expect(said.includes('80 of 90 bytes read'), said).toBe(positions.length > 0)
-        expect(said.includes('not yet on all nodes: RollingOut'), said).toBe(programmed === 'False' && read)
-        expect(said.includes('Left out, as you may not read them:'), said).toBe(forbidden.length > 0)
+        expect(said.includes('not yet running on all nodes: RollingOut'), said).toBe(programmed === 'False' && read)
+        expect(said.includes('Omitted, because you may not read them:'), said).toBe(forbidden.length > 0)
       })
     }
   }
@@ -126,7 +126,7 @@ test.each([
   expect(code, said).toBe(read ? 0 : 1)
   expect(said.includes('Its logs are read.'), said).toBe(read)
   expect(said.includes('no agent that runs it reports from the node of the pod'), said).toBe(!read)
-  expect(said).toContain('where reading stands is not known')
+  expect(said).toContain('read positions are unknown')
 })
 
 test('positions that an operator shows with the rights of the caller are not those of another user', async () => {
@@ -155,7 +155,7 @@ test.each([
     events: ofGone,
     forbidden: [],
     code: 0,
-    says: 'its logs are still read.',
+    says: 'its logs are still being read.',
   },
   {
     what: 'closed there',
@@ -163,7 +163,7 @@ test.each([
     events: ofGone,
     forbidden: [],
     code: 1,
-    says: 'all was read, or nothing reads it',
+    says: 'either all were read, or no Pipeline reads them',
   },
   { what: 'without an event', positions: open, events: [], forbidden: [], code: 1, says: 'There is no pod web-1' },
   {

@@ -232,7 +232,7 @@ sinks:
     expect.stringMatching(/^12:\d+ .*169\.254\.169\.254.*\(T7\)/),
     expect.stringMatching(/^13:\d+ .*ca_file.*\(T4\)/),
     expect.stringMatching(/^8:\d+ .*does not compile/),
-    expect.stringMatching(/^9:\d+ The condition must give a boolean/),
+    expect.stringMatching(/^9:\d+ The condition must return a boolean/),
     expect.stringMatching(/^12:\d+ .*EncodingConfig/),
   ])
 })

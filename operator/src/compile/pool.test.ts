@@ -142,11 +142,11 @@ const named = (name: string, namespace = 'shop', more: object = {}) => {
 const resident = () => process.memoryUsage.rss() / 1024 / 1024
 
 test.each([
-  ['buffers', /takes more than (64 MiB of memory|0.5 s of CPU time)\. It is compiled again when it changes/],
-  ['heap', /takes more than (64 MiB of memory|0.5 s of CPU time)\. It is compiled again when it changes/],
-  ['loop', /takes more than 0.5 s of CPU time\. It is compiled again when it changes/],
-  ['abort', /It is compiled again when it changes/],
-  ['exit', /It is compiled again when it changes/],
+  ['buffers', /takes more than (64 MiB of memory|0.5 s of CPU time)\. The operator compiles it again when it changes/],
+  ['heap', /takes more than (64 MiB of memory|0.5 s of CPU time)\. The operator compiles it again when it changes/],
+  ['loop', /takes more than 0.5 s of CPU time\. The operator compiles it again when it changes/],
+  ['abort', /The operator compiles it again when it changes/],
+  ['exit', /The operator compiles it again when it changes/],
 ])('a compile that explodes (%s) costs its process alone, and happens once', async (name, message) => {
   const quarantine = new MemoryQuarantine()
   const before = resident()
@@ -216,7 +216,7 @@ test('what an operator was compiling when it ended is compiled last, and the sec
   const third = new MemoryQuarantine(new MemoryQuarantine(left).entries())
   await using last = new CompilePool({ limits: { ...quick, compileMs: 2_000 }, file: exploding, quarantine: third })
   const { accepted } = await last.compile(named('loop', 'evil'))
-  expect(accepted).toMatchObject({ status: 'False', message: expect.stringContaining('an operator has ended twice') })
+  expect(accepted).toMatchObject({ status: 'False', message: expect.stringContaining('an operator has stopped twice') })
 })
 
 test('a compile opens no file but those of the program, for any input', async () => {

@@ -48,7 +48,7 @@ test('what was being compiled when an operator ended is suspect, and refused whe
   expect([second.isSuspect('hash'), second.refusalOf('hash')]).toEqual([true, undefined])
   await second.begin('hash', 'Pipeline shop/checkout')
   const third = await load()
-  expect(third.refusalOf('hash')?.message).toContain('an operator has ended twice')
+  expect(third.refusalOf('hash')?.message).toContain('an operator has stopped twice')
 })
 
 test('what ended well is no suspect', async () => {

@@ -138,8 +138,7 @@ async function running(sources: Artifact['sources'] = {}, earlier: object = {}) 
   }
 }
 
-const notFound =
-  /^No events were read, and no agent has found a log of a pod that it selects\. .*kubectl penstock why POD/
+const notFound = /^No events were read, and no agent has found a log of a selected pod\. .*kubectl penstock why POD/
 
 test('a Pipeline whose selectors no pod matches reports it after some minutes, until a log is found', async () => {
   await using operator = await running()
@@ -245,6 +244,6 @@ test('an Agent says that an agent is more than one minor version from the operat
   expect((await operator.agentWith(`${major}.${(minor ?? 0) + 1}.0`))?.message).not.toContain('not supported')
   const far = `${major}.${(minor ?? 0) + 2}.0`
   expect((await operator.agentWith(far))?.message).toContain(
-    `1 agent runs version ${far}, which differs by more than one minor version from the operator's ${version}, which is not supported`,
+    `1 agent runs version ${far}, which differs by more than one minor version from the operator's ${version}. This is not supported`,
   )
 })

@@ -20,7 +20,7 @@ afterEach(() => {
 })
 
 test('where no cluster is known, it is said where was looked', async () => {
-  await expect(KubeConnection.open({})).rejects.toThrow('No cluster is known here: KUBECONFIG is not set')
+  await expect(KubeConnection.open({})).rejects.toThrow('No cluster is configured: KUBECONFIG is not set')
 })
 
 test('a kubeconfig that is not there is named', async () => {

@@ -239,7 +239,7 @@ test.each<{ as: Record<string, string>; rights: Rights; status: number; says?: s
     as: acting('alice'),
     rights: { impersonates: ['users alice'], rolesOnly: true },
     status: 403,
-    says: 'mallory may not impersonate users "alice": this operator has rights in its namespaces only',
+    says: 'mallory may not impersonate users "alice": this operator only has rights in its namespaces',
   },
   {
     as: acting('system:anonymous'),
