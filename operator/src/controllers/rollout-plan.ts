@@ -83,7 +83,7 @@ export interface AgentNode {
 const maxArrivalMs = 300_000
 
 /** Changes that live agents do not load for this long give way to others that wait. */
-export const maxLoadMs = 300_000
+const maxLoadMs = 300_000
 /** The same of changes that gave way before. */
 const maxReloadMs = 60_000
 

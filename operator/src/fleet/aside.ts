@@ -7,7 +7,7 @@ import type { RolloutRecord } from './state.ts'
 export type Aside = NonNullable<RolloutRecord['aside']>
 
 /** The record is an annotation. */
-export const maxAside = 200
+const maxAside = 200
 /** A group that has been halved so often is taken back as a whole. */
 const maxHalvings = 4
 
