@@ -41,6 +41,9 @@ export const mayHalve = (count: number, turn: string | undefined): boolean =>
 
 const halvesOf = (group: string | undefined) => (group === undefined ? 0 : group.length - group.indexOf(':') - 1)
 
+/** Of what is said about all of them: the record would grow too much by more. */
+const maxWhy = 160
+
 /** The name of a group of its own. */
 const named = (now: number) => `${now.toString(36)}:`
 
@@ -57,7 +60,8 @@ export function halved(
   const group = groupOf(aside, turn).size > 0 ? (turn as string) : named(now)
   const entries = ids.flatMap((id, index) => {
     const hash = hashOf(id)
-    return hash === undefined ? [] : [[id, { hash, group: `${group}${index * 2 < ids.length ? 0 : 1}`, why }] as const]
+    const half = `${group}${index * 2 < ids.length ? 0 : 1}`
+    return hash === undefined ? [] : [[id, { hash, group: half, why: why.slice(0, maxWhy) }] as const]
   })
   return { ...Object.fromEntries(entries), ...without(aside, new Set(ids)) }
 }
@@ -72,7 +76,7 @@ export function blockedAside(
   const group = [...groupOf(aside, turn)].some((id) => ids.has(id)) ? (turn as string) : named(now)
   const entries = [...ids].slice(0, maxAside).flatMap((id) => {
     const hash = hashOf(id)
-    return hash === undefined ? [] : [[id, { hash, group, blocked: true, why }] as const]
+    return hash === undefined ? [] : [[id, { hash, group, blocked: true, why: why.slice(0, maxWhy) }] as const]
   })
   return { ...without(aside, ids), ...Object.fromEntries(entries) }
 }

@@ -150,3 +150,33 @@ test('no more than a few hundred changes that join others have a bake of their o
   expect(bench.delivered.record.joined).toBeUndefined()
   expect(await bench.until('a2', ownSeconds + 5)).toBeDefined()
 })
+
+test.each([40, 75])(
+  'what fails after %s s is taken back alone, and the others go on where they are',
+  async (seconds) => {
+    const bench = await running('a1', 'b1')
+    bench.want('a2', 'b2')
+    await bench.pass(seconds)
+    const before = bench.count('b2')
+    bench.harms.set('a2', 'fails')
+    await bench.pass(10)
+    expect([bench.rolledBack, bench.count('a2')]).toEqual([['a2'], 0])
+    expect(bench.count('b2')).toBe(before)
+    expect(await bench.until('b2', ownSeconds - seconds)).toBeDefined()
+  },
+)
+
+test('a change that joined late is tried again where the others would wait too long for it', async () => {
+  const bench = await running('a1', 'b1')
+  bench.rollout = { canary: { bake: '1h' } }
+  bench.want('a2', 'b1')
+  await bench.pass(3540, 60)
+  bench.want('a2', 'b2')
+  await bench.settle()
+  expect(bench.count('b2')).toBeGreaterThan(0)
+  await bench.pass(150)
+  expect([bench.count('a2') > size / 4, bench.count('b2')]).toEqual([true, 0])
+  await bench.pass(120)
+  expect(bench.count('a2')).toBe(size)
+  expect(bench.count('b2')).toBeGreaterThan(0)
+})

@@ -1,3 +1,4 @@
+import { takesCandidate } from '@penstock/agent/bundle'
 import { expect, test } from 'vitest'
 import type { KnownRevision, RolloutRecord } from '../../fleet/state.ts'
 import type { Fragment } from '../../render/fragment.ts'
@@ -188,6 +189,86 @@ test.each([
   const { state: next, events, recheckMs } = advance(before, given)
   expect({ state: next, reasons: events.map(({ reason }) => reason), recheckMs }).toEqual(after)
   expect(before, 'the state before is left as it was').toEqual(frozen)
+})
+
+const both = new Map(['a', 'b'].map((id) => [id, { id, hash: `${id}2` } as Fragment]))
+const earlier = '2026-01-01T00:08:00.000Z'
+const joined = { b: { at: earlier } }
+const onCanary = state({
+  candidate: { ...tried, percent: 40, salt: 's' },
+  record: { ...none, step: 0, begun: earlier, since: earlier, joined },
+})
+const four = Array.from({ length: 40 }, (_, index) => `n${index}`).filter((name) =>
+  takesCandidate({ percent: 40, salt: 's' }, name),
+)
+const given = (how: Partial<AgentNode>, members: Partial<Seen> = {}) =>
+  seen({
+    ...{ policy: policyOf({ canary: { percent: 10, bake: '60s' } }), tried: both, changed: new Set(['a', 'b']) },
+    nodes: [...four, 'outside'].map((name) => node({ node: name, revision: 'new', lacks: new Set(), ...how })),
+    ...members,
+  })
+
+test.each([
+  {
+    sentence: 'a change that fails leaves the candidate, and the other stays where it is',
+    given: given({ failed: new Set(['a']) }),
+    leaves: ['a'],
+    record: {
+      step: 0,
+      begun: earlier,
+      since: earlier,
+      joined,
+      rolledBack: { a: expect.objectContaining({ hash: 'a2' }) },
+    },
+    reasons: ['RolledBack'],
+  },
+  {
+    sentence: 'changes of which one ends the agents are set aside in two groups',
+    given: given({ crashed: true }),
+    leaves: ['a', 'b'],
+    record: {
+      rolledBack: {},
+      aside: { a: expect.objectContaining({ hash: 'a2' }), b: expect.objectContaining({ hash: 'b2' }) },
+    },
+    reasons: ['SetAside'],
+  },
+  {
+    sentence: 'a change that joined is watched since all agents of the step run it, and the first one since before',
+    given: given({}),
+    leaves: undefined,
+    record: { since: earlier, joined: { b: { at: earlier, since: at } } },
+    reasons: [],
+  },
+  {
+    sentence: 'a change that agents have loaded is watched while they load the one that joined',
+    given: given({ revision: 'other', lacks: new Set(['b']) }, { now: Date.parse(earlier) + 30_000 }),
+    leaves: undefined,
+    record: { since: earlier, joined },
+    reasons: [],
+  },
+  {
+    sentence: 'a change that agents have not loaded for two minutes stays behind when the other goes on',
+    given: given({ revision: 'other', lacks: new Set(['b']) }),
+    leaves: ['b'],
+    record: { step: 1, begun: earlier, stepped: at },
+    reasons: [],
+  },
+])('$sentence', ({ given: what, leaves, record, reasons }) => {
+  const next = advance(onCanary, what)
+  expect(next.leaves && [...next.leaves].sort()).toEqual(leaves)
+  expect(next.state.record).toMatchObject(record)
+  expect(next.state.candidate?.percent).toBe(record.step === 1 ? 65 : 40)
+  expect(next.events.map(({ reason }) => reason)).toEqual(reasons)
+})
+
+test('a group of what was set aside is nowhere any more when it is in force', () => {
+  const entry = { hash: 'a2', why: '' }
+  const aside = { a: { ...entry, group: 'g:0' }, b: { ...entry, group: 'g:1' } }
+  const record = { ...none, step: 4, begun: earlier, since: earlier, stepped: earlier, aside, turn: 'g:0' }
+  const before = state({ candidate: { ...tried, percent: 100 }, record })
+  const next = advance(before, given({}, { turn: 'g:0', waits: 'aside' }))
+  expect(next.state.stable?.rev).toBe('new')
+  expect(next.state.record.aside).toEqual({ b: aside.b })
 })
 
 const revisions = new Map([['old', revision('old')]])
