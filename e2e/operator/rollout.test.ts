@@ -1,5 +1,7 @@
 // Revisions that go wrong on real agents: tried on few, taken back, and tried again only when something has changed.
 
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
 import { type BundleManifest, takesCandidate } from '@penstock/agent/bundle'
 import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -266,4 +268,78 @@ describe.skipIf(missing !== undefined)(`rollout${missing === undefined ? '' : ` 
     }
     await programmed('steady')
   })
+
+  test('a change that ends agents takes back no other one that is tried with it, and holds up none where it stays', async () => {
+    const rollingBack = (autoRollback: boolean) =>
+      cluster.kubectl([
+        ...['patch', 'agent.penstock.dev', 'node', '-n', 'penstock-system', '--type=merge'],
+        ...['-p', JSON.stringify({ spec: { rollout: { autoRollback } } })],
+      ])
+    const runs = (source: string) => pipeline('tried', source)
+    const isInForce = (name: string, generation: number) =>
+      eventually(async () => {
+        const found = await conditionOf(name, 'Programmed')
+        expect(found, found?.message).toMatchObject({ status: 'True', observedGeneration: generation })
+      }, 240_000)
+    const generationOf = async (name: string) =>
+      (await api.get(`/apis/penstock.dev/v1alpha1/clusterpipelines/${name}`)).metadata.generation ?? 0
+    await rolledOut()
+    // Agents that run a revision with this text are killed, as by a lack of memory.
+    const ending = new AbortController()
+    const killing = killWith('.version = 666', ending.signal)
+    try {
+      await cluster.apply(runs('.version = 666'), pipeline('steady', '.steady = 4'))
+      await eventually(async () => {
+        expect(await conditionOf('tried', 'Programmed')).toMatchObject({ status: 'False', reason: 'RolledBack' })
+      }, 240_000)
+      await isInForce('steady', await generationOf('steady'))
+      await rolledOut()
+
+      await rollingBack(false)
+      await cluster.apply(runs('.version = 666\n.again = true'))
+      await eventually(async () => {
+        expect((await manifest()).candidate).toBeDefined()
+        expect(await conditionOf('tried', 'Programmed')).toMatchObject({ reason: 'RollingOut' })
+      }, 120_000)
+      await cluster.apply(pipeline('steady', '.steady = 5'))
+      await isInForce('steady', await generationOf('steady'))
+      const stuck = await conditionOf('tried', 'Programmed')
+      expect(stuck).toMatchObject({ status: 'False' })
+      expect(stuck?.reason).not.toBe('RolledBack')
+      const { kubectl } = cluster
+      const events = await kubectl(['get', 'events.events.k8s.io', '-A', '-o', 'jsonpath={.items[*].reason}'])
+      expect(events).toContain('SetAside')
+    } finally {
+      ending.abort()
+      await killing
+      await rollingBack(true)
+    }
+    await cluster.apply(runs('.version = 3'))
+    await programmed('tried', 'steady')
+    await rolledOut()
+  })
+
+  /** Kills agents that report to run a revision with a text in it, until the signal. */
+  async function killWith(text: string, signal: AbortSignal): Promise<void> {
+    const known = new Map<string, boolean>()
+    const look = async () => {
+      const secret = await api.get('/api/v1/namespaces/penstock-system/secrets/penstock-node-cfg-0')
+      for (const [key, data] of Object.entries(secret.data ?? {})) {
+        const [, rev] = /^r([0-9a-f]{12})-0/.exec(key) ?? []
+        if (rev === undefined || known.has(rev)) continue
+        const content = gunzipSync(Buffer.from(data, 'base64')).toString()
+        known.set(rev, content.includes(JSON.stringify(text).slice(1, -1)))
+      }
+    }
+    while (!signal.aborted) {
+      await look()
+      for (const member of fleet.members) {
+        const [last] = [...member.output.matchAll(/revision=([0-9a-f]{12})/g)].reverse()
+        if (known.get(last?.[1] ?? '') !== true) continue
+        member.output = ''
+        member.process?.kill('SIGKILL')
+      }
+      await sleep(100)
+    }
+  }
 })
