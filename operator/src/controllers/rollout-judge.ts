@@ -55,7 +55,7 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
       ? `the agent on ${first.node} takes too long to load it${said}`
       : onlyWaits(first)
         ? `the agent on ${first.node} has waited for more than ${counted(maxWaitMs / 60_000, 'minute')} and cannot load it${said}`
-        : `the agent on ${first.node} could not put it in force`
+        : `the agent on ${first.node} could not activate it`
   const count = countedOf(failing.length, chosen.length, 'agent', 'failed', 'failed')
   const reasons = new Map<string, string>()
   for (const { node, failures } of failing) {
@@ -63,7 +63,7 @@ export function judge(seen: Observation, candidate: TriedRevision): Judgement {
       const { pipeline, component, message } = failure
       if (!culprits.has(pipeline) || reasons.has(pipeline)) continue
       const place = component === undefined ? '' : `${component}: `
-      reasons.set(pipeline, `${count}: the agent on ${node} could not put it in force: ${place}${brief(message)}`)
+      reasons.set(pipeline, `${count}: the agent on ${node} could not activate it: ${place}${brief(message)}`)
     }
   }
   return { culprits, why: `${count}: ${what}`, isNamed, reasons }

@@ -118,7 +118,7 @@ test('each Pipeline that is taken back gets what an agent said of it, and nobody
   const decision = decide({ ...base, changed, candidate, desired: 'new', nodes })
   if (decision.action !== 'abort') throw new Error(decision.action)
   expect(decision.culprits).toEqual(changed)
-  expect(decision.why).toBe('1 of 1 agent failed: the agent on n could not put it in force')
+  expect(decision.why).toBe('1 of 1 agent failed: the agent on n could not activate it')
   expect(decision.reasons?.get('shop/a')).toBe(`${decision.why}: out: EACCES: mkdir \`/var/lib\``)
   expect(decision.reasons?.get('bank/b')).toHaveLength(decision.why.length + 2 + 256)
   expect(decision.reasons?.get('late/c')).toBeUndefined()

@@ -61,7 +61,7 @@ const at = '2026-01-01T00:00:00Z'
 const aside = { hash: 'new', group: 'g:0', why: '1 of 1 agent failed: the agent on n ended' }
 const itsRollout = 'Its rollout on Agent system/node is at 25% of the agents.'
 const wasAside =
-  'It was set aside on Agent system/node, and is tried again apart from other changes: 1 of 1 agent failed: the agent on n ended.'
+  'It was set aside on Agent system/node and will be tried again separately: 1 of 1 agent failed: the agent on n ended.'
 
 test.each<[string, Readonly<Record<string, string>> | undefined, Partial<RolloutRecord>, string | undefined]>([
   [

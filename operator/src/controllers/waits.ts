@@ -18,7 +18,7 @@ export function waitText(
   const aside = record.aside?.[id]
   // It may have been new, so that all agents had it.
   if (!isTried && aside?.hash === hash)
-    return `It was set aside on Agent ${agent}, and is tried again apart from other changes: ${aside.why}.`
+    return `It was set aside on Agent ${agent} and will be tried again separately: ${aside.why}.`
   if (candidate === undefined || fragmentsIn(delivered, stable).get(id)?.hash === hash) return undefined
   const extent = `at ${candidate.percent}% of the agents${isPaused ? ', and paused' : ''}`
   if (!isTried)
