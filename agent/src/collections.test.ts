@@ -136,6 +136,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/orchestrator_logs/access.ts #reportedNamespaces',
     'sources/orchestrator_logs/access.ts #verdicts',
     'sources/orchestrator_logs/access.ts #waiting',
+    'sources/orchestrator_logs/compressed-logs.ts #containers', // with as many that are gone
     'sources/orchestrator_logs/pod-cache.ts #known',
     'sources/orchestrator_logs/pod-cache.ts #written',
     'sources/orchestrator_logs/pod-metadata.ts #objects',

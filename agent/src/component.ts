@@ -172,6 +172,11 @@ export interface LogPosition {
   readonly lagSeconds: number
   /** Lines left out because of a limit, since the file was opened. */
   readonly dropped: number
+  /**
+   * The file was compressed before the source began with the container, so it is not read: `size` is that of the compressed file, and
+   * `lines` absent while they are being counted.
+   */
+  readonly compressed?: { readonly lines?: number }
 }
 
 /** Takes a line that a program writes with `log`. */

@@ -6,7 +6,9 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -482,6 +484,56 @@ test('rotation as the kubelet does it loses and doubles nothing', async () => {
   await source.received(written)
   expect(new Set(messages(source)).size).toBe(written)
   expect(source.sent).toHaveLength(written)
+})
+
+test('files that were compressed before a source began are named with their lines, and those that it has read are not', async () => {
+  api.set('pods', pod('web-1'))
+  const folderOf = 'shop_web-1_uid-web-1'
+  const compressed = (name: string, lines: number) =>
+    write(folderOf, gzipSync(Array.from({ length: lines }, (_, n) => cri(`old ${n}`)).join('')), name)
+  const old = [compressed('0.log.20260101-000000.gz', 3), compressed('0.log.20260102-000000.gz', 70_000)]
+  const damaged = write(folderOf, readFileSync(old[1] as string).subarray(0, 30), '0.log.20260103-000000.gz')
+  for (const path of [...old, damaged]) utimesSync(path, 1_767_225_600, 1_767_225_600)
+  write('shop_web-2_uid-web-2', gzipSync(cri('another pod')), '0.log.20260101-000000.gz')
+  const path = write(folderOf, cri('one'))
+  await using source = await start()
+  await source.received(1)
+  // As the kubelet does with a file that was read.
+  const rotated = `${path}.20260104-000000`
+  renameSync(path, rotated)
+  write(folderOf, cri('two'))
+  writeFileSync(`${rotated}.gz`, gzipSync(readFileSync(rotated)))
+  await source.received(2)
+  rmSync(rotated)
+  const left = (of: TestSource) =>
+    (of.source.positions?.('uid-web-1') ?? [])
+      .filter((position) => position.compressed !== undefined)
+      .map((position) => [position.file, position.container, position.size, position.read, position.compressed?.lines])
+  const expected = [...old, damaged].map((file) => [file, 'app', statSync(file).size, 0])
+  await vi.waitFor(() =>
+    expect(left(source)).toEqual([
+      [...(expected[0] ?? []), 3],
+      [...(expected[1] ?? []), 70_000],
+      [...(expected[2] ?? []), expect.any(Number)],
+    ]),
+  )
+  const { dataDir } = source
+  await source.stop()
+  // What the run before has read of them is not known.
+  await using successor = await start({}, { dataDir })
+  write(folderOf, cri('three'))
+  await successor.received(1)
+  expect(left(successor)).toEqual([])
+})
+
+test('compressed files that a source reads are not named as left', async () => {
+  api.set('pods', pod('web-1'))
+  const old = write('shop_web-1_uid-web-1', gzipSync(cri('old')), '0.log.20260101-000000.gz')
+  utimesSync(old, 1_767_225_600, 1_767_225_600)
+  write('shop_web-1_uid-web-1', cri('new'))
+  await using source = await start({ exclude_paths_glob_patterns: ['**/*.tmp'] })
+  await source.received(2)
+  expect(source.source.positions?.('uid-web-1').filter(({ compressed }) => compressed !== undefined)).toEqual([])
 })
 
 test('a line that was cut where the file changed is joined', async () => {

@@ -1,7 +1,7 @@
 // Orchestrator logs source: the logs of all pods of this node, with metadata from the Kubernetes API. The fields of a
 // container are built once and shared by its events, so a line costs its prefix, its text and one object.
 
-import { defineSource, type SourceContext } from '../component.ts'
+import { defineSource, type LogPosition, type SourceContext } from '../component.ts'
 import { PenstockError } from '../errors.ts'
 import { parsePath } from '../event/path.ts'
 import { PodLogConfinement } from '../tailing/confinement.ts'
@@ -14,6 +14,7 @@ import { defaultReadBytes, type LineTime, type TailOptions } from '../tailing/ta
 import { type Annotator, compileAnnotator } from './orchestrator_logs/annotate.ts'
 import { LineAssembler } from './orchestrator_logs/assembler.ts'
 import { PodByteLane } from './orchestrator_logs/byte-lane.ts'
+import { CompressedLogs } from './orchestrator_logs/compressed-logs.ts'
 import { CriParser, zoneOffset } from './orchestrator_logs/cri.ts'
 import { PodDescriber } from './orchestrator_logs/describer.ts'
 import { DockerParser } from './orchestrator_logs/docker.ts'
@@ -54,7 +55,7 @@ export const orchestratorLogs = defineSource({
     )
     const environment = await environmentOf(options, context, annotator.nodeLabels)
     const rule = options.multiline === undefined ? undefined : compileMultiline(options.multiline)
-    const { reader, writtenAt } = readerOf(options, context, environment, annotator, rule)
+    const { reader, writtenAt, compressed } = readerOf(options, context, environment, annotator, rule)
     const tailer = new Tailer<PodFile>(tailOptions(options, environment), reader, context)
     return {
       async run() {
@@ -67,10 +68,16 @@ export const orchestratorLogs = defineSource({
         }
       },
       lagSeconds: () => secondsSince(tailer.oldestUnread(writtenAt)),
-      positions: (podUid) =>
-        tailer
-          .standing(({ state }) => state.uid === podUid, writtenAt)
-          .map(({ file, size, unreadSince }) => ({
+      positions(podUid) {
+        const standing = tailer.standing(({ state }) => state.uid === podUid, writtenAt)
+        const containers = new Map(standing.map(({ file }) => [file.directory, file.state.container]))
+        // What an earlier run has read of these is not known.
+        const left = (tailer.isFirst ? [...containers] : []).flatMap(([directory, container]) =>
+          leftIn(compressed, directory, container),
+        )
+        return [
+          ...left,
+          ...standing.map(({ file, size, unreadSince }) => ({
             container: file.state.container,
             file: file.path,
             size,
@@ -79,6 +86,8 @@ export const orchestratorLogs = defineSource({
             lagSeconds: secondsSince(unreadSince),
             dropped: file.state.dropped,
           })),
+        ]
+      },
       async healthcheck(signal) {
         const status = await environment.probe(signal)
         if (status !== 200) {
@@ -92,13 +101,24 @@ export const orchestratorLogs = defineSource({
   },
 })
 
+function leftIn(compressed: CompressedLogs, directory: string, container: string): readonly LogPosition[] {
+  const unread = { read: 0, delivered: 0, lagSeconds: 0, dropped: 0 }
+  return compressed.in(directory).map(({ file, size, lines }) => ({
+    container,
+    file,
+    size,
+    ...unread,
+    compressed: lines === undefined ? {} : { lines },
+  }))
+}
+
 function readerOf(
   options: PodLogOptions,
   context: SourceContext,
   environment: PodLogEnvironment,
   annotator: Annotator,
   rule: MultilineRule | undefined,
-): { readonly reader: PodLogReader; readonly writtenAt: LineTime } {
+): { readonly reader: PodLogReader; readonly writtenAt: LineTime; readonly compressed: CompressedLogs } {
   const { logSchema, timezone } = context.globals
   const { messageKey, timestampKey, sourceTypeKey } = logSchema
   const zone = zoneOffset(options.timezone === 'local' ? Temporal.Now.timeZoneId() : (options.timezone ?? timezone))
@@ -145,12 +165,14 @@ function readerOf(
   )
   const lane = context.globals.remap?.byte_lane === false ? undefined : new PodByteLane(cri, hasFile, environment.keys)
   const throttle = new Throttle(environment.limits, context.events)
+  const { accept } = rulesOf(options, environment)
+  const compressed = new CompressedLogs((path) => !accept(path))
   const reader = new PodLogReader(
     { root: environment.root, timestampKey, hasSuccessor: environment.isManaged },
-    { cri, docker, assembler, describer, throttle, lane },
+    { cri, docker, assembler, describer, throttle, lane, compressed },
     context,
   )
-  return { reader, writtenAt }
+  return { reader, writtenAt, compressed }
 }
 
 function tailOptions(options: PodLogOptions, environment: PodLogEnvironment): TailOptions {

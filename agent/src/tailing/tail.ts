@@ -42,6 +42,7 @@ export class Tailer<State> {
   readonly #retention: Retention<State>
   readonly #discovery: Finder
   #stopped = false
+  #isFirst = false
   #beats = 0
   #lastSweep = 0
 
@@ -127,6 +128,11 @@ export class Tailer<State> {
     this.#reader.releaseHeld()
   }
 
+  /** Whether it began with no position of an earlier run. */
+  get isFirst(): boolean {
+    return this.#isFirst
+  }
+
   /** Stops reading files below a folder. */
   leave(directory: string): void {
     this.#discovery.leave(directory)
@@ -145,6 +151,7 @@ export class Tailer<State> {
     try {
       // Loads no earlier, because a replaced source writes until it has ended.
       this.#checkpoints.load()
+      this.#isFirst = !this.#replaces && this.#checkpoints.size === 0
       const inherited = takeProgress(this.#options.dataDir, this.#options.componentId)
       if (this.#replaces) this.#registry.inherit(inherited)
       this.#discovery.sweep()

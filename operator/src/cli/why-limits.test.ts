@@ -136,6 +136,23 @@ test('an operator that takes its time is not given up', async () => {
   expect(await why.text()).toContain('80 of 90 bytes read')
 })
 
+test('an agent that counts the lines of files that it does not read is waited for, not longer', async () => {
+  const left = { container: 'main', file: '/l/0.log.1.gz', size: 77, read: 0, delivered: 0, lagSeconds: 0, dropped: 0 }
+  const counting = figures(true, row(1, [{ ...left, compressed: {} }]))
+  for (const isCounted of [true, false]) {
+    await using why = await asking()
+    why.begins()
+    await why.says(greeting, true)
+    await why.says(counting)
+    expect(await why.passes(5_999)).toBe(false)
+    if (isCounted) await why.says(figures(true, row(1, [{ ...left, compressed: { lines: 5 } }])))
+    else await why.passes(1)
+    expect(await why.text()).toContain(`0.log.1.gz: ${isCounted ? '5 lines' : '77 bytes'} not read`)
+    vi.useRealTimers()
+    vi.restoreAllMocks()
+  }
+})
+
 test.each([
   { what: 'is not heard of', lines: [], says: 'the agent of its node has not answered' },
   { what: 'is only known to be asked', lines: [nothingYet, nothingYet], says: 'no agent of its node has answered' },

@@ -166,7 +166,12 @@ function answerLines(answer: PipelineAnswer, color: boolean): readonly string[] 
 function readingLines(reading: Reading): readonly string[] {
   if ('problem' in reading) return [`    read positions are unknown: ${reading.problem}`]
   if (reading.positions.length === 0) return ['    no log file of it is open there yet']
-  return reading.positions.map(({ container, file, size, read, delivered, lagSeconds, dropped }) => {
+  return reading.positions.map(({ container, file, size, read, delivered, lagSeconds, dropped, compressed }) => {
+    if (compressed !== undefined) {
+      const { lines } = compressed
+      const what = lines === undefined ? counted(size, 'byte') : counted(lines, 'line')
+      return `    ${container}: ${file.split('/').at(-1)}: ${what} not read, because the file was compressed before reading began`
+    }
     const said = [`${read} of ${counted(size, 'byte')} read`, `${delivered} delivered`]
     if (lagSeconds > 0) said.push(`${lagSeconds} s behind`)
     if (dropped > 0) said.push(`${counted(dropped, 'line')} dropped by limits`)

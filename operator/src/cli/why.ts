@@ -61,7 +61,7 @@ export const options = { ...own, ...operatorOptions } as const satisfies Flags
 
 export const usage = `Usage: penstock why POD [FLAGS]
 
-Shows which Pipelines read the logs of a pod, which do not and why, how far the agent has read each file, and which lines it dropped. Of a pod that was just deleted it shows which Pipelines still read its files. Resources that you may not read are left out, and the command names them. Positions need the verb \`get\` on \`pipelines\` and \`clusterpipelines\`. Exit code 1 if no Pipeline reads the logs.
+Shows which Pipelines read the logs of a pod, which do not and why, how far the agent has read each file, which lines it dropped, and which files it does not read because they were compressed before the Pipeline began. Of a pod that was just deleted it shows which Pipelines still read its files. Resources that you may not read are left out, and the command names them. Positions need the verb \`get\` on \`pipelines\` and \`clusterpipelines\`. Exit code 1 if no Pipeline reads the logs.
 
 ${helpOf(own)}
 
@@ -124,7 +124,8 @@ async function standing(
       }
       if (said.kind !== 'figures') continue
       last = said as TopLine
-      if (last.complete) break
+      // The agent counts the lines of files that it does not read.
+      if (last.complete && !isCounting(last)) break
     }
   } catch (error) {
     if (last === undefined) {
@@ -137,6 +138,11 @@ async function standing(
   // The absence of an agent is only certain when all agents have had time to report.
   const rows = last?.pipelines.filter(({ agents }) => last?.complete === true || agents.asked > 0) ?? []
   return new Map(rows.map((row) => [row.name, row]))
+}
+
+function isCounting({ pipelines }: TopLine): boolean {
+  const positions = pipelines.flatMap((row) => row.positions ?? [])
+  return positions.some(({ compressed }) => compressed !== undefined && compressed.lines === undefined)
 }
 
 async function explain(
@@ -226,7 +232,7 @@ async function allowed<T>(unread: string[], name: string, objects: Promise<reado
 function filesIn(found: PodPosition, name: string): Files {
   const reading = readingOf(found, name)
   if ('problem' in reading) return reading.isAbsent === true ? 'absent' : 'unknown'
-  return reading.positions.length > 0 ? 'open' : 'none'
+  return reading.positions.some(({ compressed }) => compressed === undefined) ? 'open' : 'none'
 }
 
 /** The subscriptions of a Pipeline's sources, by which agents select pods. */

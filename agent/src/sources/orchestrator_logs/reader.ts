@@ -19,6 +19,7 @@ import {
 import { fact } from '../../telemetry/facts.ts'
 import type { LineAssembler } from './assembler.ts'
 import type { PodByteLane, ReadLines } from './byte-lane.ts'
+import type { CompressedLogs } from './compressed-logs.ts'
 import type { CriParser } from './cri.ts'
 import type { PodDescriber } from './describer.ts'
 import type { DockerParser } from './docker.ts'
@@ -41,6 +42,7 @@ interface Parts {
   readonly assembler: LineAssembler
   readonly describer: PodDescriber
   readonly throttle: Throttle
+  readonly compressed: CompressedLogs
 }
 
 const lossTexts = {
@@ -58,6 +60,7 @@ export class PodLogReader implements TailHooks<PodFile> {
   readonly #describer: PodDescriber
   readonly #throttle: Throttle
   readonly #lane: PodByteLane | undefined
+  readonly #compressed: CompressedLogs
   /** Lines of the current chunk in a format other than that of the container runtime. */
   #bad = 0
   /** Files with held lines. */
@@ -74,9 +77,11 @@ export class PodLogReader implements TailHooks<PodFile> {
     this.#describer = parts.describer
     this.#throttle = parts.throttle
     this.#lane = parts.lane
+    this.#compressed = parts.compressed
   }
 
   opened(tailed: TailedFile<PodFile>): PodFile {
+    this.#compressed.opened(tailed.directory)
     const [folder = '', container = ''] = tailed.path.slice(this.#options.root.length + 1).split('/')
     const { namespace, name, uid } = parseFolder(folder) ?? { namespace: '', name: '', uid: '' }
     const known = this.#describer.initial(folder, namespace)

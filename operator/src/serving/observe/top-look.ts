@@ -194,5 +194,10 @@ function position(said: unknown): LogPosition {
     ...{ container: text('container'), file: text('file') },
     ...{ size: count('size'), read: count('read'), delivered: count('delivered') },
     ...{ lagSeconds: tenths(count('lagSeconds')), dropped: count('dropped') },
+    ...(table['compressed'] === undefined ? {} : { compressed: compressedIn(tableOf(table['compressed'])) }),
   }
+}
+
+function compressedIn({ lines }: Readonly<Record<string, unknown>>): NonNullable<LogPosition['compressed']> {
+  return lines === undefined ? {} : { lines: countOf(lines) }
 }

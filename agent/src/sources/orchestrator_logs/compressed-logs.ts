@@ -1,0 +1,88 @@
+// Rotated files that the runtime had compressed before a source began with their container. Nobody reads them, because compressed files
+// are those of earlier rotations, which a source that began in time has read. So they are named to those who ask about the pod.
+
+import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { createGunzip } from 'node:zlib'
+
+export interface CompressedLog {
+  readonly file: string
+  /** Of the compressed file, in bytes. */
+  readonly size: number
+  /** Undefined while they are being counted. */
+  readonly lines: number | undefined
+}
+
+const leastPruned = 1000
+
+interface Container {
+  /** When the source began with it, in ms. */
+  readonly began: number
+  /** The lines of each compressed file that was counted; undefined while it is. */
+  readonly lines: Map<string, number | undefined>
+}
+
+export class CompressedLogs {
+  readonly #isLeft: (path: string) => boolean
+  readonly #containers = new Map<string, Container>()
+  /** With so many containers, those that are gone are forgotten. */
+  #pruneFrom = leastPruned
+
+  /** @param isLeft whether the source does not read a file */
+  constructor(isLeft: (path: string) => boolean) {
+    this.#isLeft = isLeft
+  }
+
+  /** The source begins with a file of the folder of a container. */
+  opened(directory: string): void {
+    if (this.#containers.has(directory)) return
+    this.#containers.set(directory, { began: Date.now(), lines: new Map() })
+    if (this.#containers.size < this.#pruneFrom) return
+    for (const known of this.#containers.keys()) if (!existsSync(known)) this.#containers.delete(known)
+    this.#pruneFrom = Math.max(leastPruned, 2 * this.#containers.size)
+  }
+
+  /** Those of a folder, in the order of their names. Their lines are counted from the first call on. */
+  in(directory: string): readonly CompressedLog[] {
+    const container = this.#containers.get(directory)
+    if (container === undefined) return []
+    const found: CompressedLog[] = []
+    for (const name of namesIn(directory)) {
+      const file = join(directory, name)
+      const stats = statSync(file, { throwIfNoEntry: false })
+      if (stats === undefined || stats.mtimeMs >= container.began || !this.#isLeft(file)) continue
+      if (!container.lines.has(file)) {
+        container.lines.set(file, undefined)
+        void linesIn(file).then((lines) => container.lines.set(file, lines))
+      }
+      found.push({ file, size: stats.size, lines: container.lines.get(file) })
+    }
+    return found
+  }
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory)
+      .filter((name) => name.endsWith('.gz'))
+      .sort()
+  } catch {
+    return [] // the pod was deleted meanwhile
+  }
+}
+
+/** The lines that can be decompressed; the file may be damaged, or go meanwhile. */
+function linesIn(file: string): Promise<number> {
+  const { promise, resolve } = Promise.withResolvers<number>()
+  let lines = 0
+  const end = () => resolve(lines)
+  createReadStream(file)
+    .on('error', end)
+    .pipe(createGunzip())
+    .on('error', end)
+    .on('data', (part: Buffer) => {
+      for (let at = part.indexOf(10); at >= 0; at = part.indexOf(10, at + 1)) lines++
+    })
+    .on('end', end)
+  return promise
+}
