@@ -4,6 +4,7 @@
 import { textLiteral } from '@penstock/agent/config'
 import { fieldAt, type Key, roots } from './record.ts'
 import { regexLiteral } from './text.ts'
+import { type Token, TokenReader } from './tokens.ts'
 
 export type Expression =
   | { readonly type: 'literal'; readonly value: string | number | boolean | null }
@@ -15,11 +16,6 @@ export type Expression =
 
 /** A text that this parser does not know. */
 export class UnknownExpression extends Error {}
-
-interface Token {
-  readonly kind: 'name' | 'number' | 'text' | 'sign' | 'end'
-  readonly text: string
-}
 
 const tokenPattern =
   /\s+|([A-Za-z_$][\w$]*)|(\d+(?:\.\d+)?)|"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`([^`]*)`|(==|!=|<=|>=|&&|\|\||\?\?|\?\.|[-+*/%<>!()[\].,?:{}])/y
@@ -62,50 +58,24 @@ export function parseExpression(text: string): Expression {
 }
 
 class Parser {
-  readonly #tokens: readonly Token[]
-  #at = 0
+  readonly #tokens: TokenReader
 
   constructor(tokens: readonly Token[]) {
-    this.#tokens = tokens
+    this.#tokens = new TokenReader(tokens, (reason) => new UnknownExpression(reason))
   }
 
   whole(): Expression {
-    const expression = this.#binary(0)
-    if (this.#next.kind !== 'end') this.#refuse(this.#next)
-    return expression
-  }
-
-  get #next(): Token {
-    return this.#tokens[this.#at] as Token
-  }
-
-  #take(): Token {
-    const token = this.#next
-    if (token.kind !== 'end') this.#at++
-    return token
-  }
-
-  #refuse({ kind, text }: Token): never {
-    throw new UnknownExpression(kind === 'end' ? 'it ends too early' : `\`${text}\` cannot stand where it does`)
-  }
-
-  #is(sign: string): boolean {
-    return this.#next.kind !== 'text' && this.#next.kind !== 'end' && this.#next.text === sign
-  }
-
-  #expect(sign: string): void {
-    if (!this.#is(sign)) this.#refuse(this.#next)
-    this.#at++
+    return this.#tokens.end(this.#binary(0))
   }
 
   #binary(level: number): Expression {
     const operators = levels[level]
     if (operators === undefined) return this.#unary()
     let left = this.#binary(level + 1)
-    while (operators.some((operator) => this.#is(operator))) {
-      const isNegated = this.#is('not')
-      if (isNegated) this.#at++
-      const operator = this.#take().text
+    while (operators.some((operator) => this.#tokens.is(operator))) {
+      const isNegated = this.#tokens.is('not')
+      if (isNegated) this.#tokens.at++
+      const operator = this.#tokens.take().text
       const operation: Expression = { type: 'operation', operator, left, right: this.#binary(level + 1) }
       left = isNegated ? { type: 'not', value: operation } : operation
     }
@@ -113,43 +83,43 @@ class Parser {
   }
 
   #unary(): Expression {
-    if (this.#is('not') || this.#is('!')) {
+    if (this.#tokens.is('not') || this.#tokens.is('!')) {
       // `not` negates a whole comparison, `!` the next operand.
-      return { type: 'not', value: this.#take().text === 'not' ? this.#binary(2) : this.#unary() }
+      return { type: 'not', value: this.#tokens.take().text === 'not' ? this.#binary(2) : this.#unary() }
     }
-    if (this.#is('-')) {
-      this.#at++
-      const token = this.#take()
-      return token.kind === 'number' ? { type: 'literal', value: -Number(token.text) } : this.#refuse(token)
+    if (this.#tokens.is('-')) {
+      this.#tokens.at++
+      const token = this.#tokens.take()
+      return token.kind === 'number' ? { type: 'literal', value: -Number(token.text) } : this.#tokens.refuse(token)
     }
     return this.#primary()
   }
 
   #listUntil(end: string): Expression[] {
     const items: Expression[] = []
-    while (!this.#is(end)) {
+    while (!this.#tokens.is(end)) {
       items.push(this.#binary(0))
-      if (!this.#is(end)) this.#expect(',')
+      if (!this.#tokens.is(end)) this.#tokens.expect(',')
     }
-    this.#at++
+    this.#tokens.at++
     return items
   }
 
   #primary(): Expression {
-    const token = this.#take()
+    const token = this.#tokens.take()
     if (token.kind === 'text') return { type: 'literal', value: token.text }
     if (token.kind === 'number') return { type: 'literal', value: Number(token.text) }
     if (token.text === '(') {
       const inner = this.#binary(0)
-      this.#expect(')')
+      this.#tokens.expect(')')
       return inner
     }
     if (token.text === '[') return { type: 'list', items: this.#listUntil(']') }
-    if (token.kind !== 'name') return this.#refuse(token)
+    if (token.kind !== 'name') return this.#tokens.refuse(token)
     if (token.text === 'true' || token.text === 'false') return { type: 'literal', value: token.text === 'true' }
     if (token.text === 'nil' || token.text === 'null') return { type: 'literal', value: null }
-    if (this.#is('(')) {
-      this.#at++
+    if (this.#tokens.is('(')) {
+      this.#tokens.at++
       return { type: 'call', name: token.text, values: this.#listUntil(')') }
     }
     return this.#path(token.text)
@@ -160,17 +130,17 @@ class Parser {
     if (root === undefined) throw new UnknownExpression(`\`${name}\` names no part of a record`)
     const path: Key[] = [...root]
     for (;;) {
-      if (this.#is('.')) {
-        this.#at++
-        const key = this.#take()
-        if (key.kind !== 'name') return this.#refuse(key)
+      if (this.#tokens.is('.')) {
+        this.#tokens.at++
+        const key = this.#tokens.take()
+        if (key.kind !== 'name') return this.#tokens.refuse(key)
         path.push(key.text)
-      } else if (this.#is('[')) {
-        this.#at++
-        const key = this.#take()
+      } else if (this.#tokens.is('[')) {
+        this.#tokens.at++
+        const key = this.#tokens.take()
         if (key.kind !== 'text' && key.kind !== 'number') throw new UnknownExpression('keys must be texts or numbers')
         path.push(key.kind === 'number' ? Number(key.text) : key.text)
-        this.#expect(']')
+        this.#tokens.expect(']')
       } else return { type: 'path', path }
     }
   }

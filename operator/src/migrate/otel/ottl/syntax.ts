@@ -1,5 +1,7 @@
 // The transformation language of the collector (OTTL): text to statements and conditions.
 
+import { type Token, TokenReader } from '../tokens.ts'
+
 /** A text that cannot be converted, and why. */
 export class Unconvertible extends Error {
   readonly nearest: string
@@ -48,11 +50,6 @@ export interface Statement {
   readonly where: Node | undefined
 }
 
-interface Token {
-  readonly kind: 'name' | 'number' | 'bytes' | 'text' | 'sign' | 'end'
-  readonly text: string
-}
-
 const tokenPattern =
   /\s+|(0x[0-9a-fA-F]+)|(\d*\.\d+(?:[eE][-+]?\d+)?|\d+)|"((?:\\[\s\S]|[^\\"])*)"|([A-Za-z][A-Za-z0-9_]*)|(==|!=|>=|<=|[-+*/<>=(){}:,.[\]])/y
 
@@ -89,95 +86,61 @@ export function parseCondition(text: string): Node {
 const comparisons = ['==', '!=', '>=', '<=', '>', '<']
 
 class Parser {
-  readonly #tokens: readonly Token[]
-  #at = 0
+  readonly #tokens: TokenReader
 
   constructor(text: string) {
-    this.#tokens = tokensOf(text)
+    this.#tokens = new TokenReader(tokensOf(text), (reason) => new Unconvertible(reason))
   }
 
   statement(): Statement {
     const editor = this.#value()
     if (editor.type !== 'call' || !/^[a-z]/.test(editor.name))
       throw new Unconvertible('the statement is no call of a function')
-    if (!this.#is('where')) return { editor, where: this.#end(undefined) }
-    this.#at++
-    return { editor, where: this.#end(this.#or()) }
+    if (!this.#tokens.is('where')) return { editor, where: this.#tokens.end(undefined) }
+    this.#tokens.at++
+    return { editor, where: this.#tokens.end(this.#or()) }
   }
 
   condition(): Node {
-    return this.#end(this.#or())
-  }
-
-  #end<Result>(result: Result): Result {
-    if (this.#next.kind !== 'end') this.#refuse(this.#next)
-    return result
-  }
-
-  get #next(): Token {
-    return this.#tokens[this.#at] as Token
-  }
-
-  #take(): Token {
-    const token = this.#next
-    if (token.kind !== 'end') this.#at++
-    return token
-  }
-
-  #refuse({ kind, text }: Token): never {
-    throw new Unconvertible(kind === 'end' ? 'it ends too early' : `\`${text}\` cannot stand where it does`)
-  }
-
-  #is(text: string): boolean {
-    return (this.#next.kind === 'sign' || this.#next.kind === 'name') && this.#next.text === text
-  }
-
-  #accept(text: string): boolean {
-    const isNext = this.#is(text)
-    if (isNext) this.#at++
-    return isNext
-  }
-
-  #expect(text: string): void {
-    if (!this.#accept(text)) this.#refuse(this.#next)
+    return this.#tokens.end(this.#or())
   }
 
   #or(): Node {
     let left = this.#and()
-    while (this.#accept('or')) left = { type: 'both', operator: 'or', left, right: this.#and() }
+    while (this.#tokens.accept('or')) left = { type: 'both', operator: 'or', left, right: this.#and() }
     return left
   }
 
   #and(): Node {
     let left = this.#not()
-    while (this.#accept('and')) left = { type: 'both', operator: 'and', left, right: this.#not() }
+    while (this.#tokens.accept('and')) left = { type: 'both', operator: 'and', left, right: this.#not() }
     return left
   }
 
   #not(): Node {
-    return this.#accept('not') ? { type: 'not', value: this.#test() } : this.#test()
+    return this.#tokens.accept('not') ? { type: 'not', value: this.#test() } : this.#test()
   }
 
   /** A comparison, a call, or a condition in parentheses, which may also be the left side of a comparison. */
   #test(): Node {
-    const start = this.#at
-    if (this.#accept('(')) {
+    const start = this.#tokens.at
+    if (this.#tokens.accept('(')) {
       const inner = this.#or()
-      this.#expect(')')
-      if (![...comparisons, '+', '-', '*', '/'].some((sign) => this.#is(sign))) return inner
-      this.#at = start
+      this.#tokens.expect(')')
+      if (![...comparisons, '+', '-', '*', '/'].some((sign) => this.#tokens.is(sign))) return inner
+      this.#tokens.at = start
     }
     const left = this.#value()
-    const operator = comparisons.find((sign) => this.#is(sign))
+    const operator = comparisons.find((sign) => this.#tokens.is(sign))
     if (operator === undefined) return left
-    this.#at++
+    this.#tokens.at++
     return { type: 'compare', operator, left, right: this.#value() }
   }
 
   #value(): Node {
     let left = this.#product()
-    while (this.#is('+') || this.#is('-')) {
-      const operator = this.#take().text
+    while (this.#tokens.is('+') || this.#tokens.is('-')) {
+      const operator = this.#tokens.take().text
       left = { type: 'math', operator, left, right: this.#product() }
     }
     return left
@@ -185,43 +148,43 @@ class Parser {
 
   #product(): Node {
     let left = this.#atom()
-    while (this.#is('*') || this.#is('/')) {
-      const operator = this.#take().text
+    while (this.#tokens.is('*') || this.#tokens.is('/')) {
+      const operator = this.#tokens.take().text
       left = { type: 'math', operator, left, right: this.#atom() }
     }
     return left
   }
 
   #atom(): Node {
-    const token = this.#take()
+    const token = this.#tokens.take()
     if (token.kind === 'text') return { type: 'literal', value: token.text }
     if (token.kind === 'bytes') return { type: 'literal', value: token.text.toLowerCase() }
     if (token.kind === 'number') return numberOf(token.text)
     if (token.kind === 'sign') {
       if (token.text === '-' || token.text === '+') {
-        const number = this.#take()
-        return number.kind === 'number' ? numberOf(`${token.text}${number.text}`) : this.#refuse(number)
+        const number = this.#tokens.take()
+        return number.kind === 'number' ? numberOf(`${token.text}${number.text}`) : this.#tokens.refuse(number)
       }
       if (token.text === '[') return { type: 'list', items: this.#listUntil(']', () => this.#value()) }
       if (token.text === '{') return { type: 'map', members: this.#listUntil('}', () => this.#member()) }
       if (token.text === '(') {
         const inner = this.#value()
-        this.#expect(')')
+        this.#tokens.expect(')')
         return inner
       }
     }
-    if (token.kind !== 'name') return this.#refuse(token)
+    if (token.kind !== 'name') return this.#tokens.refuse(token)
     if (token.text === 'nil') return { type: 'nil' }
     if (token.text === 'true' || token.text === 'false') return { type: 'literal', value: token.text === 'true' }
-    if (this.#accept('(')) {
+    if (this.#tokens.accept('(')) {
       const values = this.#listUntil(')', () => this.#argument())
       return { type: 'call', name: token.text, values, keys: this.#keys() }
     }
     if (/^[A-Z]/.test(token.text)) return { type: 'name', name: token.text }
     const parts: PathPart[] = [{ name: token.text, keys: this.#keys() }]
-    while (this.#accept('.')) {
-      const next = this.#take()
-      if (next.kind !== 'name') this.#refuse(next)
+    while (this.#tokens.accept('.')) {
+      const next = this.#tokens.take()
+      if (next.kind !== 'name') this.#tokens.refuse(next)
       parts.push({ name: next.text, keys: this.#keys() })
     }
     return { type: 'path', parts }
@@ -229,25 +192,25 @@ class Parser {
 
   #listUntil<Item>(end: string, item: () => Item): Item[] {
     const items: Item[] = []
-    while (!this.#accept(end)) {
+    while (!this.#tokens.accept(end)) {
       items.push(item())
-      if (!this.#is(end)) this.#expect(',')
+      if (!this.#tokens.is(end)) this.#tokens.expect(',')
     }
     return items
   }
 
   #member(): readonly [string, Node] {
-    const key = this.#take()
-    if (key.kind !== 'text') this.#refuse(key)
-    this.#expect(':')
+    const key = this.#tokens.take()
+    if (key.kind !== 'text') this.#tokens.refuse(key)
+    this.#tokens.expect(':')
     return [key.text, this.#value()]
   }
 
   #argument(): Argument {
-    const following = this.#tokens[this.#at + 1]
-    if (this.#next.kind === 'name' && following?.kind === 'sign' && following.text === '=') {
-      const name = this.#take().text
-      this.#at++
+    const following = this.#tokens.following
+    if (this.#tokens.next.kind === 'name' && following?.kind === 'sign' && following.text === '=') {
+      const name = this.#tokens.take().text
+      this.#tokens.at++
       return { name, value: this.#value() }
     }
     return { value: this.#value() }
@@ -255,13 +218,13 @@ class Parser {
 
   #keys(): Key[] {
     const keys: Key[] = []
-    while (this.#accept('[')) {
-      const key = this.#take()
+    while (this.#tokens.accept('[')) {
+      const key = this.#tokens.take()
       if (key.kind !== 'text' && key.kind !== 'number') {
         throw new Unconvertible('a key that is computed has no counterpart in a path')
       }
       keys.push(key.kind === 'number' ? Number(key.text) : key.text)
-      this.#expect(']')
+      this.#tokens.expect(']')
     }
     return keys
   }
