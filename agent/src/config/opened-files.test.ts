@@ -30,11 +30,9 @@ const own: Readonly<Record<string, readonly string[]>> = {
   'the package, or the system': ['cli/memory.ts', 'formats/user-agent.ts', 'delivery/cpu-limit.ts', 'version.ts'],
   'rules of tailing, which opens what they match': [
     'tailing/confinement.ts',
-    'tailing/fingerprint.ts',
+    'tailing/files.ts',
     'tailing/gzip.ts',
-    'tailing/reader.ts',
     'tailing/registry.ts',
-    'tailing/unread.ts',
   ],
   'an option, and it is written': ['sinks/file.ts'],
   'this reader': ['given-file.ts'],
