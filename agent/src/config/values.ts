@@ -116,6 +116,12 @@ function encodingFindings(encoding: Record<string, unknown>, segments: Segments,
 /** Codecs and methods whose options are in a table of their name. */
 const choices: ReadonlySet<string> = new Set([...screenCodecs, ...decodingCodecs, ...framingMethods])
 
+/** An option, the last of `segments`, that does nothing with what was chosen. */
+function ineffective(segments: Segments, choice: string, chosen: string, help: string): ValueFinding {
+  const message = `\`${segments.at(-1)}\` has no effect with ${choice} \`${chosen}\``
+  return { segments, atKey: true, severity: 'warning', message, help }
+}
+
 /** Tables of options for a codec or method that is not the chosen one: given, they do nothing. */
 function uselessFindings(
   members: Readonly<Record<string, Schema>>,
@@ -130,13 +136,7 @@ function uselessFindings(
     if (members[choice]?.['enum'] === undefined || typeof chosen !== 'string') continue
     for (const name of Object.keys(members)) {
       if (name === chosen || given[name] === undefined || !choices.has(name)) continue
-      findings.push({
-        segments: [...segments, name],
-        atKey: true,
-        severity: 'warning',
-        message: `\`${name}\` has no effect with ${choice} \`${chosen}\``,
-        help: `Set \`${choice}: ${name}\`, or remove it.`,
-      })
+      findings.push(ineffective([...segments, name], choice, chosen, `Set \`${choice}: ${name}\`, or remove it.`))
     }
   }
   return findings
@@ -157,13 +157,14 @@ function choiceFindings(
     for (const [choice, words] of Object.entries(onlyWith)) {
       const chosen = value[choice]
       if (typeof chosen !== 'string' || words.includes(chosen)) continue
-      findings.push({
-        segments: [...segments, name],
-        atKey: true,
-        severity: 'warning',
-        message: `\`${name}\` has no effect with ${choice} \`${chosen}\``,
-        help: `It has an effect with ${choice} ${words.map((word) => `\`${word}\``).join(' and ')} only.`,
-      })
+      findings.push(
+        ineffective(
+          [...segments, name],
+          choice,
+          chosen,
+          `It has an effect with ${choice} ${words.map((word) => `\`${word}\``).join(' and ')} only.`,
+        ),
+      )
     }
   }
   return findings
