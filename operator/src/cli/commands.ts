@@ -121,16 +121,22 @@ const whatToDoWith = (path: string) => `\`penstock lint ${path}\` checks it, and
 /** The remedy for a refusal of the API server; `object` names the object that it is about. */
 function refusalHelp(status: number | undefined, object: string | undefined): readonly string[] {
   if (status === 401)
-    return ['Your credentials are invalid or have expired: `kubectl auth whoami` shows your identity.']
+    return ['They may have expired, or the context may be another one: `kubectl auth whoami` shows your identity.']
   if (status === 403) {
     return [
-      'Request more rights: the ClusterRole penstock-view grants reading, and penstock-edit grants changes; Cluster kinds are for the platform team.',
+      'In a namespace, the ClusterRole `view` allows reading, and `edit` changing, with the kinds of Penstock; resources of the whole cluster are for its administrators. One of them grants it: kubectl create rolebinding NAME -n NAMESPACE --clusterrole=view --user=YOU',
     ]
   }
   // The whole kind is missing, not just an object: the API server does not serve its path.
   if (status === 404 && object === undefined)
     return ['Is Penstock installed in this cluster? Check with `kubectl get crds pipelines.penstock.dev`.']
   return []
+}
+
+/** The refusal of a request in the words of the API server: it names the user, the verb and the resource. */
+function refusalText({ status, said, message }: { status?: number; said?: string; message: string }): string {
+  if (status === 401) return 'The API server does not accept your credentials.'
+  return status === 403 && said !== undefined ? `The API server refuses this: ${said}` : message
 }
 
 /** The report of an error that ended a command, and the exit code. A fault of Penstock itself is reported with its place. */
@@ -141,10 +147,11 @@ function endOf(command: string, error: unknown): { report: string; code: number 
   }
   const { name, code, syscall } = (error ?? {}) as { name?: string; code?: unknown; syscall?: string }
   if (name === 'KubeError') {
-    const { status, object, unreachable } = error as { status?: number; object?: string; unreachable?: string }
+    const failed = error as { status?: number; object?: string; unreachable?: string; said?: string; message: string }
+    const { status, object, unreachable } = failed
     if (unreachable !== undefined) return { report: `${unreachable}.\n${unreachableHelp}`, code: exitCodes.unavailable }
     return {
-      report: [errorText(error), ...refusalHelp(status, object)].join('\n'),
+      report: [refusalText(failed), ...refusalHelp(status, object)].join('\n'),
       code: exitCodes.unavailable,
     }
   }

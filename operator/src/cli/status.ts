@@ -100,7 +100,9 @@ export async function run(argv: string[]): Promise<number> {
     const [only] = pipelines
     if (only === undefined) {
       const text = name === undefined && output !== 'text' ? rowsText(fields, [], output) : ''
-      const absent = `There is no ${types[0]}${name === undefined ? '' : ` ${name}`}${where}.`
+      const elsewhere =
+        name !== undefined || where === '' || namespace === undefined ? '' : ' `penstock status -A` shows those of all.'
+      const absent = `There is no ${types[0]}${name === undefined ? '' : ` ${name}`}${where}.${elsewhere}`
       return { text, absent, code: name === undefined ? 0 : 1 }
     }
     const code = pipelines.every((pipeline) => readyOf(pipeline)?.status === 'True') ? 0 : 1

@@ -98,6 +98,8 @@ export class KubeError extends Error {
    * response.
    */
   readonly unreachable: string | undefined
+  /** The words of the API server alone, without the request. Undefined if no answer came. */
+  readonly said: string | undefined
 
   constructor(
     message: string,
@@ -108,6 +110,7 @@ export class KubeError extends Error {
       object?: string | undefined
       retryAfterMs?: number | undefined
       unreachable?: string | undefined
+      said?: string | undefined
     },
     options?: ErrorOptions,
   ) {
@@ -119,6 +122,7 @@ export class KubeError extends Error {
     this.object = facts.object
     this.retryAfterMs = facts.retryAfterMs
     this.unreachable = facts.unreachable
+    this.said = facts.said
   }
 }
 
@@ -171,8 +175,18 @@ export function statusError(code: number, text: string, what: string, retryAfter
     reason: status.reason ?? '',
     causes: (status.details?.causes ?? []).map((cause) => cause.reason ?? ''),
     object: status.details?.name,
+    said: status.message,
     retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined,
   })
+}
+
+function parsedAnswer<T>(text: string): T {
+  try {
+    return JSON.parse(text) as T
+  } catch (error) {
+    const message = 'the answer is not JSON; another program, such as a proxy with a login page, may answer there'
+    throw new Error(message, { cause: error })
+  }
 }
 
 export interface ClientOptions {
@@ -398,8 +412,7 @@ class Client implements KubeClient {
       const answer = await this.send(method, path, body, signal, options)
       const code = answer.statusCode ?? 0
       if (code < 200 || code > 299) throw await errorOf(answer, what)
-      const text = await bodyText(answer)
-      return JSON.parse(text) as T
+      return parsedAnswer<T>(await bodyText(answer))
     } catch (error) {
       if (error instanceof KubeError) throw error
       options.signal?.throwIfAborted()

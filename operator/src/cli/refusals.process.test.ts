@@ -1,0 +1,42 @@
+// What a command says where the API server refuses a request, or another program answers in its place.
+
+import { expect, test } from 'vitest'
+import { runAtDouble } from '../testing/command.ts'
+
+const refusal = (code: number, reason: string, message: string) => ({
+  status: code,
+  body: { kind: 'Status', status: 'Failure', reason, message, code },
+})
+const forbidden =
+  'pipelines.penstock.dev is forbidden: User "me" cannot list resource "pipelines" in the namespace "shop"'
+
+test.each([
+  {
+    answer: refusal(403, 'Forbidden', forbidden),
+    says: `The API server refuses this: ${forbidden}\nIn a namespace, the ClusterRole \`view\` allows reading`,
+  },
+  {
+    answer: refusal(401, 'Unauthorized', 'Unauthorized'),
+    says: 'The API server does not accept your credentials.\nThey may have expired',
+  },
+  {
+    answer: refusal(404, 'NotFound', 'the server could not find the requested resource'),
+    says: 'Is Penstock installed in this cluster?',
+  },
+])('status at an API server that answers $answer.status says $says', async ({ answer, says }) => {
+  const { code, said } = await runAtDouble(
+    () => ['status', '-n', 'shop'],
+    () => answer,
+  )
+  expect(code).toBe(69)
+  expect(said).toContain(says)
+  expect(said.split('\n').length).toBeLessThanOrEqual(3)
+})
+
+test('a namespace without Pipelines may be the wrong one', async () => {
+  const { code, said } = await runAtDouble(
+    () => ['status', '-n', 'shp'],
+    () => ({ status: 200, body: { metadata: { resourceVersion: '1' }, items: [] } }),
+  )
+  expect([code, said]).toEqual([0, 'There is no Pipeline in namespace shp. `penstock status -A` shows those of all.\n'])
+})
