@@ -125,7 +125,7 @@ test('a Pipeline that selects no sample pod ends with the reason', () => {
   expect(code).toBe(0)
   expect(err).toContain('web-6d9f7c5b8-x2x7p (app=web, team=storefront)')
   expect(err).toContain(': read 0 events,')
-  expect(err).toContain('Nothing was read. Do the sources' selectors match the labels of a sample pod above?')
+  expect(err).toContain("Nothing was read. Do the sources' selectors match the labels of a sample pod above?")
 })
 
 test.each([

@@ -72,7 +72,7 @@ function deliveredAs(what: Deliverable, hasEarlier: boolean): Delivered {
     },
     revisions: new Map([known('r-old', ...earlier), known('r-new', current), known('r-other', ...earlier, other)]),
     selected: new Map(selected.map((each) => [each.id, each])),
-    evicted: new Map(what === 'does not fit' ? [[id, 'The Agent's bundle is full.']] : []),
+    evicted: new Map(what === 'does not fit' ? [[id, "The Agent's bundle is full."]] : []),
     startSpreadMs: 0,
     why: '',
   } as Delivered
