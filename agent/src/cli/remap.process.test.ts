@@ -64,6 +64,24 @@ test('typed values in and out', async () => {
   ])
 })
 
+test('--json prints each value as other programs read it', async () => {
+  const program = `.t = t'2024-01-01T00:00:00Z'; .f = 2.0; .p = r'x'; .`
+  for (const [flags, expected] of [
+    [['-o'], { a: 1, t: '2024-01-01T00:00:00Z', f: 2, p: 'x' }],
+    [[], { a: 1, t: '2024-01-01T00:00:00Z', f: 2, p: 'x' }],
+  ] as const) {
+    const { code, out } = await remap([...flags, '--json', program], '{"a":1}\n{"a":1}\n')
+    expect(code).toBe(0)
+    expect(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    ).toEqual([expected, expected])
+  }
+  expect(await remap(['--json', '--typed', program], '')).toMatchObject({ code: 64, out: '' })
+})
+
 test('program and input come from files', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'penstock-remap-'))
   try {

@@ -11,7 +11,7 @@ import { helpText } from '../command-line/help.ts'
 import { errorText, fileReason, PenstockError } from '../errors.ts'
 import { noMetadata } from '../event/log.ts'
 import { isObject, type Value, type ValueObject } from '../event/value.ts'
-import { isFailedJson, parseJson } from '../formats/json.ts'
+import { isFailedJson, parseJson, writeJson } from '../formats/json.ts'
 import { findZone } from '../formats/timezone.ts'
 import { printable } from '../printable.ts'
 import { positionOfByte } from '../remap/diagnostics.ts'
@@ -31,6 +31,11 @@ export const flags = {
     help: 'File with events, one JSON object per line (standard input).',
   },
   'print-object': { type: 'boolean', short: 'o', help: 'Print the changed event instead of the result.' },
+  json: {
+    type: 'boolean',
+    help: "Print JSON, one value a line, for other programs (the language's own notation).",
+    replacedBy: 'typed',
+  },
   typed: { type: 'boolean', help: 'Read and print values with their kinds, and print the outcome of each run.' },
   timezone: { type: 'string', short: 'tz', value: 'ZONE', help: 'Time zone of dates without one (UTC).' },
   network: { type: 'boolean', help: 'Allow functions that use the network, like `remap.network: true`.' },
@@ -103,7 +108,10 @@ export async function run(argv: readonly string[]): Promise<number> {
     return exitCodes.ok
   }
   const warnings = compiled.warnings.map((warning) => warning.code)
-  const print = given['print-object'] ? 'event' : 'result'
+  const print: Print = {
+    what: given['print-object'] ? 'event' : 'result',
+    textOf: given.json ? writeJson : valueText,
+  }
   let failed = false
   try {
     const input = given.input === undefined ? stdin : createReadStream(given.input)
@@ -154,8 +162,14 @@ function eventsOf(file: string): ValueObject[] {
   }
 }
 
+/** What is printed of each line, and how. */
+interface Print {
+  readonly what: 'event' | 'result'
+  textOf(value: Value): string
+}
+
 /** False if the program failed; standard error then shows the line and column in the program. */
-function runLine(source: string, program: Program, line: string, print: 'event' | 'result'): boolean {
+function runLine(source: string, program: Program, line: string, print: Print): boolean {
   const result = program.run(eventOf(line), noMetadata, true)
   if (isFailure(result)) {
     const { line: row, column } = positionOfByte(source, result.place?.start ?? 0)
@@ -163,7 +177,7 @@ function runLine(source: string, program: Program, line: string, print: 'event' 
     process.stderr.write(`${result.message.replaceAll('\n', ' ')}${place}\n`)
     return false
   }
-  const text = `${valueText(print === 'event' ? program.frame.root : result)}\n`
+  const text = `${print.textOf(print.what === 'event' ? program.frame.root : result)}\n`
   stdout.write(stdout.isTTY ? printable(text) : text)
   return true
 }

@@ -64,7 +64,7 @@ export function languagePages(): LanguagePage[] {
         "- [Codes](codes.md): the compiler's diagnostics",
         '- [Functions by category](function-categories.md)',
       ].join('\n'),
-      '`penstock-agent remap` runs programs, offers an interactive prompt, and prints the inferred kinds with `--explain`. `remap.tmLanguage.json` in this folder is a grammar for editors.',
+      '`penstock-agent remap` runs programs, offers an interactive prompt, prints JSON for other programs with `--json`, and prints the inferred kinds with `--explain`. `remap.tmLanguage.json` in this folder is a grammar for editors.',
       'Limits: arrays are written at indexes from -65535 to 65535, decompressed data has at most 128 MiB, JSON and YAML are read to a depth of 128 levels, and a program nested too deeply does not compile.',
     ),
     page(
