@@ -94,6 +94,17 @@ test('an event becomes a log event with all that it says', async () => {
   })
 })
 
+test('with include_object an event holds what the API server gave', async () => {
+  await using source = await start({ include_object: true })
+  await watched()
+  const given = happened('web', { regarding: { kind: 'Pod', resourceVersion: '7' }, deprecatedSource: { host: 'n1' } })
+  api.set('events', given)
+  const [event] = (await source.received(1)) as LogEvent[]
+  const { object } = event?.fields['orchestrator'] as { object: ApiObject }
+  expect(object).toMatchObject(given)
+  expect(object.metadata).toMatchObject({ resourceVersion: expect.any(String) })
+})
+
 test('an event of an old client, repeated with a higher count, comes again', async () => {
   await using source = await start()
   await watched()

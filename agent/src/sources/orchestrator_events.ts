@@ -7,7 +7,7 @@ import { componentDirectory } from '../data-dir.ts'
 import { ApiServerClient } from '../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../kube/config.ts'
 import { reportServerVersion } from '../kube/server-version.ts'
-import { list, oneOf, optional, path, seconds, text } from '../schema/options.ts'
+import { bool, list, oneOf, optional, path, seconds, text } from '../schema/options.ts'
 import { version } from '../version.ts'
 import { Cursors } from './orchestrator_events/cursor.ts'
 import { EventFollower } from './orchestrator_events/follower.ts'
@@ -38,6 +38,10 @@ export const orchestratorEvents = defineSource({
       seconds('Events whose last occurrence is more than this many seconds ago are skipped.', {
         zero: 'events that occurred before the source started',
       }),
+    ),
+    include_object: bool(
+      'Whether the field `orchestrator.object` holds the event as the API server gives it, in the form of `events.k8s.io/v1`.',
+      { default: false },
     ),
     kube_config_file: optional(
       path(

@@ -21,6 +21,7 @@ export interface FollowerOptions {
   readonly extra_field_selector: string | undefined
   readonly extra_label_selector: string | undefined
   readonly ignore_older_secs: number | undefined
+  readonly include_object: boolean
   readonly read_from: 'beginning' | 'end'
 }
 
@@ -142,7 +143,7 @@ export class EventFollower {
     let bad = 0
     let reason = ''
     for (const object of objects) {
-      const occurrence = readEvent(object, this.#context.globals.logSchema)
+      const occurrence = readEvent(object, this.#context.globals.logSchema, this.#options.include_object)
       if (typeof occurrence === 'string') {
         bad++
         reason = occurrence

@@ -23,8 +23,11 @@ export interface Occurrence {
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined)
 const timeOf = (value: unknown) => (typeof value === 'string' ? parseRfc3339(value) : undefined)
 
-/** Returns the parsed event, or the problem of the object. */
-export function readEvent(object: unknown, schema: Globals['logSchema']): Occurrence | string {
+/**
+ * The mistake in an object, or the event that it is.
+ * @param includesObject whether the event holds the object, too
+ */
+export function readEvent(object: unknown, schema: Globals['logSchema'], includesObject: boolean): Occurrence | string {
   if (!isTable(object) || !isTable(object['metadata'])) return 'It has no metadata.'
   const { metadata } = object
   const uid = textOf(metadata['uid'])
@@ -55,6 +58,8 @@ export function readEvent(object: unknown, schema: Globals['logSchema']): Occurr
       related: reference(object['related']),
       reporting_controller: textOf(object['reportingController']) ?? textOf(source['component']),
       reporting_instance: textOf(object['reportingInstance']) ?? textOf(source['host']),
+      // It comes from JSON, so each value in it is one of an event.
+      object: includesObject ? (object as ValueObject) : undefined,
     },
   }
   return { uid, version, last, event: new LogEvent(fields) }
