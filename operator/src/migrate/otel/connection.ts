@@ -118,10 +118,41 @@ function bufferOf(part: Part): Record<string, unknown> | undefined {
 interface Credentials {
   readonly auth?: Readonly<Record<string, unknown>>
   readonly headers?: Readonly<Record<string, string>>
+  /** Other options of a sink that signs its requests. */
+  readonly service?: Readonly<Record<string, unknown>>
+}
+
+const signingOptions = {
+  name: 'sigv4auth',
+  options: {
+    region: '`aws.region`',
+    service: '`opensearch_service_type`',
+    'assume_role.arn': '`auth.assume_role`',
+    'assume_role.session_name': '`auth.session_name`',
+    'assume_role.sts_region': '`auth.region`',
+  },
+} as const
+
+/** The options of a sink that signs its requests for AWS. */
+function signing(extension: Part, context: Context): Credentials {
+  context.reportOptions(extension, signingOptions)
+  const named = Object.entries({ assume_role: 'arn', session_name: 'session_name', region: 'sts_region' })
+  const role = named.flatMap(([name, option]) => {
+    const text = extension.text(`assume_role.${option}`)
+    return text === undefined ? [] : [[name, text] as const]
+  })
+  const region = extension.text('region')
+  return {
+    auth: { strategy: 'aws', ...Object.fromEntries(role) },
+    service: {
+      ...(region === undefined ? {} : { aws: { region } }),
+      ...(extension.text('service') === 'aoss' ? { opensearch_service_type: 'serverless' } : {}),
+    },
+  }
 }
 
 /** The extension that adds credentials to requests. */
-function credentials(part: Part, context: Context): Credentials {
+function credentials(part: Part, context: Context, canSign: boolean): Credentials {
   const id = part.text('auth.authenticator')
   if (id === undefined) return {}
   const found = context.extension(id)
@@ -158,14 +189,23 @@ function credentials(part: Part, context: Context): Credentials {
     }
     return { headers }
   }
+  if (type === 'sigv4auth' && canSign) return signing(extension, context)
   const refused = refusedExtension(type)
   return refuse(refused?.reason ?? `\`${type}\` is not converted`, refused?.nearest)
 }
 
-/** The options that sinks over HTTP share. */
-export function connectionOf(part: Part, context: Context, compressions: readonly string[]): Record<string, unknown> {
+/**
+ * The options that sinks over HTTP share.
+ * @param canSign whether the sink signs requests for AWS
+ */
+export function connectionOf(
+  part: Part,
+  context: Context,
+  compressions: readonly string[],
+  canSign = false,
+): Record<string, unknown> {
   const tls = tlsOf(part)
-  const { auth, headers: more } = credentials(part, context)
+  const { auth, headers: more, service } = credentials(part, context, canSign)
   const headers = { ...textTable(part.get('headers')), ...more }
   const request = { ...requestOf(part), ...(Object.keys(headers).length > 0 ? { headers } : {}) }
   const buffer = bufferOf(part)
@@ -178,6 +218,7 @@ export function connectionOf(part: Part, context: Context, compressions: readonl
     ...(Object.keys(request).length > 0 ? { request } : {}),
     ...(buffer === undefined ? {} : { buffer }),
     ...(proxy === undefined ? {} : { proxy: { http: proxy, https: proxy } }),
+    ...service,
   }
 }
 

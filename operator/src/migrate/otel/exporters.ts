@@ -286,7 +286,7 @@ const elasticsearch: Mapping<SinkPart> = {
   ),
   build: (part, context) => {
     const mode = part.text('mapping.mode') ?? 'otel'
-    const { request = {}, ...others } = connectionOf(part, context, allCompressions)
+    const { request = {}, ...others } = connectionOf(part, context, allCompressions, true)
     const user = part.text('user')
     const key = part.text('api_key')
     const headers = {
@@ -351,7 +351,7 @@ const opensearch: Mapping<SinkPart> = {
         ),
       },
       encoding: { except_fields: ['timestamp'] },
-      ...connectionOf(inner, context, allCompressions),
+      ...connectionOf(inner, context, allCompressions, true),
     }
     return { component: { type: 'search_engine', config }, steps: documentSteps(part, context, 'ss4o') }
   },

@@ -17,6 +17,11 @@ export const extensions: readonly Refusal[] = [
   none('k8s_observer', 'the agent follows the pods of its node', 'Nothing is to do.'),
   none('basicauth', 'sinks have their credentials', 'See `auth` of the sink.'),
   none('bearertokenauth', 'sinks have their credentials', 'See `auth` of the sink.'),
+  none(
+    'sigv4auth',
+    'the sinks `search_engine` and `remote_write_metrics` sign their requests',
+    'See `auth.strategy: aws` of the sink.',
+  ),
   none('headers_setter', 'sinks have their headers', 'See `request.headers` of the sink.'),
   none('opamp', 'the operator manages agents', 'See `penstock status`.'),
 ]

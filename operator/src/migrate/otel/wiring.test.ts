@@ -314,6 +314,28 @@ test.each(sinks)('$name', ({ config, sink, assert }) => {
   expect(problems(String(document))).toEqual([])
 })
 
+test.each([
+  { exporter: 'elasticsearch', config: { endpoint: 'https://es.eu-west-1.es.amazonaws.com', logs_index: 'x' } },
+  { exporter: 'opensearch', config: { http: { endpoint: 'https://x.eu-west-1.aoss.amazonaws.com' } } },
+])('requests to $exporter are signed for AWS', ({ exporter, config }) => {
+  const auth = { authenticator: 'sigv4auth' }
+  const text = stringify({
+    receivers: { filelog: { include: ['/srv/app.log'] } },
+    extensions: { sigv4auth: { region: 'eu-west-1', service: 'aoss', assume_role: { arn: 'arn:aws:iam::1:role/x' } } },
+    exporters: { [exporter]: 'http' in config ? { http: { ...config.http, auth } } : { ...config, auth } },
+    service: { extensions: ['sigv4auth'], pipelines: { logs: { receivers: ['filelog'], exporters: [exporter] } } },
+  })
+  const draft = new Draft()
+  convertOtel([{ file: 'c.yaml', text }], () => [], draft)
+  expect(draft.gaps.filter(({ isReplaced }) => isReplaced !== true)).toEqual([])
+  const [sink] = draft.document({ name: 'x' }).toJS().spec.sinks as { config: object }[]
+  expect(sink?.config).toMatchObject({
+    auth: { strategy: 'aws', assume_role: 'arn:aws:iam::1:role/x' },
+    aws: { region: 'eu-west-1' },
+    opensearch_service_type: 'serverless',
+  })
+})
+
 test('otlp is a gap, as the sink sends by HTTP in place of gRPC', () => {
   const { document, spec, gaps } = convert(one('otlp', { endpoint: 'gateway:4317', tls: { insecure: true } }))
   expect(gaps).toEqual([expect.objectContaining({ subject: 'otlp', reason: 'the sink does not speak gRPC' })])
