@@ -16,8 +16,24 @@ export interface Choices {
 /** The version of the Beat stands for itself: events do not have it. */
 export const withVersion = (name: string) => name.replace(/%\{\[(?:agent|beat)\.version\]\}/g, '8')
 
-/** Elasticsearch gets the names of pipelines in lower case. */
+/** Filebeat writes the names of pipelines and indices in lower case. */
 const pipelineName = (text: string) => text.toLowerCase()
+
+/** The name of an index in lower case, but for what stands for fields and dates. */
+export const indexName = (text: string) =>
+  text
+    .split(/(%\{[^}]*\})/)
+    .map((part) => (part.startsWith('%{') ? part : part.toLowerCase()))
+    .join('')
+
+/** Whether values of the event are in a name. */
+export const hasFields = (name: string) => name.includes('%{[')
+
+/** The name of an index as an expression; undefined if it holds what events do not have. */
+export function indexExpression(name: string): string | undefined {
+  const expression = expressionOf(indexName(withVersion(name)))
+  return expression === undefined || !hasFields(name) ? expression : `downcase(${expression})`
+}
 
 /** The index and the pipeline of all events of an input; they go before those of the output. */
 export function inputChoices(part: Part, choices: Choices, report: Report): readonly Step[] {
@@ -25,7 +41,7 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
   const index = textIn(part, 'index')
   if (index !== undefined) {
     const name = withVersion(index)
-    const expression = name.includes('%{[') ? undefined : expressionOf(name)
+    const expression = hasFields(name) ? undefined : indexExpression(name)
     if (expression === undefined) {
       const nearest = 'Set `%index` in a remap transform, and use it in `bulk.index`.'
       report.gap(part, `${part.name}: ${index}`, 'the name of the index holds what events do not have', nearest)
@@ -46,10 +62,11 @@ export function inputChoices(part: Part, choices: Choices, report: Report): read
 function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string | undefined {
   const when = below(item, 'when')
   const test = when === undefined ? 'true' : conditionOf(when, report)
-  const inCase = key === 'pipeline' ? pipelineName : (name: string) => name
+  const inCase = key === 'pipeline' ? pipelineName : indexName
   const mappings = below(item, 'mappings')
   const given = withVersion(textOf(below(item, key)) ?? '%{}')
-  const name = expressionOf(mappings === undefined && !given.includes('%{') ? inCase(given) : given)
+  const plain = mappings === undefined && !given.includes('%{') ? inCase(given) : given
+  const name = key === 'index' && mappings === undefined ? indexExpression(given) : expressionOf(plain)
   if (name === undefined || test === undefined) return undefined
   if (mappings === undefined) return `if ${test} { %${key} = ${name} }`
   const byDefault = textOf(below(item, 'default'))
@@ -60,7 +77,8 @@ function ruleLine(item: Tree, key: 'index' | 'pipeline', report: Report): string
 }
 
 /** The program that chooses an index; empty if all events have the usual one. */
-export function indexLines(part: Part, usual: string | undefined, choices: Choices, report: Report): readonly string[] {
+export function indexLines(part: Part, given: string, choices: Choices, report: Report): readonly string[] {
+  const usual = indexExpression(given)
   const rules = itemsOf(option(part, 'indices')).flatMap((item) => {
     const line = ruleLine(item, 'index', report)
     if (line !== undefined) return [line]
@@ -68,7 +86,7 @@ export function indexLines(part: Part, usual: string | undefined, choices: Choic
     report.gap(item, 'elasticsearch: indices', 'the rule is not a name and a condition', nearest)
     return []
   })
-  if (usual === undefined || (rules.length === 0 && !choices.index)) return []
+  if (usual === undefined || (rules.length === 0 && !choices.index && !hasFields(given))) return []
   // The first rule that fits counts, so it comes last.
   return unlessChosen('index', choices.index, [`%index = ${usual}`, ...rules.toReversed()])
 }

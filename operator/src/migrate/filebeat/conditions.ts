@@ -128,7 +128,10 @@ export function expressionOf(text: string): string | undefined {
     const inner = /^%\{(.*)\}$/.exec(part)?.[1]
     if (inner === undefined) return textLiteral(part)
     const field = /^\[([^\]]+)\](?::(.*))?$/.exec(inner)
-    if (field?.[1] !== undefined) return `(to_string(${fieldOf(field[1])}) ?? ${textLiteral(field[2] ?? '')})`
+    if (field?.[1] !== undefined) {
+      const byDefault = textLiteral(field[2] ?? '')
+      return `(to_string(${fieldOf(field[1])} || ${byDefault}) ?? ${byDefault})`
+    }
     const date = /^\+([yMdHmsx.\-_/:\s]+)$/.exec(inner)?.[1]
     return date === undefined
       ? undefined

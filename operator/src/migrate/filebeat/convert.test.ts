@@ -365,6 +365,24 @@ test.each([
   expect(await lint(document.toString({ lineWidth: 0 }))).toEqual([])
 })
 
+test.each([
+  { given: 'Logs-%{+yyyy.MM.dd}', index: 'logs-%Y.%m.%d' },
+  { given: 'App-%{[fields.team]:None}-X', index: '{{ %index }}', name: 'app-none-x' },
+  { given: 'App-%{[fields.kind]}', index: '{{ %index }}', name: 'app-web' },
+])('the name of an index is in small letters, with its defaults: $given', async ({ given, index, name }) => {
+  const { document, resource } = convert(
+    `${files}  fields: { kind: Web }\noutput.elasticsearch:\n  hosts: [es]\n  index: "${given}"\n`,
+  )
+  const [sink] = resource.spec.sinks
+  expect(sink.config.bulk.index).toBe(index)
+  if (name === undefined) return
+  const input = { log: { message: 'x', file: '/srv/app.log' } }
+  const expected = [{ at: sink.inputs[0], assert: `%index == "${name}"` }]
+  const insertAt = resource.spec.transforms[0].name
+  document.setIn(['spec', 'tests'], [{ name: 'index', insertAt, input, expect: expected }])
+  expect(await lint(String(document))).toEqual([])
+})
+
 test('an index of an input that holds fields of the event is a gap', () => {
   const { gaps } = convert(`${files}  index: "%{[agent.name]}-x"\n${end}`)
   expect(gaps.map(({ subject }) => subject)).toEqual(['log: %{[agent.name]}-x'])

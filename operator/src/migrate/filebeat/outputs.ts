@@ -5,8 +5,8 @@ import { flagIn, type Mapping, option, type Part, type Report, textIn, textsIn }
 import { secretText } from '../loki/fields.ts'
 import { millisecondsOf, textOf } from '../loki/tree.ts'
 import type { Refusal } from '../page.ts'
-import { type Choices, indexLines, type PipelineBranch, pipelineBranches, withVersion } from './choices.ts'
-import { expressionOf, templateOf } from './conditions.ts'
+import { type Choices, indexLines, indexName, type PipelineBranch, pipelineBranches, withVersion } from './choices.ts'
+import { templateOf } from './conditions.ts'
 import type { SourcePart } from './inputs.ts'
 
 export interface SinkPart extends SourcePart {
@@ -165,7 +165,7 @@ const search: Mapping<[Report, Choices], SinkPart> = {
   build: (part, report, choices) => {
     const lines = ['."@timestamp" = .timestamp']
     const given = textIn(part, 'index')
-    const template = given === undefined ? 'filebeat' : templateOf(withVersion(given))
+    const template = given === undefined ? 'filebeat' : templateOf(indexName(withVersion(given)))
     if (given === undefined) {
       report.replaced(
         part,
@@ -181,7 +181,7 @@ const search: Mapping<[Report, Choices], SinkPart> = {
         'Give `bulk.index` a template of fields.',
       )
     }
-    const chosen = indexLines(part, expressionOf(withVersion(given ?? 'filebeat')), choices, report)
+    const chosen = indexLines(part, withVersion(given ?? 'filebeat'), choices, report)
     const pipeline = textIn(part, 'pipeline')
     const isOne = pipeline?.includes('%{') !== true
     const { lines: choosing, branches } = pipelineBranches(part, isOne ? pipeline : undefined, choices, report)
