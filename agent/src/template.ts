@@ -36,20 +36,24 @@ export interface Likeness {
   readonly fields: readonly string[]
   /** The one of them that is a time, of which the second is enough. */
   readonly second: string | undefined
+  /** Whether the present decides, too, where an event has no such time. */
+  readonly isDated: boolean
 }
 
 /** The data that events have in common if the texts of all templates are the same; undefined if unknown. */
 export function commonLikeness(templates: readonly Template[]): Likeness | undefined {
   const fields = new Set<string>()
   let second: string | undefined
+  let isDated = false
   for (const { likeness } of templates) {
     if (likeness === undefined) return undefined
+    isDated ||= likeness.isDated
     for (const field of likeness.fields) fields.add(field)
     second ??= likeness.second
   }
   // Where a text shows the field itself, all of its digits count.
   const isShown = templates.some(({ paths }) => paths.some(({ segments }) => segments[0] === second))
-  return { fields: [...fields], second: isShown ? undefined : second }
+  return { fields: [...fields], second: isShown ? undefined : second, isDated }
 }
 
 /**
@@ -227,7 +231,7 @@ function likenessOf(parts: readonly Part[], timestampKey: string): Likeness | un
       fields.add(first)
     }
   }
-  return { fields: [...fields], second }
+  return { fields: [...fields], second, isDated: second !== undefined }
 }
 
 function fieldText(part: FieldPart, event: LogEvent | MetricEvent): string | undefined {

@@ -19,6 +19,15 @@ import { allFields, type ByteEdit, type ByteEdits, type FieldSelection, Form } f
 import type { Kernel } from './kernel.ts'
 import type { Plan } from './plan.ts'
 
+/** Groups of events in a batch, by some of their fields. */
+interface Grouped {
+  readonly fields: readonly string[]
+  readonly second: string | undefined
+  readonly groups: Int32Array | undefined
+  /** The parts of lines that determine the groups; undefined if columns matter, too. */
+  readonly likeness: LineLikeness | undefined
+}
+
 export class ByteBatch implements LogBatch, Deferral<number> {
   readonly type = 'log'
   readonly hides = true
@@ -39,7 +48,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /** The size of each event; undefined until requested. */
   #sizes: Int32Array | undefined
   #events: LogEvent[] | undefined
-  #groups: { fields: readonly string[]; second: string | undefined; groups: Int32Array | undefined } | undefined
+  #groups: Grouped | undefined
   #isDone = false
 
   private constructor(parts: BatchParts, finalizer: Finalizer) {
@@ -405,9 +414,18 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     if (known?.fields === fields && known.second === second) return known.groups
     const likeness = this.#likenessOf(fields, second)
     const groups = likeness === undefined ? undefined : this.#byEvent(this.lines.groups(likeness))
-    if (groups !== undefined) this.#split(groups, fields)
-    this.#groups = { fields, second, groups }
+    const isSplit = groups !== undefined && this.#split(groups, fields)
+    this.#groups = { fields, second, groups, likeness: isSplit ? undefined : likeness }
     return groups
+  }
+
+  /**
+   * Text that identifies the fields by which the events of the batch were grouped last. If two events of one form and one origin have
+   * the same text, they have the same fields. Undefined if it is not known.
+   */
+  groupText(index: number): string | undefined {
+    const likeness = this.#groups?.likeness
+    return likeness && this.lines.likeText(this.#line(index), likeness)
   }
 
   /** The parts of lines that determine equality, not counting columns; undefined if no two events are equal. */
@@ -445,11 +463,16 @@ export class ByteBatch implements LogBatch, Deferral<number> {
     return items.map((item) => (item < 0 ? -1 : (groups[item] as number)))
   }
 
-  /** Splits groups whose columns differ. The number of a new group is also the line of its first event. */
-  #split(groups: Int32Array, fields: readonly string[]): void {
+  /**
+   * Splits groups whose columns differ; returns false if there are no such columns. The number of a new group is also the line of its
+   * first event.
+   */
+  #split(groups: Int32Array, fields: readonly string[]): boolean {
+    let isSplit = false
     for (const field of fields) {
       const member = this.form.members.get(field)
       if (member?.is !== 'computed') continue
+      isSplit = true
       const { places, values } = this.columns[member.column] as Column
       const firsts = new Map<number, number>()
       for (let index = 0; index < groups.length; index++) {
@@ -462,6 +485,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
         groups[index] = first
       }
     }
+    return isSplit
   }
 
   /**

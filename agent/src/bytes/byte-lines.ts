@@ -68,6 +68,9 @@ export class LineOrigin {
 /** Shared by all lines in the thread. */
 const blocks = new BlockPool()
 
+/** Maximum length of the text that identifies a group of lines. */
+const maxLikeText = 4096
+
 /** Message members of one name. */
 interface NamedValues {
   /** For each line, the first line with the same value; -1 if it has no such member. */
@@ -243,21 +246,47 @@ export class ByteLines {
     const known = this.#groups.get(id)
     if (known !== undefined) return known
     const kernel = members.length === 0 ? this.enter() : this.enterRead()
+    const keyCount = this.#enterNames(kernel, members)
+    if (keyCount === undefined) return undefined
     const { count } = this
-    const { call, joined } = kernel
-    joined.fill(0, 0, count)
-    for (const name of members) {
-      if (this.origin.keys.known(name) !== undefined) {
-        // These values are often requested next.
-        kernel.groups.set(this.#valuesOf(name).groups)
-        call.join(kernel.at('byMember'), count)
-      } else if (this.origin.keys.isFull(kernel)) return undefined
-    }
-    if (stream) call.join(kernel.at('byStream'), count)
-    if (second) call.join(kernel.at('bySecond'), count)
-    const groups = joined.slice(0, count)
+    kernel.call.alike(keyCount, stream, second, count)
+    const groups = kernel.joined.slice(0, count)
     this.#groups.set(id, groups)
     return groups
+  }
+
+  /**
+   * Text that identifies the group of a line among lines of one origin. Undefined if it is not known, if it is very long, or if the
+   * second of the time matters.
+   */
+  likeText(line: number, { members, stream, second }: LineLikeness): string | undefined {
+    if (second) return undefined
+    const kernel = members.length === 0 ? this.enter() : this.enterRead()
+    const keyCount = this.#enterNames(kernel, members)
+    if (keyCount === undefined || keyCount < members.length) return undefined
+    const length = kernel.call.listMembers(line, keyCount)
+    if (length < 0 || length > maxLikeText) return undefined
+    const output = kernel.at('output')
+    const text = kernel.memory.latin1Slice(output, output + length)
+    return stream && ((kernel.flags[line] as number) & kernel.at('isError')) !== 0 ? `${text}stderr` : text
+  }
+
+  /**
+   * Copies the keys of the members to be compared into the kernel, except names that no line has. Returns their number; undefined if
+   * the kernel cannot recognize one of the names, or if there are too many.
+   */
+  #enterNames(kernel: Kernel, names: readonly string[]): number | undefined {
+    const { keys } = this.origin
+    const { likeKeys } = kernel
+    let count = 0
+    for (let index = 0; index < names.length; index++) {
+      const key = keys.known(names[index] as string)
+      if (key === undefined) {
+        if (keys.isFull(kernel)) return undefined
+      } else if (count === likeKeys.length) return undefined
+      else likeKeys[count++] = key
+    }
+    return count
   }
 
   /** For each line, the first line with the same message member of this name; negative if it has none. */

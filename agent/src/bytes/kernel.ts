@@ -13,7 +13,8 @@ interface Calls {
   readObjects(from: number, to: number): number
   findKey(from: number): number
   group(key: number, count: number): void
-  join(by: number, count: number): void
+  alike(keyCount: number, byStream: boolean, bySecond: boolean, count: number): void
+  listMembers(line: number, keyCount: number): number
   readTimes(count: number): void
   measure(from: number, to: number, outside: number, mode: number): number
   writeQuoted(line: number, outside: number, mode: number): number
@@ -66,8 +67,10 @@ export class Kernel {
   /** For the last grouped member: the first line with the same value, and the number of the member; negative if there is none. */
   readonly groups: Int32Array
   readonly grouped: Int32Array
-  /** The joined groups: for each line, the first line of its group. */
+  /** After a comparison of several members: for each line, the first equal line. */
   readonly joined: Int32Array
+  /** The keys of those members. */
+  readonly likeKeys: Int32Array
   readonly timeMs: Float64Array
   readonly timeNs: Int32Array
   /** Lines to be written as entries. */
@@ -109,6 +112,7 @@ export class Kernel {
     this.groups = ofLines('groups')
     this.grouped = ofLines('grouped')
     this.joined = ofLines('joined')
+    this.likeKeys = new Int32Array(buffer, this.at('likeKeys'), this.at('maxLikeKeys'))
     this.timeMs = new Float64Array(buffer, this.at('timeMs'), this.at('maxLines'))
     this.timeNs = ofLines('timeNs')
     this.selected = ofLines('selected')

@@ -1,9 +1,12 @@
 // Sinks send the same requests and report the same counts whether events arrive as lines or as objects.
 
 import { afterEach, expect, test, vi } from 'vitest'
+import type { LogBatch } from '../event/batch.ts'
+import { BytePod } from '../testing/byte-pod.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { startSink } from '../testing/harness.ts'
 import { bothLanes, countedBy, type Deliver, sinkChains, timeChains } from '../testing/lane-sinks.ts'
+import { through, transformsOf } from '../testing/lanes.ts'
 import { Random } from '../testing/random.ts'
 
 const bulk = { api_version: 'v8', healthcheck: false, request: { concurrency: 1 } }
@@ -90,3 +93,24 @@ test.each(sinks.map((sink) => ({ ...sink, name: `${sink.type} ${JSON.stringify(s
     }
   },
 )
+
+test('labels of lines that are equal to earlier ones have the present of their own batch', async () => {
+  vi.useFakeTimers({ toFake: ['Date'] })
+  const options = { ...push, labels: { at: '%H:%M:%S', a: '{{ a }}' }, out_of_order_action: 'accept' }
+  const transforms = await transformsOf(['. = parse_json!(.message)'], true)
+  const pod = new BytePod('pod')
+  const line = Buffer.from('2026-11-23T10:11:12.5Z stdout F {"a":"x"}')
+  await using destination = await fakeDestination({ status: 200 })
+  await using started = await startSink('log_aggregator', { ...options, endpoint: destination.url })
+  for (const now of ['10:11:15', '10:11:15', '10:11:16']) {
+    vi.setSystemTime(Date.parse(`2026-11-23T${now}Z`))
+    pod.read([line, line], (batch) => void started.sink.write(through(transforms, batch) as LogBatch))
+  }
+  await started.sink.close()
+
+  const streams = destination.requests.flatMap((request) => JSON.parse(request.text()).streams)
+  expect(streams.map(({ stream, values }) => [stream.at, stream.a, values.length])).toEqual([
+    ['10:11:15', 'x', 4],
+    ['10:11:16', 'x', 2],
+  ])
+})

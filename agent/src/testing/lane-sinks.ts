@@ -60,8 +60,9 @@ export async function bothLanes(
   random: Random,
 ): Promise<{ readonly bytes: Deliver; readonly objects: Deliver }> {
   const [asBytes, asObjects] = await Promise.all([transformsOf(chain, true), transformsOf(chain, false)])
+  const pods = ['pod-0', 'pod-1'].map((name) => new BytePod(name)) as [BytePod, BytePod]
   const chunks = Array.from({ length: 6 }, (_, index) => ({
-    pod: new BytePod(`pod-${index % 2}`),
+    pod: pods[index % 2] as BytePod,
     lines: Array.from({ length: 1 + random.below(80) }, () => lineOf(random, messageFor)),
   }))
   return {

@@ -1,9 +1,7 @@
-// Groups lines with equal members of one name, so that the value is created only once.
+// Groups lines with equal members, so that what depends on them is created only once.
 
 import { isEqual } from './keys.as'
 import {
-  byMember,
-  byStream,
   counts,
   firsts,
   flags,
@@ -13,15 +11,21 @@ import {
   isOdd,
   isUnusual,
   joined,
+  likeGuesses,
+  likeKeys,
+  maxOutput,
   members,
   output,
+  seconds,
   starts,
 } from './layout.as'
 import { isSameSecond } from './lines.as'
+import { copy } from './members.as'
 
-/** Slots of a hash table of lines or pairs, which is in the output area. */
+/** Slots of a hash table of lines, which is in the output area. */
 const tableSize: u32 = 1024
 const maxProbes: u32 = 8
+const hashFactor: u64 = 0x9e3779b97f4a7c15
 
 /**
  * Groups lines `[0, count)` by the value of a member: sets `groups` and `grouped`. A line may stay in a group of its
@@ -59,7 +63,7 @@ function memberOf(line: i32, key: i32, guess: i32): i32 {
 function groupOf(line: i32, member: i32): i32 {
   const from = load<i32>(members + member * 16 + 4)
   const length = load<i32>(members + member * 16 + 8) - from
-  const hash = hashOf(from, length)
+  const hash = <u32>(hashOf(from, length) >>> 40)
   for (let probe: u32 = 0; probe < maxProbes; probe++) {
     const slot = output + ((hash + probe) & (tableSize - 1)) * 4
     const known = load<i32>(slot) - 1
@@ -75,47 +79,97 @@ function groupOf(line: i32, member: i32): i32 {
 }
 
 /** Hash of the first and last bytes of a value, and its length. */
-function hashOf(from: i32, length: i32): u32 {
+function hashOf(from: i32, length: i32): u64 {
   let hash = load<u64>(from)
   if (length < 8) hash &= ((<u64>1) << (length * 8)) - 1
-  else hash = (hash * 0x9e3779b97f4a7c15) ^ load<u64>(from + length - 8)
-  hash = (hash ^ <u64>length) * 0x9e3779b97f4a7c15
-  return <u32>(hash >>> 40)
+  else hash = (hash * hashFactor) ^ load<u64>(from + length - 8)
+  return (hash ^ <u64>length) * hashFactor
 }
 
 /**
- * Intersects the current groups with those of `joined`: lines stay together only if both group them together. Lines without such a
- * member are equal. @param by the last grouped member, the stream, or the second
+ * Groups lines `[0, count)` by the members whose keys are in `likeKeys`, by stream and by second: sets `joined`. Lines without a member
+ * of some name are equal in it. A line may stay in a group of its own.
  */
-export function join(by: i32, count: i32): void {
-  memory.fill(output, 0, tableSize * 12)
+export function alike(keyCount: i32, byStream: bool, bySecond: bool, count: i32): void {
+  memory.fill(output, 0, tableSize * 4)
+  memory.fill(likeGuesses, 0, keyCount * 4)
   let second: i32 = 0
   for (let line = 0; line < count; line++) {
-    let value: i32 = 0
-    if (by === byMember) value = load<i32>(groups + line * 4)
-    else if (by === byStream) value = load<i32>(flags + line * 4) & isError
-    else {
+    if (bySecond) {
       if (line > 0 && !isSameSecond(load<i32>(starts + line * 4), load<i32>(starts + line * 4 - 4))) second = line
-      value = second
+      store<i32>(seconds + line * 4, second)
     }
-    store<i32>(joined + line * 4, pairOf(line, load<i32>(joined + line * 4), value))
+    let hash = hashOfMembers(line, keyCount)
+    if (byStream) hash = (hash ^ <u64>(load<i32>(flags + line * 4) & isError)) * hashFactor
+    if (bySecond) hash = (hash ^ <u64>second) * hashFactor
+    store<i32>(joined + line * 4, likeLine(line, <u32>(hash >>> 40), keyCount, byStream, bySecond))
   }
 }
 
-/** The first line with this pair of groups. */
-function pairOf(line: i32, left: i32, right: i32): i32 {
-  let hash = (<u32>left * 0x9e3779b1) ^ (<u32>right * 0x85ebca6b)
-  hash ^= hash >>> 15
+/** The first line that equals this one. */
+function likeLine(line: i32, hash: u32, keyCount: i32, byStream: bool, bySecond: bool): i32 {
   for (let probe: u32 = 0; probe < maxProbes; probe++) {
-    const slot = output + ((hash + probe) & (tableSize - 1)) * 12
+    const slot = output + ((hash + probe) & (tableSize - 1)) * 4
     const known = load<i32>(slot) - 1
     if (known < 0) {
       store<i32>(slot, line + 1)
-      store<i32>(slot + 4, left)
-      store<i32>(slot + 8, right)
       return line
     }
-    if (load<i32>(slot + 4) === left && load<i32>(slot + 8) === right) return known
+    const bits = load<i32>(flags + known * 4) ^ load<i32>(flags + line * 4)
+    if (byStream && (bits & isError) !== 0) continue
+    if (bySecond && load<i32>(seconds + known * 4) !== load<i32>(seconds + line * 4)) continue
+    if (haveEqualMembers(known, line, keyCount)) return known
   }
   return line
+}
+
+function haveEqualMembers(left: i32, right: i32, keyCount: i32): bool {
+  for (let index: i32 = 0; index < keyCount; index++) {
+    const key = load<i32>(likeKeys + index * 4)
+    const guess = load<i32>(likeGuesses + index * 4)
+    const one = memberOf(left, key, guess)
+    const other = memberOf(right, key, guess)
+    if (one < 0 || other < 0) {
+      if (one !== other) return false
+      continue
+    }
+    const from = load<i32>(members + one * 16 + 4)
+    const length = load<i32>(members + one * 16 + 8) - from
+    const place = load<i32>(members + other * 16 + 4)
+    if (load<i32>(members + other * 16 + 8) - place !== length || !isEqual(from, place, length)) return false
+  }
+  return true
+}
+
+function hashOfMembers(line: i32, keyCount: i32): u64 {
+  let hash: u64 = 0
+  for (let index: i32 = 0; index < keyCount; index++) {
+    const member = memberOf(line, load<i32>(likeKeys + index * 4), load<i32>(likeGuesses + index * 4))
+    if (member >= 0) {
+      const from = load<i32>(members + member * 16 + 4)
+      hash ^= hashOf(from, load<i32>(members + member * 16 + 8) - from)
+      store<i32>(likeGuesses + index * 4, member - load<i32>(firsts + line * 4))
+    }
+    hash = (hash ^ (hash >>> 29)) * hashFactor
+  }
+  return hash
+}
+
+/**
+ * Copies the members of a line whose keys are in `likeKeys` to `output`. Each is followed by a newline, which no member contains; a
+ * missing member is empty. Returns their length; -1 if they are too long.
+ */
+export function listMembers(line: i32, keyCount: i32): i32 {
+  let at = output
+  for (let index: i32 = 0; index < keyCount; index++) {
+    const member = memberOf(line, load<i32>(likeKeys + index * 4), 0)
+    if (member >= 0) {
+      const from = load<i32>(members + member * 16 + 4)
+      const length = load<i32>(members + member * 16 + 8) - from
+      if (at + length + 64 > output + maxOutput) return -1
+      at = copy(at, from, length)
+    }
+    store<u8>(at++, 0x0a)
+  }
+  return at - output
 }

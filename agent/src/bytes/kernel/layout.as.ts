@@ -14,6 +14,8 @@ export const maxLiterals: i32 = 0x40000
 export const maxOutput: i32 = 0x80000
 export const maxRecodes: i32 = 4096
 export const maxAffix: i32 = 0x4000
+/** Maximum number of members by which lines are compared. */
+export const maxLikeKeys: i32 = 64
 /** Limits for the columns of a batch, their values, and the bytes of these. */
 export const maxColumns: i32 = 16
 export const maxValues: i32 = 0x4000
@@ -44,14 +46,19 @@ export const writtenEnds: i32 = sizes + maxLines * 4
 export const groups: i32 = writtenEnds + maxLines * 4
 /** The number of that member. */
 export const grouped: i32 = groups + maxLines * 4
-/** The joined groups: for each line, the first line of its group. */
+/** After a comparison of several members: for each line, the first equal line. */
 export const joined: i32 = grouped + maxLines * 4
+/** During the comparison: for each line, the first line of its run with the same second. */
+export const seconds: i32 = groups
 /** The time of an event: milliseconds since 1970 as f64, and nanoseconds beside them. */
 export const timeMs: i32 = joined + maxLines * 4
 export const timeNs: i32 = timeMs + maxLines * 8
 /** Lines to be written, in the caller's order. */
 export const selected: i32 = timeNs + maxLines * 4
-export const recodes: i32 = selected + maxLines * 4 + room
+/** The keys of the members by which lines are compared, and the position of each member in the previous line. */
+export const likeKeys: i32 = selected + maxLines * 4
+export const likeGuesses: i32 = likeKeys + maxLikeKeys * 4
+export const recodes: i32 = likeGuesses + maxLikeKeys * 4 + room
 export const members: i32 = recodes + maxRecodes * 8 + room
 export const keys: i32 = members + maxMembers * 16 + room
 export const slots: i32 = keys + maxKeys * keyStride + room
@@ -121,11 +128,6 @@ export const nested: i32 = 2
 
 /** Added to the column number in `edited`: the message member stays where the column leaves it. */
 export const byColumn: i32 = 2
-
-// The criterion for grouping lines.
-export const byMember: i32 = 0
-export const byStream: i32 = 1
-export const bySecond: i32 = 2
 
 // An entry of `outside`: key, kind, offset and length of a literal, size, rank, the key of the message member that decides whether it is
 // written, and the column that must leave it (-1: none). For a column: offset of its first value, length of its longest value, and the

@@ -1,9 +1,9 @@
 // Writes events as entries of their streams.
 
-import { BoundedMap } from '../../bounded-map.ts'
+import { BoundedMap, ownText } from '../../bounded-map.ts'
 import type { ByteBatch } from '../../bytes/byte-batch.ts'
-import type { LineTimes } from '../../bytes/byte-lines.ts'
-import { allFields } from '../../bytes/form.ts'
+import type { LineOrigin, LineTimes } from '../../bytes/byte-lines.ts'
+import { allFields, type Form } from '../../bytes/form.ts'
 import type { SinkContext } from '../../component.ts'
 import type { AnyEvent } from '../../delivery/batcher.ts'
 import { encoderFailed } from '../../delivery/failed-events.ts'
@@ -23,6 +23,9 @@ import { SuppliedInstants } from './supplied-instants.ts'
 
 /** Maximum number of remembered streams and their latest entry times. */
 const keptStreams = { maxEntries: 10_000, maxBytes: 16 << 20, sizeOf: ({ header }: Stream) => 200 + header.length }
+
+/** Limits for cached label keys. */
+const keptKeys = { maxEntries: 4096, maxBytes: 2 << 20, sizeOf: (key: string) => 2 * key.length }
 
 /** Maximum total length of the label or metadata fields of an event; no destination accepts more. */
 const maxKeyLength = 131_072
@@ -54,6 +57,26 @@ export interface EntryOptions {
   readonly maxWritten: number
 }
 
+/** Assigns numbers to batches: the same number if lines have the same origin and events have the same form. */
+class Kinds {
+  readonly #numbers = new WeakMap<LineOrigin, WeakMap<Form, number>>()
+  #last = 0
+
+  of({ lines: { origin }, form }: ByteBatch): number {
+    let ofForms = this.#numbers.get(origin)
+    if (ofForms === undefined) {
+      ofForms = new WeakMap()
+      this.#numbers.set(origin, ofForms)
+    }
+    let number = ofForms.get(form)
+    if (number === undefined) {
+      number = ++this.#last
+      ofForms.set(form, number)
+    }
+    return number
+  }
+}
+
 export class EntryWriter {
   readonly #context: SinkContext
   readonly #options: EntryOptions
@@ -61,6 +84,9 @@ export class EntryWriter {
   readonly #time: TimeField
   readonly #hiddenTimestamp: string | undefined
   readonly #streams = new BoundedMap<Stream>(keptStreams)
+  /** Label keys, by the bytes of the lines from which they are rendered. */
+  readonly #keys = new BoundedMap<string>(keptKeys)
+  readonly #kinds = new Kinds()
   readonly #supplied: SuppliedInstants
   /** The current event. */
   #event: LogEvent | undefined
@@ -184,10 +210,18 @@ export class EntryWriter {
     streams: (Stream | undefined)[],
     group: number,
   ): Stream | undefined {
-    const event = batch.eventAt(at)
-    this.#event = event
+    const { labels } = this.#options
     this.#misses = 0
-    const stream = this.#streamFor(this.#options.labels.key(event, this.#missing), tenant)
+    const text = labels.likeness?.isDated === false ? batch.groupText(at) : undefined
+    const id = text === undefined ? undefined : `${this.#kinds.of(batch)} ${text}`
+    let key = id === undefined ? undefined : this.#keys.get(id)
+    if (key === undefined) {
+      const event = batch.eventAt(at)
+      this.#event = event
+      key = labels.key(event, this.#missing)
+      if (id !== undefined && this.#misses === 0) this.#keys.set(id, ownText(key))
+    }
+    const stream = this.#streamFor(key, tenant)
     // Missing fields are counted for each event.
     if (this.#misses === 0) streams[group] = stream
     return stream
