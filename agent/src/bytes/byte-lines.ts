@@ -111,6 +111,8 @@ export class ByteLines {
   /** Groups by requested likeness, which comes from a configuration. */
   #groups: Map<string, Int32Array> | undefined
   #times: LineTimes | undefined
+  /** The name that was asked for last, and whether some line may have such a member. */
+  #asked: { readonly name: string; readonly mayHave: boolean } | undefined
 
   /** Set as long as the bytes are those of the chunk. */
   #place: ResultPlace | undefined
@@ -235,8 +237,12 @@ export class ByteLines {
 
   /** Whether some message may have a member of this name. */
   mayHaveMember(name: string): boolean {
+    if (this.#asked?.name === name) return this.#asked.mayHave
     const kernel = this.enterRead()
-    return this.origin.keys.known(name) !== undefined || this.origin.keys.isFull(kernel)
+    const key = this.origin.keys.known(name)
+    const mayHave = key === undefined ? this.origin.keys.isFull(kernel) : kernel.call.hasMember(key, this.count)
+    this.#asked = { name, mayHave }
+    return mayHave
   }
 
   /** For each line, the first equal line; undefined if that is unknown. */

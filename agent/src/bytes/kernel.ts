@@ -12,6 +12,7 @@ interface Calls {
   hasFlag(flag: number, count: number): boolean
   readObjects(from: number, to: number): number
   findKey(from: number): number
+  hasMember(key: number, count: number): boolean
   group(key: number, count: number): void
   alike(keyCount: number, byStream: boolean, bySecond: boolean, count: number): void
   listMembers(line: number, keyCount: number): number

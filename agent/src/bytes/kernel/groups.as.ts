@@ -17,6 +17,7 @@ import {
   members,
   output,
   seconds,
+  shapes,
   starts,
 } from './layout.as'
 import { isSameSecond } from './lines.as'
@@ -26,6 +27,17 @@ import { copy } from './members.as'
 const tableSize: u32 = 1024
 const maxProbes: u32 = 8
 const hashFactor: u64 = 0x9e3779b97f4a7c15
+
+/** Whether one of the lines `[0, count)` has a member of this name. */
+export function hasMember(key: i32, count: i32): bool {
+  let shape: i32 = -1
+  for (let line = 0; line < count; line++) {
+    if ((load<i32>(flags + line * 4) & (isUnusual | isOdd)) !== 0 || load<i32>(shapes + line * 4) === shape) continue
+    shape = load<i32>(shapes + line * 4)
+    if (memberOf(line, key, 0) >= 0) return true
+  }
+  return false
+}
 
 /**
  * Groups lines `[0, count)` by the value of a member: sets `groups` and `grouped`. A line may stay in a group of its
