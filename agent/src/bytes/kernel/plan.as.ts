@@ -53,7 +53,7 @@ import {
 import { closed, copy, copyMembers, writeName } from './members.as'
 import { isAscii, keyCount, nextStamp, recodedLength, stamp } from './state.as'
 import { findSteps, writeSteps } from './steps.as'
-import { escapeText, unitsOf } from './text.as'
+import { escapeJson, escapeText, unitsOf } from './text.as'
 
 /**
  * Estimates the sizes of the events of lines `[from, to)`; returns their sum. @param mode how the object in the message
@@ -262,7 +262,7 @@ function quoteLine(line: i32, place: i32, limit: i32, outsideBytes: i32, outside
   if (most < 0 || place + 2 * most + 128 > limit) return 0
   const from = place + 64 + most
   store<u8>(place, 0x22)
-  const end = escapeText(place + 1, from, writeEvent(line, from, outsideCount, mode))
+  const end = escapeJson(place + 1, from, writeEvent(line, from, outsideCount, mode))
   store<u8>(end, 0x22)
   return end + 1
 }

@@ -69,8 +69,7 @@ export function escapeText(to: i32, from: i32, end: i32): i32 {
   while (at < end) {
     const bytes = v128.load(at)
     const controls = v128.bitmask<u8>(v128.lt<u8>(bytes, v128.splat<u8>(0x20)))
-    const quotes = v128.or(v128.eq<u8>(bytes, v128.splat<u8>(0x22)), v128.eq<u8>(bytes, v128.splat<u8>(0x5c)))
-    const marked = v128.bitmask<u8>(quotes)
+    const marked = marksIn(bytes)
     let taken = min(end - at, 16)
     if (controls !== 0) {
       taken = min(taken, ctz(controls))
@@ -98,6 +97,34 @@ export function escapeText(to: i32, from: i32, end: i32): i32 {
     at += taken
   }
   return out
+}
+
+/** The same for text without a byte below 0x20, such as JSON as it is written here. */
+export function escapeJson(to: i32, from: i32, end: i32): i32 {
+  let out = to
+  let at = from
+  for (; at + 16 <= end; at += 16) {
+    const bytes = v128.load(at)
+    const marked = marksIn(bytes)
+    if (marked === 0) {
+      v128.store(out, bytes)
+      out += 16
+      continue
+    }
+    const low = marked & 255
+    const high = marked >>> 8
+    v128.store(out, v128.swizzle(v128.replace_lane<u8>(bytes, 15, 0x5c), v128.load(shuffles + low * 16)))
+    const others = v128.replace_lane<u8>(v128.load64_zero(at + 8), 15, 0x5c)
+    out += 8 + popcnt(low)
+    v128.store(out, v128.swizzle(others, v128.load(shuffles + high * 16)))
+    out += 8 + popcnt(high)
+  }
+  return escapeText(out, at, end)
+}
+
+/** A bit for each of sixteen bytes that is a quote or a backslash. */
+function marksIn(bytes: v128): i32 {
+  return v128.bitmask<u8>(v128.or(v128.eq<u8>(bytes, v128.splat<u8>(0x22)), v128.eq<u8>(bytes, v128.splat<u8>(0x5c))))
 }
 
 /** Whether `writeJson` writes this letter after a backslash. */
