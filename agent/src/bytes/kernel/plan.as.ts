@@ -241,9 +241,8 @@ export function write(from: i32, to: i32, outsideCount: i32, mode: i32, prefixLe
   for (let line = from; line < to; line++) {
     const most = mostOf(line, outsideBytes, mode)
     if (most < 0 || at + prefixLength + most > limit) return line - from
-    const end = writeEvent(line, at + prefixLength, outsideCount, mode)
-    if (prefixLength !== 0) memory.copy(at, prefix, prefixLength)
-    at = end
+    if (prefixLength !== 0) copy(at, prefix, prefixLength)
+    at = writeEvent(line, at + prefixLength, outsideCount, mode)
     store<i32>(writtenEnds + (line - from) * 4, at)
     if (suffix !== 0) store<u8>(at++, suffix)
   }
