@@ -164,11 +164,15 @@ export class ByteLines {
     const input = kernel.at('input')
     kernel.memory.set(bytes.subarray(from, to), input)
     kernel.memory[input + to - from] = 0x0a
-    kernel.starts.set(this.#starts.length === count ? this.#starts : this.#starts.subarray(0, count))
-    kernel.ends.set(this.#ends.length === count ? this.#ends : this.#ends.subarray(0, count))
     kernel.call.begin(this.#isAscii)
     content.lines = this
     content.isRead = false
+    if (this.#objects !== undefined) {
+      this.#enterObjects(kernel, this.#objects)
+      return kernel
+    }
+    kernel.starts.set(this.#starts.length === count ? this.#starts : this.#starts.subarray(0, count))
+    kernel.ends.set(this.#ends.length === count ? this.#ends : this.#ends.subarray(0, count))
     kernel.call.readLines(count, input - from)
     this.#markExcluded(kernel)
     return kernel
@@ -179,13 +183,12 @@ export class ByteLines {
     const kernel = this.enter()
     const { content } = kernel
     if (content.isRead) return kernel
-    content.isRead = true
-    const objects = this.#objects ?? this.#objectsOfOthers()
+    const objects = this.#objectsOfOthers()
     if (objects !== undefined) {
-      objects.enter(kernel)
-      this.#hasOdd = objects.hasOdd
+      this.#enterObjects(kernel, objects)
       return kernel
     }
+    content.isRead = true
     putIntoForm(kernel, kernel.call.readObjects(0, this.count))
     this.#hasOdd = kernel.call.hasFlag(kernel.at('isOdd'), this.count)
     this.origin.keys.learn(kernel)
@@ -194,6 +197,13 @@ export class ByteLines {
       if (!this.#place.leave(read)) read.release()
     }
     return kernel
+  }
+
+  /** Brings in what was read of the lines, whose bytes are in the kernel. */
+  #enterObjects(kernel: Kernel, objects: ReadObjects): void {
+    objects.enter(kernel)
+    kernel.content.isRead = true
+    this.#hasOdd = objects.hasOdd
   }
 
   #objectsIn(kernel: Kernel): ReadObjects {

@@ -9,6 +9,8 @@ interface Calls {
   setKeys(count: number, stamp: number): void
   setRecodedLength(length: number): void
   readLines(count: number, shift: number): void
+  packLines(count: number): void
+  unpackLines(count: number): void
   hasFlag(flag: number, count: number): boolean
   readObjects(from: number, to: number): number
   findKey(from: number): number

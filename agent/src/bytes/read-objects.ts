@@ -1,12 +1,9 @@
-// The kernel's results about the objects in waiting or shared lines. Restoring them takes a tenth of the time to read the objects again.
-// They are only valid for the same lines with the same table of names.
+// The kernel's results about waiting or shared lines and about the objects in them. Restoring them takes a tenth of the time to read the
+// lines again. They are only valid for the same lines with the same table of names.
 
 import type { BlockPool } from './blocks.ts'
 import type { Kernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
-
-/** Areas with an integer per line. */
-const ofLines = ['flags', 'firsts', 'counts', 'totals', 'shapes'] as const
 
 export class ReadObjects {
   /** The names that its numbers refer to. */
@@ -16,6 +13,7 @@ export class ReadObjects {
   #holders = 1
   readonly #blocks: BlockPool
   readonly #block: Buffer
+  readonly #lineCount: number
   readonly #lineBytes: number
   readonly #memberBytes: number
   readonly #recodedLength: number
@@ -24,39 +22,33 @@ export class ReadObjects {
   constructor(kernel: Kernel, keys: KeyTable, lineCount: number, hasOdd: boolean, blocks: BlockPool) {
     this.keys = keys
     this.hasOdd = hasOdd
-    this.#lineBytes = 4 * lineCount
+    this.#lineCount = lineCount
+    this.#lineBytes = kernel.at('packedBytes') * lineCount
     this.#memberBytes = 16 * kernel.current('memberCount')
     this.#recodedLength = kernel.current('recodedLength')
     this.#blocks = blocks
-    this.#block = blocks.take(this.bytes)
-    let to = 0
-    for (const [from, length] of this.#places(kernel)) {
-      kernel.memory.copy(this.#block, to, from, from + length)
-      to += length
-    }
+    const block = blocks.take(this.bytes)
+    this.#block = block
+    kernel.call.packLines(lineCount)
+    const { memory } = kernel
+    copyPart(memory, kernel.at('output'), block, 0, this.#lineBytes)
+    copyPart(memory, kernel.at('members'), block, this.#lineBytes, this.#memberBytes)
+    copyPart(memory, kernel.at('recoded'), block, this.#lineBytes + this.#memberBytes, this.#recodedLength)
   }
 
   get bytes(): number {
-    return ofLines.length * this.#lineBytes + this.#memberBytes + this.#recodedLength
+    return this.#lineBytes + this.#memberBytes + this.#recodedLength
   }
 
-  /** Restores the results: the kernel must contain the same lines at the same offsets. */
+  /** Restores the results: the kernel must contain the bytes of the same lines at the same offsets. */
   enter(kernel: Kernel): void {
-    let from = 0
-    for (const [to, length] of this.#places(kernel)) {
-      this.#block.copy(kernel.memory, to, from, from + length)
-      from += length
-    }
+    const { memory } = kernel
+    const block = this.#block
+    copyPart(block, 0, memory, kernel.at('output'), this.#lineBytes)
+    copyPart(block, this.#lineBytes, memory, kernel.at('members'), this.#memberBytes)
+    copyPart(block, this.#lineBytes + this.#memberBytes, memory, kernel.at('recoded'), this.#recodedLength)
+    kernel.call.unpackLines(this.#lineCount)
     kernel.call.setRecodedLength(this.#recodedLength)
-  }
-
-  /** The used ranges of the kernel's memory. */
-  #places(kernel: Kernel): (readonly [from: number, length: number])[] {
-    return [
-      ...ofLines.map((name) => [kernel.at(name), this.#lineBytes] as const),
-      [kernel.at('members'), this.#memberBytes],
-      [kernel.at('recoded'), this.#recodedLength],
-    ]
   }
 
   /** Adds a holder, who must release it too. */
@@ -69,4 +61,8 @@ export class ReadObjects {
   release(): void {
     if (--this.#holders === 0) this.#blocks.give(this.#block)
   }
+}
+
+function copyPart(source: Buffer, from: number, target: Buffer, to: number, length: number): void {
+  if (length > 0) source.copy(target, to, from, from + length)
 }

@@ -1,6 +1,21 @@
 // Reads the prefixes of container runtime lines: `<RFC 3339 time> <stdout|stderr> F <message>`.
 
-import { digits, ends, flags, isError, isUnusual, messages, starts, timeMs, timeNs } from './layout.as'
+import {
+  counts,
+  digits,
+  ends,
+  firsts,
+  flags,
+  isError,
+  isUnusual,
+  messages,
+  output,
+  shapes,
+  starts,
+  timeMs,
+  timeNs,
+  totals,
+} from './layout.as'
 
 /** Reads the prefixes of lines, whose offsets are reduced by `shift`. */
 export function readLines(count: i32, shift: i32): void {
@@ -19,6 +34,38 @@ export function readLines(count: i32, shift: i32): void {
       store<i32>(messages + line * 4, at)
     }
   }
+}
+
+/** Bytes that `packLines` writes for each line. */
+export const packedBytes: i32 = 36
+
+/** Copies what was read of lines `[0, count)`, except their members, to `output`. */
+export function packLines(count: i32): void {
+  const bytes = count * 4
+  memory.copy(output, starts, bytes)
+  memory.copy(output + bytes, ends, bytes)
+  memory.copy(output + bytes * 2, messages, bytes)
+  memory.copy(output + bytes * 3, flags, bytes)
+  memory.copy(output + bytes * 4, digits, bytes)
+  memory.copy(output + bytes * 5, firsts, bytes)
+  memory.copy(output + bytes * 6, counts, bytes)
+  memory.copy(output + bytes * 7, totals, bytes)
+  memory.copy(output + bytes * 8, shapes, bytes)
+}
+
+/** The reverse of `packLines`. The input must contain the same lines at the same offsets. */
+export function unpackLines(count: i32): void {
+  const bytes = count * 4
+  memory.copy(starts, output, bytes)
+  memory.copy(ends, output + bytes, bytes)
+  memory.copy(messages, output + bytes * 2, bytes)
+  memory.copy(flags, output + bytes * 3, bytes)
+  memory.copy(digits, output + bytes * 4, bytes)
+  memory.copy(firsts, output + bytes * 5, bytes)
+  memory.copy(counts, output + bytes * 6, bytes)
+  memory.copy(totals, output + bytes * 7, bytes)
+  memory.copy(shapes, output + bytes * 8, bytes)
+  for (let line = 0; line < count; line++) store<u8>(load<i32>(ends + line * 4), 0x0a)
 }
 
 /** Whether one of the lines `[0, count)` has a flag. */
