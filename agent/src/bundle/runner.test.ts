@@ -438,7 +438,7 @@ test.each([
     if (reason === undefined) expect(lost()).toBe(0)
     else {
       expect(sum('log_bytes_lost_total', { reason })).toBe(lost())
-      expect(rig.said.join('')).toContain('given up before it was read to its end')
+      expect(rig.said.join('')).toContain('closed before it was read to its end')
     }
   },
 )

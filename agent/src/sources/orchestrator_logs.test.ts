@@ -648,7 +648,7 @@ test('without the name of the node there is no start', async () => {
 
 test.each([
   { config: '{', says: 'is not valid YAML' },
-  { config: '{}', says: 'has no context' },
+  { config: '{}', says: 'has no `current-context`' },
   {
     config: JSON.stringify({
       'current-context': 'a',
