@@ -1,6 +1,7 @@
-// Everything long-lived that can grow has a bound, listed here. The list contains each Map or Set that begins empty at the top of a
-// module, in a class, or in code that builds a component or compiles a function, with the reason why data cannot make it grow without
-// end. A cache with keys from data is a BoundedMap, which needs no entry.
+// Everything long-lived that can grow has a bound, listed here. The list contains each Map or Set that begins empty, and each list or
+// object that code adds to, at the top of a module, in an object, in code that builds a component or compiles a function, or in a
+// variable to which a returned function adds; with the reason why data cannot make it grow without end. A cache with keys from data is a
+// BoundedMap, which needs no entry.
 
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,6 +11,8 @@ import { developmentRooms, roomOf } from './testing/rooms.ts'
 
 const bounds: Readonly<Record<string, readonly string[]>> = {
   'what is built in': [
+    'bytes/kernel.ts constants',
+    'bytes/key-table.ts names', // as many as the kernel takes
     'formats/charset.ts tables',
     'formats/crc.ts algorithms',
     'formats/crc.ts compiled',
@@ -24,6 +27,12 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'telemetry/metrics.ts #families',
   ],
   'the configuration': [
+    'bundle/inquiries.ts #watched', // components of one inquiry
+    'bytes/byte-lines.ts #groups', // values of one chunk, by the groupings that sinks ask for
+    'bytes/byte-lines.ts #values', // the same
+    'topology/fair-share.ts #active', // pipelines
+    'topology/fair-share.ts waiting', // sources of a pipeline
+    'topology/run.ts failures',
     'api/tap.ts #watched',
     'bundle/heartbeat.ts #lastErrors',
     'bytes/form.ts #less', // the same
@@ -67,8 +76,46 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'topology/run.ts #transforms',
   ],
   'one program, pattern, batch or message, whose size is bounded': [
+    'buffers/disk/packing/packer.ts #kinds',
+    'buffers/disk/packing/packer.ts #shapes',
+    'buffers/disk/packing/unpacker.ts #kinds',
+    'buffers/disk/packing/unpacker.ts #shapes',
+    'bytes/columns.ts ends',
+    'bytes/columns.ts sizes',
+    'bytes/columns.ts values',
+    'bytes/form.ts newColumns',
+    'bytes/plan.ts #columnPlaces',
+    'bytes/plan.ts #edited',
+    'bytes/plan.ts #entries',
+    'config/read.ts files',
+    'config/read.ts parts',
+    'config/read.ts problems',
+    'formats/grok.ts captures',
+    'formats/json-forms.ts kinds',
+    'formats/regex-cost.ts #follow',
+    'formats/regex-cost.ts #loops',
+    'formats/regex-cost.ts #sets',
+    'formats/regex-cost.ts #spans',
+    'formats/regex-syntax.ts #looks',
+    'formats/regex-syntax.ts #names',
+    'formats/yaml-documents.ts problems',
+    'given-file.ts #pieces',
+    'intake/scrape.ts metrics',
+    'remap/check/context.ts errors',
+    'remap/check/state.ts locals',
+    'remap/compile/output.ts constants',
+    'remap/compile/output.ts lines',
+    'remap/functions/match_any.ts patterns',
+    'remap/functions/parse_groks.ts aliases',
+    'remap/functions/parse_groks.ts groks',
+    'remap/meter.ts weights',
+    'remap/parsed-message.ts #rest',
+    'remap/unused.ts #found',
+    'sources/file/reader.ts #complete',
+    'sources/orchestrator_logs/assembler.ts collected',
+    'transforms/remap.ts #dropped',
+    'transforms/remap.ts tags',
     'sinks/file/parts.ts #parts', // of one batch
-    'remap/compile/generation.ts kept',
     'formats/grok.ts #fieldCounts',
     'formats/json-forms.ts #seen',
     'formats/regex-cost.ts #members',
@@ -97,6 +144,31 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sinks/monitor_a_metrics/sketch.ts #counts',
   ],
   'what is under way, which a limit or a full buffer holds back': [
+    'buffers/disk.ts #waiting',
+    'buffers/disk/handout.ts #hotParts',
+    'buffers/disk/handout.ts #openParts',
+    'buffers/disk/intake.ts #origins',
+    'buffers/disk/progress.ts #records',
+    'buffers/disk/syncs.ts #unsynced',
+    'buffers/disk/write-queue.ts #items',
+    'buffers/memory.ts #queue',
+    'buffers/memory.ts #waiting',
+    'delivery/delivery.ts #drainers',
+    'delivery/delivery.ts #queue',
+    'delivery/delivery.ts #waiters',
+    'delivery/endpoints.ts #waiters',
+    'delivery/request.ts counts',
+    'delivery/request.ts finalizers',
+    'sinks/message_broker/connection.ts #unread',
+    'sinks/message_broker/producer.ts #sent',
+    'sinks/message_broker/producer.ts #waiting',
+    'sinks/message_broker/sink.ts #waiters',
+    'sources/amqp/consumer.ts #waiting',
+    'sources/orchestrator_events/cursor.ts #none',
+    'sources/orchestrator_events/cursor.ts #pending',
+    'sources/orchestrator_logs/reader.ts carried',
+    'tailing/progress.ts #pending',
+    'tailing/reader.ts #delays',
     'timing/token-bucket.ts #others', // requests of the one client, which ends them
     'timing/token-bucket.ts #urgent', // the same
     'bundle/election.ts #waiting',
@@ -110,6 +182,21 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'topology/build.ts #waiting',
   ],
   'a number and a size of its own, with a test': [
+    'api/tap.ts #kept',
+    'buffers/disk/packing/record-memory.ts spares',
+    'bytes/blocks.ts #free',
+    'event/body.ts #free',
+    'formats/json-forms.ts #forms',
+    'formats/json-splice.ts #keys',
+    'formats/json-splice.ts #nameKeys',
+    'formats/json-splice.ts #names',
+    'formats/json-splice.ts #set',
+    'formats/json-splice.ts #sorted',
+    'formats/json-splice.ts #values',
+    'formats/json.ts wideIntegers', // 16
+    'tailing/multiline.ts #lines',
+    'tailing/slab.ts #free',
+    'topology/watchdog.ts #stalls', // those of a minute
     'bundle/access.ts #kept', // 1000 digests
     'delivery/batcher.ts #open',
     'enrichment/memory-table.ts #entries',
@@ -136,7 +223,6 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/orchestrator_logs/access.ts #reportedNamespaces',
     'sources/orchestrator_logs/access.ts #verdicts',
     'sources/orchestrator_logs/access.ts #waiting',
-    'sources/orchestrator_logs/compressed-logs.ts #containers', // with as many that are gone
     'sources/orchestrator_logs/pod-cache.ts #known',
     'sources/orchestrator_logs/pod-cache.ts #written',
     'sources/orchestrator_logs/pod-metadata.ts #objects',
@@ -146,10 +232,12 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'sources/orchestrator_logs/pod-shares.ts #taken',
   ],
   'files and folders that are there, or were a minute ago': [
+    'tailing/gzip-queue.ts #queue',
     'buffers/disk/store.ts #dirty',
     'buffers/disk/store.ts #unsynced',
     'bundle/leftovers.ts #goneSince',
     'sources/file/reader.ts #waiting',
+    'sources/orchestrator_logs/compressed-logs.ts #containers',
     'sources/orchestrator_logs/reader.ts #holding',
     'tailing/checkpoint.ts #entries',
     'tailing/discovery.ts #busy',
@@ -170,6 +258,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'tailing/shared-reads.ts #files',
   ],
   'shapes of objects, counted where they are made': [
+    'event/shape.ts #wider',
     'buffers/disk/packing/shape-unpacker.ts unpackers',
     'event/shape.ts keyTexts',
     'remap/functions/map_keys.ts others',
@@ -212,7 +301,8 @@ function addsTo(node: Node, name: string): boolean {
   const callee = node['callee']
   if (isNode(callee) && isIt(callee['object']) && /^(?:set|add|push|unshift)$/.test(lastName(callee) ?? '')) return true
   const left = node['left']
-  if (node.type === 'AssignmentExpression' && isNode(left) && left['computed'] === true && isIt(left['object'])) return true
+  if (node.type === 'AssignmentExpression' && isNode(left) && left['computed'] === true && isIt(left['object']))
+    return true
   return childrenOf(node).some((child) => addsTo(child, name))
 }
 
@@ -226,7 +316,8 @@ function lastName(node: Node): string | undefined {
 function returnedBy(owner: Node): Node[] {
   const found: Node[] = []
   const visit = (node: Node, isResult: boolean): void => {
-    if (!isFunction(node)) for (const child of childrenOf(node)) visit(child, isResult || node.type === 'ReturnStatement')
+    if (!isFunction(node))
+      for (const child of childrenOf(node)) visit(child, isResult || node.type === 'ReturnStatement')
     else if (isResult) found.push(node)
   }
   const body = owner['body'] as Node
@@ -289,6 +380,15 @@ test.each<{ source: string; found: string[] }>([
   { source: 'define({ compile: () => ({ others: new Map() }) })', found: ['others'] },
   { source: 'define({ build(o) { return { run() { const gone = new Set() } } } })', found: [] },
   { source: 'function once() { const seen = new Set(); return seen.size }', found: [] },
+  { source: 'function cached(f) { const kept = new Map(); return (key) => kept.set(key, f(key)) }', found: ['kept'] },
+  { source: 'function queue() { const all = []; return { put(each) { all.push(each) } } }', found: ['all'] },
+  {
+    source: 'const byName: Record<string, X> = {}; export const put = (name, x) => { byName[name] = x }',
+    found: ['byName'],
+  },
+  { source: 'class A { b() { this.#late ??= new Map() } #late }', found: ['#late'] },
+  { source: 'class A { #items = []; put(item) { this.#items.push(item) } }', found: ['#items'] },
+  { source: 'class A { none = []; options = { list: [] } }', found: [] },
   { source: "const words = new Set(['a']); const copy = new Map(words)", found: [] },
 ])('$source: $found', ({ source, found }) => {
   expect(longLived(source, 'x.ts')).toEqual(found)
