@@ -4,7 +4,7 @@ import { BoundedMap } from './bounded-map.ts'
 const text = (index: number, length: number) => `${index} `.padEnd(length, 'x')
 
 test('what was kept is found, and replaced by what is kept later', () => {
-  const map = new BoundedMap<string>({ maxEntries: 10, maxBytes: 10_000 })
+  const map = new BoundedMap<string>({ maxEntries: 10, maxBytes: 10_000, sizeOf: ({ length }) => 2 * length })
   map.set('a', 'first')
   map.set('a', 'second')
   expect(map.get('a')).toBe('second')

@@ -2,13 +2,14 @@
 // entries are in the young one. When it reaches half of the limit, it becomes the old one, and the earlier old one is dropped. A hit in
 // the young generation costs one look-up only.
 
-export interface CacheLimits<V> {
+export type CacheLimits<V> = {
   readonly maxEntries: number
   /** Of keys and values together, as estimated. */
   readonly maxBytes: number
-  /** Bytes that a value keeps alive, without those of its key. It must always return the same for a value. */
-  readonly sizeOf?: (value: V) => number
-}
+} & ([V] extends [number | boolean] ? { readonly sizeOf?: undefined } : { readonly sizeOf: SizeOf<V> })
+
+/** Bytes that a value keeps alive, without those of its key. It must always return the same for a value. */
+type SizeOf<V> = (value: V) => number
 
 /** Bytes of an entry beside its characters: the place in the map, the headers of key and value. */
 const entryBytes = 100
@@ -19,7 +20,7 @@ const maxShare = 1 / 8
 export class BoundedMap<V extends object | string | number | boolean> {
   readonly #maxEntries: number
   readonly #maxBytes: number
-  readonly #sizeOf: (value: V) => number
+  readonly #sizeOf: SizeOf<V>
   #young = new Map<string, V>()
   #old = new Map<string, V>()
   #youngBytes = 0
@@ -28,7 +29,7 @@ export class BoundedMap<V extends object | string | number | boolean> {
   constructor(limits: CacheLimits<V>) {
     this.#maxEntries = limits.maxEntries
     this.#maxBytes = limits.maxBytes
-    this.#sizeOf = limits.sizeOf ?? noBytes
+    this.#sizeOf = (limits.sizeOf as SizeOf<V> | undefined) ?? noBytes
   }
 
   /** Entries that are kept. */

@@ -8,6 +8,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { Packer } from '../buffers/disk/packing/packer.ts'
 import { recycle } from '../buffers/disk/packing/record-memory.ts'
 import { Unpacker } from '../buffers/disk/packing/unpacker.ts'
@@ -15,6 +16,10 @@ import { Tables } from '../enrichment/tables.ts'
 import type { LogEvent } from '../event/log.ts'
 import { hotLooks, shapeOf } from '../event/shape.ts'
 import { sortedFieldNames } from '../event/value.ts'
+import { askNetwork } from '../remap/network.ts'
+import { TailReports } from '../tailing/reports.ts'
+import type { ComponentEvents } from '../telemetry/component-events.ts'
+import { silentLogger } from '../telemetry/logger.ts'
 import { log } from './events.ts'
 import { batchOf, buildTransform, startSink } from './harness.ts'
 
@@ -164,11 +169,63 @@ const records: Case = {
   },
 }
 
+/** Files that cannot be read, each with a path of its own. */
+const paths: Case = {
+  name: 'paths of files',
+  values: 3900,
+  length: 4000,
+  async run(batches, look) {
+    let right = 0
+    const events = { error: () => right++ } as unknown as ComponentEvents
+    const reports = new TailReports(false, events, silentLogger)
+    for (const batch of batches) {
+      for (const path of batch) {
+        reports.unreadable(path, undefined)
+        reports.unreadable(path, undefined) // not again
+      }
+    }
+    look()
+    reports.forget('')
+    return right
+  },
+}
+
+/** Requests of programs to a server in a thread of its own, because a program waits for the answer. */
+const answers: Case = {
+  name: 'answers of the network',
+  values: 1000,
+  length: 40_000,
+  async run(batches, look) {
+    const server = new Worker(
+      `const { createServer } = require('node:http'), { parentPort } = require('node:worker_threads')
+const server = createServer((request, response) => response.end(request.url.padEnd(40_000, 'x')))
+server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port))`,
+      { eval: true },
+    )
+    const [port] = (await once(server, 'message')) as [number]
+    let right = 0
+    for (const batch of batches) {
+      for (const text of batch) {
+        const url = `http://127.0.0.1:${port}/${text.slice(0, 20)}`
+        const request = { kind: 'http', url, method: 'get', headers: [], body: '', timeoutMs: 60_000 } as const
+        const proxies = { httpProxy: undefined, httpsProxy: undefined }
+        const answer = askNetwork({ ...request, ...proxies }, url, 60_000, () => 3_600_000)
+        if (answer.text === new URL(url).pathname.padEnd(40_000, 'x')) right++
+      }
+    }
+    look()
+    await server.terminate()
+    return right
+  },
+}
+
 const batch = { timeout_secs: 0.01 }
 const cases: readonly Case[] = [
   columns,
   names,
   records,
+  paths,
+  answers,
   program(
     'patterns',
     '.r = match(string!(.k), to_regex!(slice!(.k, 0, 600)))',
