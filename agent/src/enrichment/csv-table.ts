@@ -89,7 +89,7 @@ interface Index {
   readonly bytes: number
 }
 
-/** What a row costs in an index where no other row has its key. */
+/** Bytes of a row in an index where no other row has its key. */
 const rowBytes = (keyLength: number) => 150 + 2 * keyLength
 
 class CsvTable implements LoadedTable {
