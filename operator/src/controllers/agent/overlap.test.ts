@@ -180,3 +180,59 @@ test('a change that joined late is tried again where the others would wait too l
   expect(bench.count('a2')).toBe(size)
   expect(bench.count('b2')).toBeGreaterThan(0)
 })
+
+test('going back to an earlier revision ends what is set aside, and going on tries it again', async () => {
+  const bench = await running('a1', 'b1')
+  bench.want('a1', 'b2')
+  expect(await bench.until('b2', ownSeconds)).toBeDefined()
+  await bench.pass(60)
+  const [, earlier] = bench.delivered.record.history
+  bench.harms.set('a2', 'hangs')
+  bench.want('a2', 'b2')
+  await bench.pass(400)
+  bench.want('a2', 'b3')
+  await bench.settle()
+  expect(Object.keys(bench.delivered.record.aside ?? {})).toEqual([idOf('a2')])
+  bench.annotate({ 'penstock.dev/undo': `${earlier?.revision} now` })
+  await bench.pass(10)
+  expect([bench.delivered.record.aside, bench.count('a1'), bench.count('b1')]).toEqual([undefined, size, size])
+  const { writes } = bench
+  bench.restartOperator()
+  await bench.pass(60)
+  expect(bench.writes).toBe(writes)
+  bench.harms.clear()
+  bench.annotate({})
+  expect(await bench.until('b3', ownSeconds + 5)).toBeDefined()
+  expect(bench.count('a2')).toBe(size)
+})
+
+test('what was taken back is tried again on request, beside others', async () => {
+  const bench = await running('a1', 'b1')
+  bench.harms.set('a2', 'crashes')
+  bench.want('a2', 'b1')
+  await bench.pass(60)
+  expect(bench.rolledBack).toEqual(['a2'])
+  bench.harms.clear()
+  bench.want('a2', 'b2')
+  await bench.pass(30)
+  bench.retry(idOf('a2'))
+  expect(await bench.until('b2', ownSeconds)).toBeDefined()
+  expect(await bench.until('a2', ownSeconds)).toBeDefined()
+  expect(bench.rolledBack).toEqual([])
+})
+
+test('changes that come all the time do not keep those that were set aside from their turn', async () => {
+  const bench = await running('a1', 'b1', 'c1')
+  bench.harms.set('a2', 'crashes')
+  bench.want('a2', 'b2', 'c1')
+  let version = 1
+  let seconds = 0
+  for (; bench.count('b2') < size && seconds < 3600; seconds += 20) {
+    await bench.pass(20)
+    bench.want('a2', 'b2', `c${++version}`)
+  }
+  expect(seconds).toBeLessThanOrEqual(4 * ownSeconds)
+  expect(bench.rolledBack).toEqual(['a2'])
+  await bench.pass(2 * ownSeconds)
+  expect(bench.count(`c${version}`)).toBe(size)
+})
