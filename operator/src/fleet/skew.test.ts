@@ -1,4 +1,6 @@
+import { version } from '@penstock/agent/program'
 import { expect, test } from 'vitest'
+import { minAgentVersion } from '../render/manifest.ts'
 import { isApart, skewText } from './skew.ts'
 
 test.each([
@@ -24,4 +26,13 @@ test('agents that are apart are counted with their versions', () => {
     "3 agents run version 0.2.0, 0.3.1, which differs by more than one minor version from the operator's 0.5.0. This is not supported: install one minor version after the other.",
   )
   expect(skewText('0.9.0', ['0.1.0', '0.2.0', '0.3.0', '0.4.0', '0.5.0'])).toContain('0.1.0, 0.2.0, 0.3.0, others')
+})
+
+test('an agent of the release before takes what this operator renders', () => {
+  const minorOf = (text: string) => text.split('.').slice(0, 2).map(Number) as [number, number]
+  const [major, minor] = minorOf(version)
+  const [neededMajor, neededMinor] = minorOf(minAgentVersion)
+  expect(neededMajor).toBe(major)
+  // Nothing was released before 0.1.
+  expect(neededMinor).toBeLessThanOrEqual(Math.max(major === 0 ? 1 : 0, minor - 1))
 })
