@@ -5,6 +5,9 @@ import { withoutPlaceholders } from './environment.ts'
 import { refusedExtension } from './extensions.ts'
 import { type Context, type Part, seconds, typeOf } from './mapping.ts'
 
+/** The compressions that exporters over HTTP take. */
+export const allCompressions = ['gzip', 'snappy', 'zlib', 'zstd']
+
 const tlsOptions = {
   'tls.ca_file': '`tls.ca_file`',
   'tls.ca_pem': '`tls.ca_file`',

@@ -1,0 +1,153 @@
+// The exporters of search engines as sinks, with the documents that they write.
+
+import type { Step } from '../draft.ts'
+import {
+  allCompressions,
+  connectionOf,
+  deliveryOptions,
+  httpItself,
+  httpOptions,
+  literalTemplate,
+} from './connection.ts'
+import { documentForms, form, withoutEmpty } from './forms.ts'
+import { type Context, type Mapping, none, type Part, type SinkPart } from './mapping.ts'
+
+const searchItself = {
+  ...httpItself,
+  num_workers: 'requests run beside each other as `request.concurrency` says',
+  flush: 'the sink makes batches by itself',
+  discover: 'the sink uses the addresses that it is given',
+  telemetry: 'the agent logs requests that fail',
+  user: '`auth`',
+  password: '`auth`',
+} as const
+
+function documentSteps(part: Part, context: Context, byDefault: string): readonly Step[] {
+  const mode = part.text('mapping.mode') ?? byDefault
+  const lines = documentForms[mode]
+  if (lines === undefined) {
+    context.gap(
+      part.place(['mapping', 'mode']),
+      `${part.id}: mapping.mode ${mode}`,
+      'fields are not given the names of this mode',
+      `The documents are those of \`${byDefault}\`; rename their fields in the remap transform before the sink.`,
+    )
+  }
+  return form(
+    [...(lines ?? documentForms[byDefault] ?? []), withoutEmpty].join('\n'),
+    `The document as the exporter writes it with mapping mode \`${lines === undefined ? byDefault : mode}\`.`,
+  )
+}
+
+function indexOf(part: Part, byDefault: string): string {
+  const name = part.text('logs_index') ?? part.text('index')
+  if (part.flag('logstash_format.enabled', false)) {
+    const separator = part.text('logstash_format.prefix_separator') ?? '-'
+    return `${literalTemplate(name ?? 'logs')}${separator}${part.text('logstash_format.date_format') ?? '%Y.%m.%d'}`
+  }
+  return literalTemplate(name ?? byDefault)
+}
+
+const searchOptions = {
+  ...httpOptions,
+  endpoints: '`endpoints`',
+  logs_index: '`bulk.index`',
+  index: '`bulk.index`',
+  pipeline: '`pipeline`',
+  'mapping.mode': 'the form of documents: `otel`, `none`, `raw` or `bodymap`',
+  'logstash_format.enabled': 'the date in `bulk.index`',
+  'logstash_format.prefix_separator': '`bulk.index`',
+  'logstash_format.date_format': '`bulk.index`',
+  'retry.enabled': '`request.retry_attempts`',
+  'retry.max_retries': '`request.retry_attempts`',
+  api_key: 'a header',
+} as const
+
+export const elasticsearch: Mapping<SinkPart> = {
+  name: 'elasticsearch',
+  becomes: '`search_engine`',
+  options: { ...searchOptions, user: '`auth`', password: '`auth`' },
+  itself: Object.fromEntries(
+    Object.entries({
+      ...searchItself,
+      logs_dynamic_index: 'the index is the data stream `logs-generic.otel-default`, or the one that is named',
+      logs_dynamic_id: 'the destination makes the ids',
+      metrics_index: 'the sink takes logs alone',
+      traces_index: 'traces are not collected',
+      'retry.initial_interval': 'as `request`',
+      'retry.max_interval': 'as `request`',
+      'retry.retry_on_status': 'the sink knows which answers may pass',
+    }).filter(([name]) => name !== 'user' && name !== 'password'),
+  ),
+  build: (part, context) => {
+    const mode = part.text('mapping.mode') ?? 'otel'
+    const { request = {}, ...others } = connectionOf(part, context, allCompressions, true)
+    const user = part.text('user')
+    const key = part.text('api_key')
+    const headers = {
+      ...(request as { headers?: object }).headers,
+      ...(key === undefined ? {} : { Authorization: `ApiKey ${key}` }),
+    }
+    const attempts = !part.flag('retry.enabled', true)
+      ? 0
+      : part.has('retry.max_retries')
+        ? Number(part.text('retry.max_retries'))
+        : undefined
+    const made = {
+      ...(request as object),
+      ...(Object.keys(headers).length > 0 ? { headers } : {}),
+      ...(attempts === undefined ? {} : { retry_attempts: attempts }),
+    }
+    const pipeline = part.text('pipeline')
+    const config = {
+      endpoints: part.has('endpoint') ? part.list('endpoint') : part.list('endpoints'),
+      bulk: {
+        action: 'create',
+        index: indexOf(part, mode === 'otel' ? 'logs-generic.otel-default' : 'logs-generic-default'),
+      },
+      encoding: { except_fields: ['timestamp'] },
+      ...(pipeline === undefined ? {} : { pipeline }),
+      ...others,
+      ...(user === undefined ? {} : { auth: { strategy: 'basic', user, password: part.text('password') ?? '' } }),
+      ...(Object.keys(made).length > 0 ? { request: made } : {}),
+    }
+    return { component: { type: 'search_engine', config }, steps: documentSteps(part, context, 'otel') }
+  },
+}
+
+export const opensearch: Mapping<SinkPart> = {
+  name: 'opensearch',
+  becomes: '`search_engine`',
+  options: {
+    ...Object.fromEntries(
+      Object.entries(httpOptions).map(([name, becomes]) => [name in deliveryOptions ? name : `http.${name}`, becomes]),
+    ),
+    logs_index: '`bulk.index`',
+    bulk_action: '`bulk.action`',
+    'mapping.mode': 'the form of documents: `ss4o` or `bodymap`',
+    dataset: '`bulk.index`',
+    namespace: '`bulk.index`',
+  },
+  itself: Object.fromEntries(
+    Object.entries(httpItself).map(([name, how]) => [
+      /^(?:retry|sending|batcher)/.test(name) ? name : `http.${name}`,
+      how,
+    ]),
+  ),
+  build: (part, context) => {
+    const inner = part.within(['http'], { ...part.config, ...part.table('http') }, part.id)
+    const dataset = part.text('dataset') ?? 'default'
+    const config = {
+      endpoints: inner.list('endpoint'),
+      bulk: {
+        action: part.text('bulk_action') ?? 'create',
+        index: literalTemplate(
+          part.text('logs_index') ?? `ss4o_logs-${dataset}-${part.text('namespace') ?? 'namespace'}`,
+        ),
+      },
+      encoding: { except_fields: ['timestamp'] },
+      ...connectionOf(inner, context, allCompressions, true),
+    }
+    return { component: { type: 'search_engine', config }, steps: documentSteps(part, context, 'ss4o') }
+  },
+}
