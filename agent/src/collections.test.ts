@@ -38,9 +38,9 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'bytes/form.ts #less', // the same
     'bundle/heartbeat.ts #reported',
     'bundle/inquiries.ts #ages',
+    'bundle/program-lines.ts #lines',
     'bundle/runner.ts #broken',
     'bundle/runner.ts #failures',
-    'bundle/runner.ts #lines',
     'bundle/runner.ts #restricted',
     'bundle/runner.ts #running',
     'given-file.ts protectedFolders',

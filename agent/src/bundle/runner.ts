@@ -22,6 +22,7 @@ import { version } from '../version.ts'
 import { deliveryIn, type FolderState, type Loaded, look, type Secrets, valuesIn, watchFolders } from './folder.ts'
 import { type Bundle, pipelineOf } from './format.ts'
 import { digestOf, keysOf, loadPart, type PipelinePart, partsOf, secretsOf } from './part.ts'
+import { type ProgramLine, ProgramLines } from './program-lines.ts'
 import { redactorOf } from './redaction.ts'
 import type { Sidecar } from './sidecar.ts'
 import type { BundleStream } from './stream.ts'
@@ -85,16 +86,8 @@ const retryMs = 60_000
  * fail.
  */
 const defaultLateMs = 100_000
-const keptLines = 100
 /** Weight of a pipeline whose policy sets none. */
 const defaultShare = 100
-
-export interface ProgramLine {
-  readonly at: string
-  readonly component: string
-  readonly level: string
-  readonly text: string
-}
 
 export class BundleRunner {
   readonly #options: RunnerOptions
@@ -103,7 +96,7 @@ export class BundleRunner {
   /** Sources that failed at run time, by pipeline; cleared by the next version. */
   readonly #broken = new Map<string, LoadFailure>()
   readonly #restricted = new Set<string>()
-  readonly #lines = new Map<string, ProgramLine[]>()
+  readonly #lines = new ProgramLines()
   readonly #shares = new FairShare()
   /** Further addresses that restricted pipelines may not connect to, as last sent by the operator. */
   readonly denied = new ChangingHosts()
@@ -204,7 +197,7 @@ export class BundleRunner {
 
   /** The last log lines of a restricted pipeline's programs. */
   lines(pipeline: string): readonly ProgramLine[] {
-    return this.#lines.get(pipeline) ?? []
+    return this.#lines.of(pipeline)
   }
 
   /** Loads the current bundle, or the last one loaded before a restart, and then watches the folders. */
@@ -504,15 +497,7 @@ export class BundleRunner {
   #programLog(component: string): ProgramLog | undefined {
     const pipeline = pipelineOf(component)
     if (!this.#restricted.has(pipeline)) return undefined
-    return (level, text) => {
-      let lines = this.#lines.get(pipeline)
-      if (lines === undefined) {
-        lines = []
-        this.#lines.set(pipeline, lines)
-      }
-      lines.push({ at: new Date().toISOString(), component: nameOf(component), level, text: text.slice(0, 1024) })
-      if (lines.length > keptLines) lines.shift()
-    }
+    return this.#lines.log(pipeline, nameOf(component))
   }
 
   // --- Data kept for a restart ---
