@@ -1,5 +1,5 @@
-// Addresses of the API server, which no tenant may reach (T7): the names that the operator itself uses, and the endpoints behind the Service,
-// which change with the control plane. Agents get them with the answers to their heartbeats, so no bundle changes.
+// Addresses of the API server, which tenants must not connect to (T7): the names that the operator itself uses, and the endpoints behind
+// the Service, which change with the control plane. Agents receive them in the responses to their heartbeats, so bundles do not change.
 
 import { errorText } from '@penstock/agent/errors'
 import { pause } from '@penstock/agent/program'
@@ -27,7 +27,7 @@ export class ApiAddresses {
     return [...new Set([...this.#fixed, ...this.#endpoints])]
   }
 
-  /** Reads the endpoints once. Where that fails, the last known ones stay. */
+  /** Reads the endpoints once. If reading fails, the last known ones remain. */
   async read({ kube, logger, signal }: Pick<OperatorContext, 'kube' | 'logger' | 'signal'>): Promise<void> {
     try {
       const slice = await kube.get<EndpointSlice>(endpointSliceType, 'default', 'kubernetes', { signal })
@@ -40,13 +40,13 @@ export class ApiAddresses {
       this.#failure = failure
       logger.warn(
         { error: failure },
-        'Cannot read the endpoints of the API server; tenants are refused its last known addresses.',
+        'Cannot read the endpoints of the API server; tenants still cannot connect to its last known addresses.',
       )
     }
   }
 }
 
-/** Keeps the addresses on every replica: each answers reviews and heartbeats. */
+/** Keeps the addresses up to date on every replica, because each one answers reviews and heartbeats. */
 export function apiAddressesPart(addresses: ApiAddresses): OperatorPart {
   return {
     name: 'api-addresses',

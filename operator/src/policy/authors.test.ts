@@ -1,5 +1,5 @@
-// The author of a ClusterPipeline, as admission records it and a reconcile trusts it. The API server is a table of ConfigMaps and of
-// the users who may collect.
+// The author of a ClusterPipeline, as admission records it and reconciles use it. The mock API server has a table of ConfigMaps and
+// of the users who may collect.
 
 import { silentLogger } from '@penstock/agent/telemetry'
 import { beforeEach, expect, test, vi } from 'vitest'
@@ -75,7 +75,7 @@ test.each([
   await before()
   const { name, problem } = await reconcile().look(now, signal)
   expect(name).toBeUndefined()
-  expect(problem).toContain('It is not known who has applied this version')
+  expect(problem).toContain('The author of this version is unknown')
   expect(problem).toContain('kubectl annotate clusterpipeline all penstock.dev/retry')
 })
 
@@ -91,7 +91,7 @@ test('a right that is taken away is noticed within minutes, and so is one that i
     vi.advanceTimersByTime(61_000)
     const { name, problem } = await authors.look(pipeline(1), signal)
     expect(name).toBe('alice')
-    expect(problem).toMatch(/^"alice", who has applied it, may not `collect` logs\.penstock\.dev/)
+    expect(problem).toMatch(/^"alice", who applied it, may not `collect` logs\.penstock\.dev/)
     mayCollect.add('alice')
     vi.advanceTimersByTime(61_000)
     expect((await authors.look(pipeline(1), signal)).problem).toBeUndefined()

@@ -1,7 +1,7 @@
 // The authors of ClusterPipelines, and whether they may collect the logs of all namespaces, for `--authorize-cluster-pipelines`.
-// Admission records the authors that it has admitted; a reconcile trusts only these records. A record is for one object and one content
-// of its spec, so it does not cover changes that are applied while admission is down. It is in the operator's namespace, where authors
-// cannot write, and not in the object, which stays as its author wrote it.
+// Admission records the authors that it has admitted; reconciles only trust these records. A record is for one object and one content
+// of its spec, so it does not cover changes that are applied while admission is down. Records are in the operator's namespace, where
+// authors have no write access, and not in the object, which stays as its author wrote it.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -14,13 +14,13 @@ import { monotonicNow } from '../kube/clock.ts'
 import { mayDo, selfOf, type User } from '../kube/reviews.ts'
 import { configMapType } from '../kube/types.ts'
 
-/** Its value is the uid of the ClusterPipeline. */
+/** The value is the uid of the ClusterPipeline. */
 const label = 'penstock.dev/author-of'
 const annotations = { user: 'penstock.dev/author', pipeline: 'penstock.dev/pipeline' } as const
-/** How long an answer about a user counts, and after how long a ClusterPipeline is looked at again. */
+/** How long an answer about a user is valid, and how long until a ClusterPipeline is checked again. */
 const answerMs = 60_000
 export const reviewAgainMs = 300_000
-/** Records of other contents: one of them may be of a write that has yet to arrive. */
+/** Records for other contents: one of them may be of a write that has not arrived yet. */
 const keptMs = 600_000
 
 interface Following {
@@ -48,7 +48,7 @@ export class Authors {
     this.#following = following
   }
 
-  /** Undefined where authors are not asked about. */
+  /** Undefined if authors need no authorization. */
   static of({ kube, settings }: OperatorContext, client: string): Authors | undefined {
     return settings.authorizeClusterPipelines ? new Authors(kube.as(client), settings.namespace) : undefined
   }
@@ -74,12 +74,15 @@ export class Authors {
     return mayDo(this.#kube, user, { resourceAttributes: { group, resource: 'logs', verb: 'collect' } })
   }
 
-  /** Whether a known author has applied this content and was allowed to. */
+  /** Whether a known author applied this content and was permitted to. */
   async knows(pipeline: KubeObject): Promise<boolean> {
     return (await this.#userOf(pipeline)) !== undefined
   }
 
-  /** Writes down who applies this content. It has no owner: until that is stored, it would be taken for gone. */
+  /**
+   * Records who applies this content. The record has no owner reference: as the object is not stored yet, garbage
+   * collection would delete the record.
+   */
   async record(pipeline: KubeObject, user: User): Promise<void> {
     const { name, uid = '' } = pipeline.metadata
     await this.#kube.apply(configMapType, {
@@ -94,7 +97,7 @@ export class Authors {
     })
   }
 
-  /** Records that the operator itself has applied an object, if its content is the operator's and no other client has added to it. */
+  /** Records that the operator itself applied an object, if the content is the operator's and no other client has added to it. */
   async recordOwn(applied: KubeObject, wanted: KubeObject): Promise<void> {
     if (contentOf(applied) === contentOf(wanted) && !(await this.knows(applied)))
       await this.record(applied, await selfOf(this.#kube))
@@ -105,12 +108,12 @@ export class Authors {
     const user = await this.#userOf(pipeline, signal)
     if (user === undefined) {
       const again = `kubectl annotate clusterpipeline ${pipeline.metadata.name} penstock.dev/retry="$(date)" --overwrite`
-      const problem = `It is not known who has applied this version: no webhook answered, or authors were not asked about then. Somebody who may \`collect\` logs.${group} has to apply it again, or: ${again}`
+      const problem = `The author of this version is unknown: no webhook answered, or authorization was disabled at the time. A user who may \`collect\` logs.${group} has to apply it again, or run: ${again}`
       return { name: undefined, problem }
     }
     const name = user.username ?? ''
     if (await this.#isAllowed(user)) return { name, problem: undefined }
-    const problem = `"${name}", who has applied it, may not \`collect\` logs.${group} in all namespaces: grant it by a ClusterRoleBinding, or have it applied by somebody who may`
+    const problem = `"${name}", who applied it, may not \`collect\` logs.${group} in all namespaces: grant the permission with a ClusterRoleBinding, or have a user with this permission apply it`
     return { name, problem }
   }
 
@@ -125,7 +128,7 @@ export class Authors {
 
   async #userOf(pipeline: KubeObject, signal?: AbortSignal): Promise<User | undefined> {
     const name = recordName(pipeline)
-    // The event of a record may come later than that of its object.
+    // The event of a record may arrive after that of its object.
     const found =
       this.#following?.records.get(this.#namespace, name) ??
       (await this.#kube.get(configMapType, this.#namespace, name, signal === undefined ? {} : { signal }))
@@ -148,7 +151,7 @@ export class Authors {
   }
 }
 
-/** The identity of an author, in a form to compare. */
+/** The identity of an author, in a comparable form. */
 export const contentOf = (object: KubeObject) => canonicalJson((object as { readonly spec?: unknown }).spec ?? null)
 
 function recordName(pipeline: KubeObject): string {

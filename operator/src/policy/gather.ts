@@ -1,5 +1,5 @@
-// All inputs for compiling one Pipeline, gathered from caches: its references, the policy of its namespace, and the names of the keys
-// in its Secrets. Values of Secrets are read only to list their keys.
+// All inputs for compiling one Pipeline, collected from caches: its references, the policy of its namespace, and the key names in its
+// Secrets. Values of Secrets are read only to list their keys.
 
 import {
   clusterPipelineKind,
@@ -28,7 +28,7 @@ export class Gatherer implements Disposable {
   readonly pipelines: ReadonlyMap<string, Cache<Pipeline>>
   readonly shared: ReadonlyMap<string, Cache<SourceResource>>
   readonly namespaces: Cache<KubeObject>
-  /** Undefined where Secrets cannot be watched. */
+  /** Undefined if Secrets cannot be watched. */
   readonly secrets: Readonly<Record<'Secret' | 'ConfigMap', Cache<KubeObject>>> | undefined
   readonly policies: Policies
   readonly #context: OperatorContext
@@ -68,7 +68,7 @@ export class Gatherer implements Disposable {
     this.policies[Symbol.dispose]()
   }
 
-  /** An object is gone: its keys need not be remembered. */
+  /** Forgets the keys of a removed object. */
   forget(name: string): void {
     this.#keys.delete(name)
   }
@@ -97,7 +97,7 @@ export class Gatherer implements Disposable {
     return { pipeline: rest, resources, policy, keys, apiHosts: this.#apiAddresses.current(), clusterName, unseen }
   }
 
-  /** Names of the keys of a Secret or ConfigMap. Values are forgotten at once. */
+  /** Names of the keys of a Secret or ConfigMap. Values are not kept. */
   async keysIn(name: string, signal: AbortSignal): Promise<readonly string[] | null> {
     const [kind, key = ''] = name.split(' ') as ['Secret' | 'ConfigMap', string]
     const [namespace, own] = key.split('/') as [string, string]
@@ -118,7 +118,7 @@ export class Gatherer implements Disposable {
       )
       .catch((error: unknown) => {
         this.#keys.delete(name)
-        // In mode Namespaced a namespace that has not let the operator in is as good as without the Secret.
+        // In mode Namespaced, a Secret in a namespace that does not grant access is treated as missing.
         if (error instanceof KubeError && error.status === 403) return null
         throw error
       })
@@ -133,7 +133,7 @@ export function objectOf<T extends KubeObject>(cache: Cache<T> | undefined, key:
   return cache?.get(namespace, name)
 }
 
-/** The parts of an object that matter for a compile: no status, and no metadata that changes without meaning. */
+/** The parts of an object that affect compilation: without status and irrelevant metadata. */
 export function plain<T extends KubeObject>(object: T): T {
   const { status: _, ...rest } = object as T & { status?: unknown }
   const { name, namespace, uid, generation, labels } = object.metadata

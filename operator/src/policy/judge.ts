@@ -1,5 +1,5 @@
-// The findings of a reconcile about an object, if it were applied now: for admission, on every replica. It uses the same gatherer and
-// the same compiler.
+// The findings that a reconcile would have if an object were applied now, for admission on every replica. It uses the same gatherer
+// and compiler.
 
 import { type Agent, excessOf, misplacementOf } from '../api/agent.ts'
 import type { ResourceKind } from '../api/kinds.ts'
@@ -16,7 +16,7 @@ import { workloadProblems } from '../workloads/render.ts'
 import type { ApiAddresses } from './api-addresses.ts'
 import { Gatherer } from './gather.ts'
 
-/** A judge for as long as the signal of the context is not aborted. */
+/** A judge that works until the context's signal is aborted. */
 export function judgeOf(
   context: OperatorContext,
   apiAddresses: ApiAddresses,
@@ -26,7 +26,10 @@ export function judgeOf(
   gathered.policies.start(() => {})
   if (context.settings.webhookAddress !== '') pool.warm()
   context.signal.addEventListener('abort', () => gathered[Symbol.dispose]())
-  /** The settings that the Agent requests and would not get: worth a warning, because flags of the operator may change. */
+  /**
+   * Settings that the Agent requests and would not get. They cause a warning only, because the operator's flags may
+   * change.
+   */
   const excessProblems = (agent: Agent): CompileProblem[] => {
     const { namespace } = agent.metadata
     const others = [...gathered.namespaces.values()].filter(({ metadata }) => metadata.name !== namespace)
@@ -46,7 +49,7 @@ export function judgeOf(
     }
     const problems = sharedProblems(resourceOf(object))
     if (kind === agentKind) {
-      // A wrong shape is reported alone, because its members may be anything.
+      // An invalid shape is reported alone, because its members may have any type.
       const further = problems.length > 0 ? [] : workloadProblems(object as Agent)
       return [
         ...problems,

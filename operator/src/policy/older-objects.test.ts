@@ -1,5 +1,5 @@
-// Objects that are stored since an older version of their kind's schema. A quantity in them that cannot be read is reported by the condition
-// of the object that holds it, with what follows from it. The walk takes every quantity that a kind declares.
+// Stored objects that are older than the schema of their kind. If a quantity cannot be read, the condition of its object reports the
+// problem and the consequence. The test covers every quantity that a kind declares.
 
 import { isTable } from '@penstock/agent/schema'
 import { silentLogger } from '@penstock/agent/telemetry'
@@ -27,7 +27,7 @@ interface QuantityPlace {
   readonly schema: Schema
 }
 
-/** Every quantity below a schema; a map is entered at one key. */
+/** Every quantity below a schema; maps get one key. */
 function* quantitiesIn(kind: ResourceKind, schema: Schema, path: readonly string[]): Generator<QuantityPlace> {
   if (schema['pattern'] === quantityPattern) yield { kind, path, schema }
   for (const [name, below] of Object.entries((schema['properties'] ?? {}) as Record<string, Schema>))
@@ -40,7 +40,7 @@ function* quantitiesIn(kind: ResourceKind, schema: Schema, path: readonly string
 const places = kinds.flatMap((kind) => [...quantitiesIn(kind, kind.spec, ['spec'])])
 const nameOf = ({ kind, path }: QuantityPlace) => `${kind.kind} ${path.join('.')}`
 
-/** A spec of each kind that nothing is wrong with. */
+/** A valid spec of each kind. */
 function validSpec({ kind }: ResourceKind): Schema {
   if (kind === 'Agent') return { mode: 'Aggregator' }
   if (kind === 'TenantPolicy') return { namespaceSelector: {} }
@@ -66,7 +66,9 @@ function objectOf({ kind, path }: QuantityPlace, value: unknown): KubeObject {
   ) as unknown as KubeObject
 }
 
-/** The condition `Accepted` of an object, by the part of the operator that reports it; of an Agent see agent.test.ts. */
+/**
+ * The condition `Accepted` of an object, from the part of the operator that reports it; for Agents, see agent.test.ts.
+ */
 async function acceptedOf(kind: ResourceKind, object: KubeObject): Promise<Omit<Finding, 'type'>> {
   const facts = { policy: undefined, keys: {}, apiHosts: [], clusterName: '' }
   if (kind === tenantPolicyKind) return policyFinding(object as TenantPolicy)

@@ -1,4 +1,4 @@
-// The Pipelines that give way if a quota is exceeded. Ages are days of January.
+// The Pipelines that are excluded if a quota is exceeded. Ages are days of January.
 
 import { expect, test } from 'vitest'
 import type { Agent } from '../api/agent.ts'
@@ -15,7 +15,7 @@ const claim = (day: number, wanted: Need | undefined, running?: Need): Claim => 
   }
 }
 
-/** Days of refused Pipelines, in any order of judging. */
+/** Days of refused Pipelines, in any order of evaluation. */
 function refused(quota: Parameters<typeof namespaceQuotaProblem>[2], claims: readonly Claim[]): string[] {
   const found = (order: readonly Claim[]) =>
     claims
@@ -42,7 +42,7 @@ test('what runs of a Pipeline that is refused counts, as much of it as runs', ()
   const broken = claim(1, undefined, need(3))
   expect(refused({ components: 5 }, [broken, claim(2, need(3))])).toEqual(['p2'])
   expect(refused({ components: 5 }, [broken, claim(2, need(2))])).toEqual([])
-  // It was accepted once, before an older one grew.
+  // It was accepted before an older one grew.
   expect(refused({ components: 6 }, [claim(1, need(4)), claim(2, need(3), need(3)), claim(3, need(2))])).toEqual([
     'p2',
     'p3',
@@ -55,7 +55,7 @@ test('a Pipeline that is over the quota and never ran takes nothing from younger
     'p2',
     'p4',
   ])
-  // Whether it is there or not is all the same to the others.
+  // Its presence does not affect the others.
   expect(refused({ components: 6 }, [claim(1, need(2)), claim(3, need(4)), claim(4, need(1))])).toEqual(['p4'])
 })
 
@@ -78,7 +78,7 @@ test('the disk of the nodes of an Agent is shared by the same rule (T10)', () =>
   expect(diskBudgetProblem(young, [old, broken, young], agent)).toBeUndefined()
   const running = claim(2, undefined, need(2, 1))
   expect(diskBudgetProblem(young, [old, running, young], agent)).toBe(
-    'Agent system/node has 2Gi for disk buffers, and with this Pipeline 3Gi are asked for (T10)',
+    'Agent system/node has 2Gi for disk buffers, and with this Pipeline 3Gi are required (T10)',
   )
 })
 
@@ -87,7 +87,7 @@ test('an Agent without a budget has one for Pipelines of namespaces (T10)', () =
   const [old, young] = [claim(1, need(2, 6)), claim(2, need(2, 5))] as const
   expect(diskBudgetProblem(old, [old, young], agent)).toBeUndefined()
   expect(diskBudgetProblem(young, [old, young], agent)).toBe(
-    'Agent system/node has 10Gi for disk buffers, and with this Pipeline 11Gi are asked for (T10); the Agent sets another limit by spec.node.dataDir.diskBudget',
+    'Agent system/node has 10Gi for disk buffers, and with this Pipeline 11Gi are required (T10); set another limit with spec.node.dataDir.diskBudget of the Agent',
   )
   const platform = { ...old, pipeline: { ...old.pipeline, kind: 'ClusterPipeline' } as Pipeline }
   expect(diskBudgetProblem(platform, [platform, young], agent)).toBeUndefined()

@@ -1,5 +1,6 @@
-// Quotas: how many Pipelines, components and bytes of disk buffers a namespace may have, and how many bytes an Agent's nodes. Running
-// Pipelines count, and those that would run. If a quota is exceeded, the youngest gives way, then the last by name (T14): never all.
+// Quotas: how many Pipelines, components and bytes of disk buffers a namespace may have, and how many bytes the nodes of an Agent
+// have. Both running Pipelines and those that would run count. If a quota is exceeded, the youngest Pipeline is excluded, or the last
+// by name if ages are equal (T14), but never all of them.
 
 import { counted } from '@penstock/agent/program'
 import { type Agent, defaultDiskBudget } from '../api/agent.ts'
@@ -8,7 +9,7 @@ import { bytesText, limitOf } from '../api/quantity.ts'
 import type { TenantPolicySpec } from '../api/tenant-policy.ts'
 import type { Artifact } from '../compile/artifact.ts'
 
-/** The oldest first, then by namespace and name. */
+/** Oldest first, then by namespace and name. */
 function byAge(left: Pipeline, right: Pipeline): number {
   const [a, b] = [left.metadata, right.metadata]
   const first = [a.creationTimestamp ?? '', a.namespace ?? '', a.name]
@@ -27,7 +28,7 @@ export interface Need {
 
 export interface Claim {
   readonly pipeline: Pipeline
-  /** Size of the newest version; undefined if it is rejected regardless of quotas, or is unknown. */
+  /** Size of the newest version; undefined if it is unknown, or rejected regardless of quotas. */
   readonly wanted: Need | undefined
   /** Size of the running version. */
   readonly running: Need | undefined
@@ -37,7 +38,7 @@ interface Taken extends Need {
   readonly pipelines: number
 }
 
-/** Why a Pipeline is over the quota of its namespace; undefined if it is not. */
+/** Why a Pipeline exceeds the quota of its namespace; undefined if it does not. */
 export function namespaceQuotaProblem(
   claim: Claim,
   peers: readonly Claim[],
@@ -58,8 +59,8 @@ export function namespaceQuotaProblem(
 }
 
 /**
- * The reason why the disk buffers of a Pipeline do not fit on the nodes of an Agent (T10). A budget that the Agent sets is for all of
- * its Pipelines. The default, or the size of an aggregator's volumes, is only for Pipelines of namespaces.
+ * Why a Pipeline's disk buffers do not fit on the nodes of an Agent (T10). A budget set in the Agent is for all of its Pipelines. The
+ * default, or the size of an aggregator's volumes, is for namespaced Pipelines only.
  */
 export function diskBudgetProblem(claim: Claim, peers: readonly Claim[], agent: Agent): string | undefined {
   const own = agent.spec.node?.dataDir?.diskBudget
@@ -71,19 +72,19 @@ export function diskBudgetProblem(claim: Claim, peers: readonly Claim[], agent: 
   return problemOf(claim, peers.filter(shares), (taken, { diskBytes }) => {
     const sum = taken.diskBytes + diskBytes
     if (diskBytes === 0 || sum <= budget) return undefined
-    return `Agent ${name} has ${bytesText(budget)} for disk buffers, and with this Pipeline ${bytesText(sum)} are asked for (T10)${own === undefined ? raisedBy(agent) : ''}`
+    return `Agent ${name} has ${bytesText(budget)} for disk buffers, and with this Pipeline ${bytesText(sum)} are required (T10)${own === undefined ? raisedBy(agent) : ''}`
   })
 }
 
 function raisedBy({ spec: { mode } }: Agent): string {
   if (mode === 'Sidecar') return ''
   const field = mode === 'Aggregator' ? 'spec.aggregator.storage.size' : 'spec.node.dataDir.diskBudget'
-  return `; the Agent sets another limit by ${field}`
+  return `; set another limit with ${field} of the Agent`
 }
 
 /**
- * The finding for a Pipeline after all older ones have taken their share. It depends only on those, so no younger Pipeline, and no
- * refused one that does not run, ever changes it.
+ * The finding for a Pipeline after all older ones received their shares. It only depends on those, so younger Pipelines, and
+ * refused ones that do not run, never change it.
  */
 function problemOf(
   { pipeline, wanted }: Claim,
@@ -107,7 +108,7 @@ function problemOf(
   return find(taken, wanted)
 }
 
-/** The request of a Pipeline's newest version, if that may run, and the use of the running version. */
+/** The requirements of a Pipeline's newest version, if it may run, and the use of the running version. */
 export function claimOf(pipeline: Pipeline, newest: Artifact | undefined, running: Artifact | undefined): Claim {
   const { sources, transforms = [], sinks } = pipeline.spec
   return {

@@ -1,9 +1,9 @@
-// Which Secrets of users the operator may use.
+// Decides which Secrets of users the operator may use.
 
 import type { KubeObject } from '../api/object.ts'
 import type { OperatorSettings } from '../context.ts'
 
-/** Whether a Secret may be used: in mode Label, if its owner has said so. */
+/** Whether the operator may use a Secret. In mode Label, its owner must have set the label. */
 export function isAllowed(
   { secretsMode }: Pick<OperatorSettings, 'secretsMode'>,
   secret: KubeObject | undefined,

@@ -1,5 +1,5 @@
-// TenantPolicies: which one holds in a namespace, and their status. The most specific one holds: that with the fewest matching
-// namespaces, and of equal ones that with the first name.
+// TenantPolicies: which one applies in a namespace, and their status. The most specific one applies: the one with the fewest
+// matching namespaces, and of equal ones the first by name.
 
 import { isIP } from 'node:net'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -17,7 +17,7 @@ export class Policies {
   readonly #policies: Cache<TenantPolicy> | undefined
   readonly #namespaces: Cache<KubeObject>
   readonly #subscriptions: Disposable[] = []
-  /** Namespaces that each policy matches; made again when one of either changes. */
+  /** Namespaces that each policy matches; computed again after a change to a policy or a namespace. */
   #matching: ReadonlyMap<string, ReadonlySet<string>> | undefined
 
   constructor(policies: Cache<TenantPolicy> | undefined, namespaces: Cache<KubeObject>) {
@@ -25,7 +25,7 @@ export class Policies {
     this.#namespaces = namespaces
   }
 
-  /** Calls back when another policy may hold somewhere. */
+  /** Calls back when a different policy may apply to a namespace. */
   start(onChange: () => void): this {
     const changed = () => {
       this.#matching = undefined
@@ -54,7 +54,7 @@ export class Policies {
     for (const subscription of this.#subscriptions) subscription[Symbol.dispose]()
   }
 
-  /** The policy that holds in a namespace. */
+  /** The policy that applies in a namespace. */
   of(namespace: string): TenantPolicy | undefined {
     const name = this.#effective(namespace)
     return name === undefined ? undefined : this.#policies?.get(undefined, name)
@@ -84,7 +84,7 @@ export class Policies {
     return matching
   }
 
-  /** Reports on each policy the namespaces that it matches, and those where it applies. */
+  /** Reports for each policy which namespaces it matches, and where it applies. */
   report(context: Pick<OperatorContext, 'status'>): void {
     const effective = new Map<string, number>()
     for (const { metadata } of this.#namespaces.values()) {
@@ -112,7 +112,7 @@ function acceptedOf(policy: TenantPolicy): Finding {
     if (warning === undefined) return { type: 'Accepted', ...verdict }
     return { type: 'Accepted', ...verdict, message: `Warning: ${warning}` }
   }
-  const message = `spec.egress.denyCIDRs[${index}]: "${cidrs[index]}" is no network such as 10.0.0.0/8`
+  const message = `spec.egress.denyCIDRs[${index}]: "${cidrs[index]}" is not a network such as 10.0.0.0/8`
   return { type: 'Accepted', status: 'False', reason: 'InvalidConfig', message }
 }
 
