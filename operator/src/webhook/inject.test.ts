@@ -34,7 +34,7 @@ const pod = (annotations: Record<string, string> = asking, spec: Partial<Admitte
   },
 })
 
-/** The pod as the API server makes it of the answer. */
+/** Applies the response to the pod, as the API server does. */
 function injected(from: AdmittedPod, more: Partial<InjectOptions> = {}): AdmittedPod {
   const result = injectSidecar(from, options(more))
   if (!result.allowed) throw new Error(result.message)
@@ -132,9 +132,9 @@ test.each([
   [{ 'penstock.dev/sidecar': 'none' }, 'there is no Agent "none" in namespace "shop"'],
   [{ 'penstock.dev/log-volume': '' }, 'penstock.dev/log-volume must name the volume'],
   [{ 'penstock.dev/log-volume': 'penstock-data' }, 'found "penstock-data"'],
-  [{ 'penstock.dev/log-paths': 'logs/*.log' }, 'must hold absolute paths'],
+  [{ 'penstock.dev/log-paths': 'logs/*.log' }, 'must contain absolute paths'],
   [{ 'penstock.dev/log-paths': '/logs/../etc/passwd' }, 'found "/logs/../etc/passwd"'],
-  [{ 'penstock.dev/log-paths': '/etc/passwd' }, 'outside of volume "logs" at /logs'],
+  [{ 'penstock.dev/log-paths': '/etc/passwd' }, 'outside volume "logs" at /logs'],
 ])('annotations %j are refused: %s', (annotations, message) => {
   expect(refusal(pod({ ...asking, ...annotations } as Record<string, string>))).toContain(message)
 })

@@ -1,5 +1,5 @@
-// The sidecar of a pod that asks for one. Pure and idempotent: it first removes the additions of an earlier call, so a second call
-// returns the same pod.
+// Adds the sidecar to a pod that requests one. Pure and idempotent: it first removes the additions of an earlier call, so a second
+// call returns the same pod.
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '@penstock/agent/bundle'
@@ -59,7 +59,7 @@ export type Injection =
   | { readonly allowed: false; readonly message: string }
 
 export interface InjectOptions {
-  /** The Agent by its name in the pod's namespace. */
+  /** Finds an Agent by its name in the pod's namespace. */
   readonly agent: (name: string) => Agent | undefined
   readonly input: WorkloadInput
   readonly namespace: string
@@ -67,7 +67,7 @@ export interface InjectOptions {
   readonly minor: number
 }
 
-/** The additions to a pod, as operations of a JSON patch; none if it has them already, or does not ask for them. */
+/** The additions to a pod, as operations of a JSON patch; none if the pod has them already, or requests no sidecar. */
 export function injectSidecar(pod: AdmittedPod, options: InjectOptions): Injection {
   const asked = pod.metadata.annotations ?? {}
   const name = asked[annotations.sidecar]
@@ -86,7 +86,7 @@ export function injectSidecar(pod: AdmittedPod, options: InjectOptions): Injecti
   const isJob = pod.metadata.ownerReferences?.some((owner) => owner.kind === 'Job') === true
   if (!native && isJob && asked[annotations.allowLegacy] !== 'true')
     return refuse(
-      `before Kubernetes 1.${nativeSidecarMinor} a sidecar keeps a Job from completing. Set ${annotations.allowLegacy}: "true" to have it nonetheless.`,
+      `before Kubernetes 1.${nativeSidecarMinor} a sidecar keeps a Job from completing. To allow this, set ${annotations.allowLegacy}: "true".`,
     )
 
   const bare = withoutSidecar(pod)
@@ -102,7 +102,7 @@ export function injectSidecar(pod: AdmittedPod, options: InjectOptions): Injecti
     user: declared === 0 ? undefined : declared,
   })
   const revision = createHash('sha256').update(canonicalJson(parts)).digest('hex').slice(0, 8)
-  // If no container mounts the volume, every container of the pod gets it at the place that the paths name.
+  // If no container mounts the volume, it is mounted into every container of the pod, at the folder in the paths.
   const containers =
     users.length > 0
       ? bare.spec.containers
@@ -143,7 +143,7 @@ interface Place {
   readonly isPresent: boolean
 }
 
-/** The volume that the annotations and the pod describe; or the reason why it cannot be read. */
+/** The volume that the annotations and the pod describe, or the reason why the sidecar cannot read it. */
 function placeOf(bare: AdmittedPod, asked: Readonly<Record<string, string>>): Place | string {
   const volume = asked[annotations.volume]
   if (volume === undefined || !/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(volume) || volume.startsWith(sidecarPrefix))
@@ -151,22 +151,22 @@ function placeOf(bare: AdmittedPod, asked: Readonly<Record<string, string>>): Pl
   const logPaths = listOf(asked[annotations.paths])
   const wrong = logPaths.find((path) => !path.startsWith('/') || path.split('/').includes('..'))
   if (wrong !== undefined)
-    return `${annotations.paths} must hold absolute paths such as \`/logs/*.log\`; found ${quoted(wrong)}.`
+    return `${annotations.paths} must contain absolute paths such as \`/logs/*.log\`; found ${quoted(wrong)}.`
 
   const present = bare.spec.volumes?.find((one) => one.name === volume)
   if (present !== undefined && present.emptyDir === undefined)
-    return `volume "${volume}" is no emptyDir, and sidecars read nothing else.`
+    return `volume "${volume}" is not an emptyDir, and sidecars do not read other volumes.`
   const users = bare.spec.containers.filter((container) => mountOf(container, volume) !== undefined)
   const mountPath = users.map((container) => mountOf(container, volume)?.mountPath).find(Boolean) ?? folderOf(logPaths)
   if (mountPath === undefined)
-    return `no container mounts volume "${volume}", and ${annotations.paths} does not say where the files are.`
+    return `no container mounts volume "${volume}", and ${annotations.paths} does not specify the folder of the files.`
   const outside = logPaths.find((path) => !path.startsWith(`${mountPath.replace(/\/$/, '')}/`))
   if (outside !== undefined)
-    return `${annotations.paths} has ${quoted(outside)}, which is outside of volume "${volume}" at ${mountPath}.`
+    return `${annotations.paths} contains ${quoted(outside)}, which is outside volume "${volume}" at ${mountPath}.`
   return { volume, mountPath, logPaths, users, isPresent: present !== undefined }
 }
 
-/** Warnings for annotations beside the template of a workload, which have no effect there. */
+/** Warnings about annotations outside the pod template of a workload, where they have no effect. */
 export function misplacedWarnings(workload: {
   readonly kind?: string
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> }
@@ -174,11 +174,11 @@ export function misplacedWarnings(workload: {
   if (workload.metadata?.annotations?.[annotations.sidecar] === undefined) return []
   const place = workload.kind === 'CronJob' ? 'spec.jobTemplate.spec.template.metadata' : 'spec.template.metadata'
   return [
-    `Annotation ${annotations.sidecar} has no effect on a ${workload.kind}: put it on its pods, at ${place}.annotations.`,
+    `Annotation ${annotations.sidecar} has no effect on a ${workload.kind}: put it on its pods, in ${place}.annotations.`,
   ]
 }
 
-/** The pod without the additions of an earlier call. A user's volume stays, also one that was created for it. */
+/** The pod without the additions of an earlier call. A user's volume stays, even if it was created for the sidecar. */
 function withoutSidecar(pod: AdmittedPod): AdmittedPod {
   if (pod.metadata.annotations?.[annotations.injected] === undefined) return pod
   const kept = <T extends { readonly name: string }>(
@@ -198,7 +198,7 @@ function withoutSidecar(pod: AdmittedPod): AdmittedPod {
   }
 }
 
-/** Operations for the parts of a pod that we touch; `add` of a member replaces it. */
+/** Operations for the modified parts of a pod; `add` replaces an existing member. */
 function difference(from: AdmittedPod, to: AdmittedPod): Operation[] {
   const operations: Operation[] = []
   for (const member of ['volumes', 'initContainers', 'containers'] as const) {
@@ -214,12 +214,12 @@ function warningsOf(pod: AdmittedPod, users: readonly Container[], bare: Admitte
   const warnings: string[] = []
   if (users.length === 0)
     warnings.push(
-      `No container mounted volume "${pod.metadata.annotations?.[annotations.volume]}"; all of them do now.`,
+      `No container mounted volume "${pod.metadata.annotations?.[annotations.volume]}"; now all of them do.`,
     )
   const user = users[0]?.securityContext?.runAsUser ?? bare.spec.securityContext?.runAsUser
   if (user === 0)
     warnings.push(
-      'The container that writes the files runs as root; the sidecar does not, and reads what is open to others.',
+      'The container that writes the files runs as root; the sidecar does not, and only reads files that other users may read.',
     )
   return warnings
 }
@@ -234,7 +234,7 @@ const listOf = (text: string | undefined) =>
 const isSame = (left: unknown, right: unknown) => JSON.stringify(left ?? null) === JSON.stringify(right ?? null)
 const quoted = (text: string | undefined) => (text === undefined ? 'none' : `"${text}"`)
 
-/** The folder that all globs have in common, as far as it has no wildcard. */
+/** The longest folder path without wildcards that all globs share. */
 function folderOf(globs: readonly string[]): string | undefined {
   const folders = globs.map((glob) => {
     const parts = glob.split('/').slice(0, -1)

@@ -1,4 +1,4 @@
-// The server as the API server asks it: reviews over TLS, and a certificate that is exchanged while it runs.
+// Calls the server as the API server does: reviews over TLS, with a certificate that is replaced while the server runs.
 
 import { createPrivateKey, webcrypto } from 'node:crypto'
 import { request } from 'node:https'
@@ -49,7 +49,7 @@ async function started({ judging = judge, clients }: { judging?: Judge; clients?
   const make = async () => certificate.set((await renewCertificates({}, serverNames('ns'), new Date())).server)
   await make()
   let port = 0
-  // The parts of its context that the server uses, and no others.
+  // Only the parts of the context that the server uses.
   const context = testContext({
     settings: { webhookAddress: '127.0.0.1:0', authorizeClusterPipelines: true, namespace: 'ns' },
     caches: { cache: () => ({ get: (_: string, name: string) => (name === 'side' ? agent : undefined) }) },
@@ -70,7 +70,7 @@ async function started({ judging = judge, clients }: { judging?: Judge; clients?
   return { server, port: () => port, certificate, make, tokens, written, ca: () => certificate.current()?.ca ?? '' }
 }
 
-/** Posts a body and gives status and parsed answer, or the error of the connection. */
+/** Posts a body and returns status and parsed response, or the connection's error. */
 function post(
   port: number,
   ca: string,
@@ -170,7 +170,7 @@ test('a renewed certificate is used for the next connection', async () => {
   expect((await post(port(), after, at('/validate'), review('Pipeline', pipeline('good')))).code).toBe(200)
 })
 
-/** One that signs itself, as the API server may show it. */
+/** A self-signed certificate, like one that the API server may use. */
 async function clientCertificate(name: string): Promise<{ cert: string; key: string }> {
   await import('reflect-metadata')
   const x509 = await import('@peculiar/x509')
@@ -274,7 +274,7 @@ test('one namespace that asks for much is asked to try again, and the others are
     expect(status.message).toMatch(/too many reviews .*try again/)
     refused++
   })
-  // Four are judged and sixteen wait; nobody has to wait to hear that there is no place.
+  // Four are processed and sixteen wait; further requests are rejected without waiting.
   await expect.poll(() => refused).toBe(20)
   expect(waiting).toHaveLength(4)
   const draining = setInterval(() => waiting.shift()?.(), 5)

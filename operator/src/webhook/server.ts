@@ -1,7 +1,6 @@
-// The server of the webhooks. It answers on every replica and holds no state: its data are in the caches. It writes only the authors of
-// ClusterPipelines, where that is configured. A renewed certificate is used for the next connection. It answers the API server alone,
-// which knows the secret in the path of each webhook, and where that is configured shows a certificate: of every other request it reads
-// only the path.
+// The server of the webhooks. It runs on every replica and has no state: its data are in the caches. It only writes the authors of
+// ClusterPipelines, if that is enabled. New connections use a renewed certificate. It only answers the API server, which knows the
+// secret in the path of each webhook and can be required to present a certificate; of all other requests, it only reads the path.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Server } from 'node:https'
@@ -22,22 +21,22 @@ import { type AdmittedPod, injectSidecar, misplacedWarnings } from './inject.ts'
 import type { WebhookTokens } from './tokens.ts'
 import { type Judge, validate } from './validate.ts'
 
-/** The name that the client certificate of the API server must have. */
+/** The required name in the API server's client certificate. */
 export interface ClientAuthority {
-  /** PEM of the authority, or several, that signs it. */
+  /** PEM certificates of the authorities that sign it. */
   readonly ca: string
-  /** Common names, or names for DNS; the certificate must have one of them. Any if empty. */
+  /** Common names or DNS names; the certificate must have one of them. Any if empty. */
   readonly names: readonly string[]
 }
 
 export interface WebhookOptions {
   readonly tokens: WebhookTokens
-  /** Undefined: clients need no certificate. */
+  /** Undefined: clients do not need a certificate. */
   readonly clients?: ClientAuthority | undefined
   readonly judge: (context: OperatorContext) => Judge
   /** The inputs of sidecars. */
   readonly workloadInput: (context: OperatorContext) => WorkloadInput
-  /** Hears of the port once it is bound. */
+  /** Called with the port after it is bound. */
   readonly listening?: (port: number) => void
 }
 
@@ -61,18 +60,23 @@ interface AdmissionResponse {
   readonly patch?: string
 }
 
-/** Longer than any object that the API server stores, old and new together. */
+/** More than the size of any object that the API server stores, in its old and new version. */
 const maxBytes = 8 * 1024 * 1024
-/** Limit for all requests that are being read or answered: the memory of the process must hold them. */
+/** Limit for all requests in progress, because they are in the memory of the process. */
 const maxBytesTogether = 48 * 1024 * 1024
-/** For an answer, where the API server does not say how long it waits. */
+/** Time limit for an answer if the API server does not specify one. */
 const budgetMs = 4_500
-/** The API server must have the answer this much earlier than it stops waiting. */
+/** The answer must be ready this much before the API server's timeout. */
 const marginMs = 500
-/** Reviews that are judged at a time, and that wait: of one namespace (or of one user, for objects without), and in all. */
+/**
+ * Maximum numbers of reviews in progress and of waiting reviews: for one namespace (or user, for objects without a
+ * namespace), and in total.
+ */
 const maxReviews = 4
 const waitingReviews = { perKey: 16, total: 128 }
-/** Together, and of one address: each review of the API server that is not answered yet has one. */
+/**
+ * Maximum numbers of connections: in total, and from one address. Each unanswered review of the API server uses one.
+ */
 const maxConnections = 2_048
 const maxConnectionsOfOne = 512
 const paths = ['/validate', '/inject', '/warn'] as const
@@ -102,7 +106,7 @@ export class WebhookServer implements AsyncDisposable {
   readonly #connections = new Map<string, number>()
   /** Reviews that are being judged. */
   #judging = 0
-  /** Bytes of the requests that are being read or answered. */
+  /** Bytes of all requests in progress. */
   #bytes = 0
   #minor: Promise<number> | undefined
 
@@ -121,7 +125,7 @@ export class WebhookServer implements AsyncDisposable {
     })
     this.#refused = new Counter({
       name: 'penstock_webhook_refused_total',
-      help: 'Requests to the webhooks that were refused before they were read, by the reason.',
+      help: 'Webhook requests that were refused before they were read, by reason.',
       labelNames: ['reason'],
       registers: [context.metrics],
     })
@@ -153,14 +157,14 @@ export class WebhookServer implements AsyncDisposable {
     })
   }
 
-  /** Reads only the path until the caller is known to be the API server. */
+  /** Reads only the path until it is certain that the caller is the API server. */
   #serve(request: IncomingMessage, answer: ServerResponse): void {
     const end = (code: number, body: object) => {
       const text = JSON.stringify(body)
       answer.writeHead(code, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) })
       answer.end(text)
     }
-    request.on('error', () => {}) // the API server has gone; nobody waits for the answer
+    request.on('error', () => {}) // the API server closed the connection; nobody waits for the answer
     const refuse = (code: number, reason: string, message: string) => {
       this.#refused.inc({ reason })
       answer.setHeader('connection', 'close')
@@ -170,11 +174,15 @@ export class WebhookServer implements AsyncDisposable {
     const url = URL.parse(request.url ?? '/', 'https://localhost')
     const path = url === null ? undefined : this.#options.tokens.webhookAt(url.pathname, paths)
     if (url === null || path === undefined) {
-      refuse(404, 'path', 'There is no webhook here. The API server finds the paths in its webhook configurations.')
+      refuse(
+        404,
+        'path',
+        'There is no webhook at this path. The API server finds the paths in its webhook configurations.',
+      )
       return
     }
     if (!this.#isExpected(request.socket as TLSSocket)) {
-      refuse(403, 'certificate', 'A client certificate of the API server is needed here.')
+      refuse(403, 'certificate', 'This server requires a client certificate of the API server.')
       return
     }
     if (request.method !== 'POST') {
@@ -193,7 +201,7 @@ export class WebhookServer implements AsyncDisposable {
       size += part.length
       this.#bytes += part.length
       isOver = size > maxBytes || this.#bytes > maxBytesTogether
-      if (size > maxBytes) refuse(413, 'size', `A review has at most ${maxBytes} bytes.`)
+      if (size > maxBytes) refuse(413, 'size', `A review may have at most ${maxBytes} bytes.`)
       else if (isOver) refuse(429, 'busy', 'Too many reviews are waiting; try again in a few seconds.')
       else parts.push(part)
     })
@@ -203,13 +211,13 @@ export class WebhookServer implements AsyncDisposable {
         ({ code, body }) => end(code, body),
         (error: unknown) => {
           this.#context.logger.error({ error: errorText(error), path }, 'A webhook could not be answered.')
-          end(500, { message: 'The review failed; the log of the operator says why.' })
+          end(500, { message: 'The review failed; see the log of the operator.' })
         },
       )
     })
   }
 
-  /** Whether the client shows a certificate that the settings accept. */
+  /** Whether the client presents a certificate that the settings accept. */
   #isExpected(socket: TLSSocket): boolean {
     const { clients } = this.#options
     if (clients === undefined) return true
@@ -235,7 +243,7 @@ export class WebhookServer implements AsyncDisposable {
 
   async [Symbol.asyncDispose]() {
     if (!this.#server.listening) return
-    // Requests under way are answered; idle connections end now.
+    // Answers the requests in progress; closes idle connections immediately.
     this.#server.closeIdleConnections()
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     const last = setTimeout(() => this.#server.closeAllConnections(), budgetMs)
@@ -248,7 +256,7 @@ export class WebhookServer implements AsyncDisposable {
     try {
       request = (JSON.parse(text) as { request?: AdmissionRequest } | null)?.request
     } catch {
-      return { code: 400, body: { message: 'The body is no AdmissionReview: it is no JSON.' } }
+      return { code: 400, body: { message: 'The body is not an AdmissionReview: it is not JSON.' } }
     }
     if (typeof request?.uid !== 'string') return { code: 400, body: { message: 'The body is no AdmissionReview.' } }
     const started = performance.now()
@@ -264,7 +272,7 @@ export class WebhookServer implements AsyncDisposable {
     const turn = await this.#turn(key, until)
     if (turn === 'late') return tooLate(request.uid)
     if (turn === 'full') {
-      const message = `The webhook of Penstock has too many reviews to do for ${key.replace(' ', ' "')}"; try again in a few seconds.`
+      const message = `The webhook of Penstock has too many reviews in progress for ${key.replace(' ', ' "')}"; try again in a few seconds.`
       return { uid: request.uid, allowed: false, status: { code: 429, reason: 'TooManyRequests', message } }
     }
     try {
@@ -275,7 +283,7 @@ export class WebhookServer implements AsyncDisposable {
     }
   }
 
-  /** Waits until a review may be judged. A caller that has a turn must give it back. */
+  /** Waits until a review may be processed. The caller must release its turn. */
   #turn(key: string, until: number): Promise<'now' | 'late' | 'full'> {
     if (this.#judging < maxReviews && this.#waiting.size === 0) {
       this.#judging++
@@ -342,8 +350,8 @@ export class WebhookServer implements AsyncDisposable {
   }
 
   /**
-   * Whether the author of a ClusterPipeline may read the logs of all namespaces, if that is required; and whether this author must be
-   * recorded. A user who does not change the spec needs no right, and becomes the author of a spec without one if the user has the right.
+   * Whether the author of a ClusterPipeline may read the logs of all namespaces, if that is required, and whether to record this author.
+   * A user who does not change the spec needs no permission. If the spec has no author, such a user becomes its author if permitted.
    */
   async #authorOf({ object, oldObject, userInfo }: AdmissionRequest): Promise<{ isRefused: boolean; isNew: boolean }> {
     if (this.#authors === undefined || object === null) return { isRefused: false, isNew: false }
@@ -374,7 +382,7 @@ export class WebhookServer implements AsyncDisposable {
     }
   }
 
-  /** The minor version of the API server; asked once, and again after a failure. */
+  /** The minor version of the API server; requested once, and again after a failure. */
   #serverMinor(): Promise<number> {
     this.#minor ??= this.#context.kube
       .request<{ minor: string }>('GET', '/version')
@@ -394,10 +402,10 @@ interface Waiting {
 const tooLate = (uid: string): AdmissionResponse => ({
   uid,
   allowed: true,
-  warnings: ['The check took too long; the status will say what it finds.'],
+  warnings: ['The check took too long; see the status for its result.'],
 })
 
-/** Milliseconds for an answer, by the `timeout` that the API server adds to the address, such as `5s`. */
+/** Milliseconds for an answer, from the `timeout` that the API server adds to the URL, such as `5s`. */
 function budgetOf(timeout: string | null): number {
   const seconds = /^(\d{1,3}(?:\.\d+)?)s$/.exec(timeout ?? '')?.[1]
   return seconds === undefined ? budgetMs : Math.min(30_000, Number(seconds) * 1000 - marginMs)

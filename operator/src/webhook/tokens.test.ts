@@ -17,7 +17,7 @@ test('a token is registered at once if it is the first one, and a later one when
   expect(renewTokens(rotated.tokens, at + publishMs - 1).registered).toEqual(made.tokens[0])
   const published = renewTokens(rotated.tokens, at + publishMs)
   expect(published.registered).toEqual(rotated.tokens[0])
-  // The old one is good until all API servers use the new one.
+  // The old one stays valid until all API servers use the new one.
   expect(renewTokens(rotated.tokens, at + publishMs + overlapMs - 1).tokens).toHaveLength(2)
   expect(renewTokens(rotated.tokens, at + publishMs + overlapMs).tokens).toEqual([rotated.tokens[0]])
 })

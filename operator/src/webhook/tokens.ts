@@ -1,6 +1,7 @@
-// The secret in the paths of the webhooks: only the API server, which reads its webhook configurations, knows them. The leader keeps
-// the secret in a Secret of its namespace and writes the paths into the configurations; every replica follows the Secret and accepts
-// all that it holds. A new secret is registered once every replica can know it, and the old one stays until no API server uses it.
+// The secret in the paths of the webhooks. Only the API server knows the paths, because it reads its webhook configurations. The
+// leader stores the secret in a Secret of its namespace and writes the paths into the configurations. Every replica watches the
+// Secret and accepts all of its values. A new secret is registered when every replica can know it, and the old one is valid until no
+// API server uses it.
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { KubeObject, ResourceType } from '../api/object.ts'
@@ -14,27 +15,30 @@ import {
   webhookTokenSecretName,
 } from '../workloads/installation-names.ts'
 
-/** A secret lasts this long before the next one is made. */
+/** How long to use a secret before the next one is created. */
 export const rotateMs = 86_400_000
-/** How long the replicas have to read a new secret before the API servers are sent to its paths: each reads every 15 s. */
+/**
+ * How long replicas have to read a new secret before the API servers use its paths; each replica reads the Secret every 15
+ * s.
+ */
 export const publishMs = 60_000
-/** How long the API servers have to take over the new paths; each follows its configurations within seconds. */
+/** How long API servers have to start using the new paths; each updates its configurations within seconds. */
 export const overlapMs = 600_000
 const followMs = 15_000
 
 export interface WebhookToken {
   readonly value: string
-  /** Milliseconds since 1970, by the clock of the leader that made it. */
+  /** Milliseconds since 1970, by the clock of the leader that created it. */
   readonly createdAt: number
 }
 
-/** The tokens that must be accepted at a time, newest first, and the one whose paths the API server is to use. */
+/** The accepted tokens, newest first, and the one for the paths that the API server should use. */
 export function renewTokens(
   found: readonly WebhookToken[],
   now: number,
 ): { readonly tokens: readonly WebhookToken[]; readonly registered: WebhookToken } {
   const [newest] = found
-  // After the clock was set back, tokens seem to be from the future: their age is unknown.
+  // After the clock is set back, tokens appear to be from the future; their age is unknown.
   const isDue = newest === undefined || now - newest.createdAt >= rotateMs || newest.createdAt > now + publishMs
   const made = { value: randomBytes(32).toString('base64url'), createdAt: now }
   const all: readonly WebhookToken[] = isDue ? [made, ...found] : found
@@ -51,8 +55,9 @@ export function renewTokens(
 }
 
 /**
- * The path of a webhook under a token, such as `/validate/…`: lower case, as the API server wants it. Each has its own secret: the API server shows the address of a webhook
- * that it cannot reach to the author of a request, if the webhook must not be left out, and no other webhook opens by that.
+ * The path of a webhook with a token, such as `/validate/…`, in lower case as the API server requires. Each webhook has its own secret: if
+ * a required webhook is unreachable, the API server shows its address to the author of the request, who must not learn the path of another
+ * webhook from it.
  */
 export function pathOfWebhook(path: string, token: string): string {
   return `${path}/${createHmac('sha256', token).update(path).digest('hex')}`
@@ -70,7 +75,7 @@ export class WebhookTokens {
     this.#tokens = tokens
   }
 
-  /** The webhook that a path with its secret names; undefined for every other path. Takes the same time for every secret. */
+  /** The webhook of a path with a secret; undefined for every other path. Its duration does not depend on the secret. */
   webhookAt(path: string, webhooks: readonly string[]): string | undefined {
     const given = digestOf(path)
     let found: string | undefined
@@ -94,7 +99,7 @@ interface WebhookConfiguration extends KubeObject {
   }[]
 }
 
-/** Follows the Secret on every replica that answers webhooks. */
+/** Watches the Secret on every replica that serves webhooks. */
 export function followTokensPart(tokens: WebhookTokens): OperatorPart {
   return {
     name: 'webhook-token',
@@ -108,7 +113,7 @@ export function followTokensPart(tokens: WebhookTokens): OperatorPart {
   }
 }
 
-/** Makes and renews the tokens, and writes the paths into the webhook configurations. */
+/** Creates and renews the tokens, and writes the paths into the webhook configurations. */
 export function keepTokensPart(tokens: WebhookTokens): OperatorPart {
   return {
     name: 'webhook-tokens',
@@ -121,11 +126,11 @@ export function keepTokensPart(tokens: WebhookTokens): OperatorPart {
   }
 }
 
-/** Reads the tokens, renews what is due, and registers the paths; returns the tokens to accept. */
+/** Reads the tokens, renews them if due, and registers the paths; returns the tokens to accept. */
 export async function keepTokens(context: OperatorContext, now: number): Promise<readonly WebhookToken[]> {
   const found = await readTokens(context)
   const { tokens, registered } = renewTokens(found, now)
-  // Kept before it is used: a path that no replica can know would be refused.
+  // Stored before use, because replicas would refuse a path that they cannot know.
   if (tokens !== found) {
     await context.kube.apply<Secret>(secretType, {
       apiVersion: 'v1',
@@ -150,7 +155,7 @@ async function readTokens(context: OperatorContext): Promise<readonly WebhookTok
   try {
     tokens = JSON.parse(text)
   } catch {
-    return [] // as if there were none: the leader makes one
+    return [] // treated as missing; the leader creates a new one
   }
   return Array.isArray(tokens) && tokens.length > 0 && tokens.every(isToken) ? tokens : []
 }
@@ -160,7 +165,9 @@ function isToken(value: unknown): value is WebhookToken {
   return typeof text === 'string' && text.length >= 32 && typeof createdAt === 'number'
 }
 
-/** `path` of our webhooks, with a separate field manager, so the tool that installed them sees no difference. */
+/**
+ * Sets `path` of the webhooks with a separate field manager, so that the tool that installed them finds no difference.
+ */
 async function registerPaths(context: OperatorContext, token: string): Promise<void> {
   const types: ResourceType[] = [validatingWebhookConfigurationType, mutatingWebhookConfigurationType]
   for (const type of types) {

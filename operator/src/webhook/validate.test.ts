@@ -16,7 +16,7 @@ const pipeline = (spec: Judged['spec'], metadata: Partial<KubeObject['metadata']
   spec,
 })
 
-/** Finds what the object itself says is wrong with it. */
+/** Finds problems in the object itself. */
 const judge: Judge = async (_, object) =>
   ((object as Judged).spec.wrong ?? []).map(
     ([reason, message]): CompileProblem => ({ severity: 'error', reason, path: 'spec.sinks[0]', message }),

@@ -1,5 +1,6 @@
-// The answer of admission about our resources: all findings of a reconcile, at once. It helps the author and is never required: the
-// reconcile finds everything that passes here. So admission lets requests pass whose refusal could lock a user out.
+// The admission response for Penstock's resources, with all findings of a reconcile at once. Admission helps authors but is never
+// required, because the reconcile reports the same problems. Therefore, admission allows requests if refusing them could lock a
+// user out.
 
 import { canonicalJson } from '@penstock/agent/bundle'
 import type { Reason } from '../api/conditions.ts'
@@ -9,17 +10,17 @@ import type { KubeObject } from '../api/object.ts'
 import { advice } from '../compile/check.ts'
 import type { CompileProblem } from '../compile/compiled.ts'
 
-/** Everything that a reconcile would find in an object, were it applied now; warnings too. */
+/** Everything that a reconcile would find in an object, including warnings. */
 export type Judge = (kind: ResourceKind, object: KubeObject) => Promise<readonly CompileProblem[]>
 
 export interface AdmissionVerdict {
   readonly allowed: boolean
-  /** Every error, a line each; empty when it is allowed. */
+  /** All errors, one on each line; empty if the object is allowed. */
   readonly message: string
   readonly warnings: readonly string[]
 }
 
-/** Reasons that another object can fix: a referenced object may be applied a moment later. */
+/** Reasons that another object can fix: the referenced object may be applied a moment later. */
 const fixable: ReadonlySet<Reason> = new Set([
   'SourceNotFound',
   'SinkNotFound',
@@ -27,7 +28,7 @@ const fixable: ReadonlySet<Reason> = new Set([
   'SecretKeyNotFound',
   'NoMatchingAgent',
 ])
-/** The API server takes 120 characters of a warning well, and cuts all of them at 4,096 bytes together. */
+/** The API server handles warnings of up to 120 characters well, and truncates all of them together at 4,096 bytes. */
 const longestWarning = 256
 const maxWarnings = 12
 
@@ -39,7 +40,7 @@ export async function validate(
 ): Promise<AdmissionVerdict> {
   const passes: AdmissionVerdict = { allowed: true, message: '', warnings: [] }
   if (object.metadata.deletionTimestamp !== undefined) return passes
-  // Nothing else looks at it: everything below reads trees by recursion.
+  // No other check follows, because the code below reads trees recursively.
   if (isTooDeep(specOf(object))) {
     const message = `${kind.kind} "${object.metadata.name ?? ''}": \`spec\` is nested deeper than ${maxDepth} levels`
     return { allowed: false, message, warnings: [] }
@@ -54,8 +55,8 @@ export async function validate(
   const text = (problem: CompileProblem) => advice(problem, spec)
   if (errors.length === 0) return { allowed: true, message: '', warnings: warningsOf(notes.map(text)) }
 
-  // An object that was wrong before may be changed as long as it gets wrong in no new way: a release that is stricter than
-  // the one before must not lock its users out.
+  // An invalid object may be changed if the change adds no new problem. Otherwise, a release with stricter checks would
+  // lock its users out.
   if (previous !== undefined) {
     const before = new Set((await judge(kind, previous)).filter(isError).map((problem) => problem.reason))
     if (errors.every((problem) => before.has(problem.reason))) {
