@@ -34,7 +34,7 @@ function artifact(id: string, extra: Partial<Artifact> = {}): Artifact {
       ],
     },
     sources: {},
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: text of a program, taken literally
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: text of a program, not a template
     transforms: { [`${id}/parse`]: { type: 'remap', inputs: [`${id}/app`], source: '.a = "${HOME}"' } },
     sinks: { [`${id}/es`]: { type: 'http', inputs: [`${id}/parse`], auth: { password: { $secret: 'k1' } } } },
     sourceTypes: ['orchestrator_logs'],
@@ -50,7 +50,7 @@ const entry = (each: Artifact) => ({ fragment: fragmentOf(each), createdAt: each
 test('a bundle is these bytes', async () => {
   const rendered = await renderBundle([entry(artifact('shop/checkout'))])
   const expected =
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: text of a program, taken literally
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: text of a program, not a template
     '{"hub":{"subscriptions":[{"cursor":"uid-checkout/app","excludeContainers":["istio-proxy"],"limits":{"perContainer":{"bytes":1048576,"lines":500,"onLimit":"drop"}},"namespaces":["shop"],"options":{"max_line_bytes":65536},"out":"shop/checkout/app","podSelector":"app=web"}]},"interpolation":"none","pipelines":{"shop/checkout":{"cpuShare":20,"egress":{"deny":["127.0.0.0/8"]},"generation":3,"hash":"sha256:checkout","restricted":true,"secrets":[{"key":"k1","parts":[{"key":"password","kind":"Secret","name":"es","namespace":"shop"}]}],"uid":"uid-checkout"}},"schema":1,"sinks":{"shop/checkout/es":{"auth":{"password":{"$secret":"k1"}},"inputs":["shop/checkout/parse"],"type":"http"}},"sources":{},"transforms":{"shop/checkout/parse":{"inputs":["shop/checkout/app"],"source":".a = \\"${HOME}\\"","type":"remap"}}}'
   expect(textOf([...rendered.fragments.values()]).toString()).toBe(expected)
   expect(rendered.rev).toBe(createHash('sha256').update(expected).digest('hex'))
@@ -75,7 +75,7 @@ test('the same pipelines in any order give the same bytes, and read back they gi
   expect(textOf([...fragmentsOf(bundle).values()])).toEqual(textOf([...forward.fragments.values()]))
 })
 
-/** Text that cannot be compressed much. */
+/** Text that compresses poorly. */
 const noise = (seed: number, length: number) => {
   let text = ''
   for (let index = 0; text.length < length; index++) {

@@ -1,5 +1,6 @@
-// Fragments to the bytes that agents get. Pure, and the same bytes for the same fragments in any order: keys are sorted, and nothing
-// is in them that depends on time, place or order. Where space is short, the youngest fragments give way (T14); rendering never fails for that.
+// Renders fragments to the bytes that agents receive. Pure; the same fragments in any order result in the same bytes, because keys are
+// sorted and the content does not depend on time, place or order. If space is short, the youngest fragments are excluded (T14); rendering
+// never fails for this reason.
 
 import { promisify } from 'node:util'
 import { gzip as gzipWithCallback } from 'node:zlib'
@@ -8,9 +9,9 @@ import type { Fragment } from './fragment.ts'
 
 const gzip = promisify(gzipWithCallback)
 
-/** Limit of a compressed shard: a Secret takes 1 MiB, and the first also contains the manifest. */
+/** Limit for a compressed shard: a Secret can contain 1 MiB, and the first one also contains the manifest. */
 const shardBytes = 900 * 1024
-/** Limit of one revision: two revisions and those that agents still run must fit into the slots together. */
+/** Limit for one revision: two revisions, and those that agents still run, must fit into the slots together. */
 const maxShards = 3
 
 export interface ShardFile extends Shard {
@@ -23,7 +24,7 @@ export interface RenderedBundle {
   readonly compressedBytes: number
   readonly shards: readonly ShardFile[]
   readonly fragments: ReadonlyMap<string, Fragment>
-  /** Ids of the pipelines that were left out because the bundle would be too large with them. */
+  /** Ids of the pipelines that were excluded because the bundle would otherwise be too large. */
   readonly evicted: readonly string[]
 }
 
@@ -70,7 +71,7 @@ export function older(left: BundledPipeline, right: BundledPipeline): number {
   return (leftKey as string) < (rightKey as string) ? -1 : 1
 }
 
-/** How many of the oldest fit, found by halving. */
+/** How many of the oldest fragments fit, determined by binary search. */
 async function fitting(byAge: readonly BundledPipeline[], tooMany: number, limits: BundleLimits): Promise<number> {
   let fits = 0
   let not = tooMany
@@ -115,7 +116,7 @@ export function shardKey(rev: string, index: number): string {
 async function shardsOf(text: Buffer, rev: string, limits: BundleLimits): Promise<ShardFile[] | undefined> {
   for (let count = 1; count <= limits.maxShards; count++) {
     const size = Math.ceil(text.length / count)
-    // Text cannot become much less than a thirtieth: no need to try.
+    // Text cannot be compressed to much less than a thirtieth, so there is no need to try.
     if (size > limits.shardBytes * 1000) continue
     const shards: ShardFile[] = []
     for (let at = 0; at < text.length; at += size) {

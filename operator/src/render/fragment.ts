@@ -1,5 +1,5 @@
-// One pipeline's share of a bundle as text: rendered once from an artifact, or taken from a bundle in force. Bundles are assembled from
-// these, so thousands of pipelines cost no more than the changed ones.
+// One pipeline's share of a bundle as text, rendered once from an artifact or taken from an active bundle. Bundles are assembled from
+// fragments, so with thousands of pipelines only the changed ones cost time.
 
 import { type Bundle, type BundlePipeline, canonicalJson, pipelineOf } from '@penstock/agent/bundle'
 import type { EgressOptions } from '@penstock/agent/config'
@@ -11,7 +11,7 @@ export interface Fragment {
   readonly id: string
   readonly uid: string
   readonly generation: number
-  /** Hash of the content: fragments with equal hashes run the same. */
+  /** Hash of the content: agents run fragments with equal hashes identically. */
   readonly hash: string
   /** Canonical JSON of the entry of `pipelines`. */
   readonly entry: string
@@ -77,7 +77,7 @@ function build(artifact: Artifact): Fragment {
   }
 }
 
-/** The pipelines of a bundle that was rendered before. */
+/** The pipelines of a previously rendered bundle. */
 export function fragmentsOf(bundle: Bundle): Map<string, Fragment> {
   const found = new Map<string, Fragment>()
   const subscriptions = Map.groupBy(bundle.hub.subscriptions, ({ out }) => pipelineOf(out))

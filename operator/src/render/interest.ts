@@ -1,5 +1,5 @@
-// Which pipelines of a revision concern a node: those that read pods which are there, and those whose sources are not pods at all.
-// A node receives a part of the revision; each part has a mark that identifies it. Pure.
+// Determines which pipelines of a revision concern a node: those that read pods on the node, and those with sources other than
+// pods. A node receives a part of the revision; each part has a mark that identifies it. Pure.
 
 import { createHash } from 'node:crypto'
 import type { BundleSubscription } from '@penstock/agent/bundle'
@@ -8,7 +8,7 @@ import type { Fragment } from './fragment.ts'
 
 type Labels = Readonly<Record<string, string>>
 
-/** A pod of a node, as far as selectors look at it. */
+/** The fields of a node's pod that selectors use. */
 export interface PlacedPod {
   readonly namespace: string
   readonly labels: Labels
@@ -17,19 +17,19 @@ export interface PlacedPod {
 interface Interest {
   /** Runs on every node. */
   readonly everywhere: boolean
-  /** Names of namespaces, where these are all that it reads. */
+  /** Names of namespaces, if it reads only these. */
   readonly namespaces: ReadonlySet<string> | undefined
   readonly selections: readonly PodSelection[]
 }
 
 interface Index {
   readonly everywhere: readonly Fragment[]
-  /** Those that may read any namespace. */
+  /** Fragments that may read any namespace. */
   readonly anywhere: readonly Fragment[]
   readonly byNamespace: ReadonlyMap<string, readonly Fragment[]>
 }
 
-// Found out once for each content: revisions share the fragments that have not changed.
+// Determined once for each content, because revisions share unchanged fragments.
 const interests = new WeakMap<Fragment, Interest>()
 const indexes = new WeakMap<ReadonlyMap<string, Fragment>, Index>()
 const digests = new WeakMap<Fragment, string>()
@@ -92,10 +92,10 @@ function interestOf(fragment: Fragment): Interest {
   const subscriptions = fragment.subscriptions.map(([, json]) => JSON.parse(json) as BundleSubscription)
   const named = subscriptions.every(({ namespaces }) => namespaces !== undefined)
   const interest = {
-    // Without any subscription there is something else that it does.
+    // A pipeline without subscriptions has sources other than pods.
     everywhere: fragment.sources.length > 0 || subscriptions.length === 0,
     namespaces: named ? new Set(subscriptions.flatMap(({ namespaces = [] }) => namespaces)) : undefined,
-    // The fields of pods are not known here; the agent checks them.
+    // The fields of pods are unknown here; the agent checks field selectors.
     selections: subscriptions.map((subscription) => compileSelection({ ...subscription, fieldSelector: undefined })),
   }
   interests.set(fragment, interest)

@@ -1,4 +1,4 @@
-// The manifest of a bundle folder, and the digests of the secret values that go with it. Pure.
+// The manifest of a bundle folder, and the digests of its secret values. Pure.
 
 import { gzipSync } from 'node:zlib'
 import {
@@ -11,7 +11,7 @@ import {
 } from '@penstock/agent/bundle'
 import type { ShardFile } from './bundle.ts'
 
-/** The oldest agent that can read what this operator writes. */
+/** The oldest agent version that can read this operator's bundles. */
 export const minAgentVersion = '0.1.0'
 
 export interface Digests {
@@ -21,7 +21,7 @@ export interface Digests {
   readonly epoch: string
 }
 
-/** Digests of values by key, by which an agent verifies that all of its secrets belong to this revision. */
+/** Digests of values by key. Agents use them to verify that all of their secrets belong to this revision. */
 export function digestFile(values: ReadonlyMap<string, Buffer>): Digests {
   const digests: Record<string, string> = {}
   for (const [key, value] of values) digests[key] = sha256(value)
@@ -33,7 +33,7 @@ export function digestFile(values: ReadonlyMap<string, Buffer>): Digests {
 
 export interface ManifestOptions {
   readonly delivery?: 'Mounted' | 'Stream' | undefined
-  /** The most that an agent waits at its start before it asks the API server. */
+  /** The maximum time that an agent waits at its start before its first request to the API server. */
   readonly startSpreadMs?: number | undefined
 }
 
@@ -63,7 +63,10 @@ export function renderManifest(
   return Buffer.from(canonicalJson(manifest))
 }
 
-/** So that not much more than 50 agents ask the API server in a second when all of them start: coarse, as each step is a write. */
+/**
+ * Chosen so that little more than 50 agents per second send a request to the API server when all of them start. The steps are
+ * coarse, because each new step requires a write.
+ */
 const startSpreads = [
   { nodes: 500, ms: 10_000 },
   { nodes: 400, ms: 8_000 },
@@ -73,7 +76,7 @@ const startSpreads = [
   { nodes: 51, ms: 1_000 },
 ]
 
-/** The longest wait of an agent in a fleet of this size. A fleet whose size varies around a step stays on the upper one. */
+/** The longest wait of an agent in a fleet of this size. A fleet whose size varies around a step keeps the higher value. */
 export function startSpreadOf(nodes: number, before: number): number {
   const of = (count: number) => startSpreads.find((step) => count >= step.nodes)?.ms ?? 0
   return Math.max(of(nodes), Math.min(before, of(nodes / 0.8)))

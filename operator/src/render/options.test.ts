@@ -1,6 +1,6 @@
-// Every option of every component, from the resource to the agent: compiled, rendered to a bundle, read and loaded as an agent does it.
-// Each value differs from the default, so a default cannot pass for it. An option arrives with its value, is refused with a message at
-// its place, or is fixed, which a warning at its place reports.
+// Tests every option of every component from the resource to the agent: the option is compiled, rendered to a bundle, read, and loaded
+// as an agent does. Each value differs from the default, so a default cannot be mistaken for it. An option either arrives with its
+// value, is refused with a message at its place, or has a fixed value, which a warning at its place reports.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,11 +18,11 @@ import { fragmentOf } from './fragment.ts'
 type Table = Readonly<Record<string, unknown>>
 
 interface Option extends OptionPlace {
-  /** Its own, and that of the list around it. */
+  /** Its own options, and those of the enclosing list. */
   readonly meaning: Meaning
 }
 
-/** Required options beside each place. The operator sets `inputs`. */
+/** Required options for each place. The operator sets `inputs`. */
 const siblings = ({ inputs: _, ...members }: Readonly<Record<string, Schema>>) => skeleton(members as Options)
 
 const all = components
@@ -32,12 +32,12 @@ const all = components
 
 // --- values ---
 
-/** A program that the agent of a cluster kind reads. */
+/** A program that the agent of a cluster kind accepts. */
 const programFile = join(mkdtempSync(join(tmpdir(), 'penstock-options-')), 'program.remap')
 writeFileSync(programFile, '.a = 1')
 afterAll(() => rmSync(dirname(programFile), { recursive: true }))
 
-/** Texts that must be of a form that their schema does not state. */
+/** Texts with a format that their schema does not specify. */
 const values: readonly (readonly [place: RegExp, value: unknown])[] = [
   [/^source file\.encoding\.charset$/, 'utf-16le'],
   [/timezone$/, 'Europe/Paris'],
@@ -57,7 +57,7 @@ const values: readonly (readonly [place: RegExp, value: unknown])[] = [
 
 const contents = { pem: '-----BEGIN CERTIFICATE-----', json: '{}', data: 'data:application/json;base64,e30=' } as const
 
-/** A value that the option takes, other than the default. */
+/** A valid value for the option, other than the default. */
 function sampleOf({ name, schema, meaning }: Option, isNamespaced: boolean): unknown {
   const given = values.find(([place]) => place.test(name))?.[1]
   if (given !== undefined) return given
@@ -65,7 +65,7 @@ function sampleOf({ name, schema, meaning }: Option, isNamespaced: boolean): unk
   if (isNamespaced && file?.inline !== undefined) return contents[file.inline]
   const examples = [...((schema['examples'] ?? []) as readonly unknown[]), ...((schema['enum'] ?? []) as unknown[])]
   const other = examples.find((example) => !isTable(example) && example !== schema['default'])
-  // Examples of addresses may be of this machine, which tenants cannot reach.
+  // Addresses in examples may be local, and tenants cannot connect to local addresses.
   if (address !== undefined && typeof other === 'string') return other.replace(/127\.0\.0\.1|localhost/, 'example.com')
   if (other !== undefined) return other
   if (file !== undefined) return file.within === undefined ? '/a/file' : '**/*.log'
@@ -75,7 +75,7 @@ function sampleOf({ name, schema, meaning }: Option, isNamespaced: boolean): unk
   return schema['format'] === 'url' ? 'https://example.com' : 'text'
 }
 
-/** Between the bounds, with 17 in the middle where it is allowed. */
+/** Between the limits; 17 where allowed. */
 function numberFor({ minimum, exclusiveMinimum, maximum, exclusiveMaximum, default: usual }: Schema): number {
   const low = Number(minimum ?? exclusiveMinimum ?? 0)
   const high = Number(maximum ?? exclusiveMaximum ?? Number.POSITIVE_INFINITY)
@@ -120,7 +120,7 @@ const companions: readonly (readonly [place: RegExp, options: Table])[] = [
   [/^sink tsdb_metrics\.(org|bucket|token)$/, { org: 'o', bucket: 'b', token: 't' }],
 ]
 
-/** The second over the first, table by table. */
+/** Merges the second value into the first, table by table. */
 function merged(under: unknown, over: unknown): unknown {
   if (!isTable(under) || !isTable(over)) return over
   const result: Record<string, unknown> = { ...under }
@@ -140,7 +140,7 @@ function withValue(table: unknown, [key, ...rest]: OptionPlace['path'], value: u
 const lists = { source: 'sources', transform: 'transforms', sink: 'sinks' } as const
 const noSecrets = { value: () => undefined, digest: () => undefined }
 
-/** Lets tenants use every type of source, and the credentials of the agent. */
+/** Allows tenants to use every type of source, and the credentials of the agent. */
 const policy = {
   allowedSources: components.filter(({ kind }) => kind === 'source').map(({ type }) => type),
   implicitCredentials: 'Allow',
@@ -150,7 +150,7 @@ interface Outcome {
   /** Problems at the place of the option. */
   readonly refusals: readonly string[]
   readonly warnings: readonly string[]
-  /** Problems elsewhere, of the operator or the agent: the option could not be tried. */
+  /** Problems elsewhere, of the operator or the agent: the option could not be tested. */
   readonly others: readonly string[]
   readonly arrives: boolean
   /** No option of the component can arrive. */
@@ -206,7 +206,7 @@ async function outcomeOf(option: Option, value: unknown, namespace: string | und
   if (!loaded.ok) return { ...judged, others: loaded.problems.map(({ message }) => message), arrives: false }
   const own = [...loaded.config[lists[kind]].values()].find(({ id }) => id.endsWith('/own'))
   const arrived = path.reduce<unknown>((table, key) => (table as Table | undefined)?.[key], own?.options)
-  // Selectors of pods are the hub's: it has them in the subscription.
+  // Selectors of pods belong to the hub, which has them in the subscription.
   const { subscription = {} } = (own ?? {}) as { readonly subscription?: object }
   const selectors = Object.values(subscription).map(String)
   return { ...judged, arrives: arrived === value || selectors.some((text) => text.includes(String(value))) }
@@ -214,10 +214,10 @@ async function outcomeOf(option: Option, value: unknown, namespace: string | und
 
 const metricSource = { type: 'webserver_metrics', config: { endpoints: ['http://a.example/server-status'] } }
 
-/** Components that reach beyond a namespace, so a tenant has none of their options. */
+/** Components that access data outside a namespace, so tenants cannot use their options. */
 const clusterOnly = ['sink console', 'sink file', 'source internal_logs', 'source internal_metrics', 'source stdin']
 
-/** The options for which the outcome is another than the one expected, each with what happened. */
+/** Options with an outcome other than the expected one, with the actual one. */
 async function surprises(
   options: readonly Option[],
   namespace: string | undefined,

@@ -1,25 +1,24 @@
-// Which Secret holds which key. Existing keys keep their Secret, so that a change rewrites as few Secrets as possible; new
-// keys go where there is room. Pure.
+// Assigns keys to Secrets. Existing keys keep their Secret, so that a change rewrites as few Secrets as possible; new keys
+// are put where there is space. Pure.
 
 export interface Item {
   readonly key: string
   readonly data: Buffer
 }
 
-/** Room of a Secret for keys and values; the API server refuses more than 1 MiB, and metadata needs a little. */
+/** Space of a Secret for keys and values; the API server refuses more than 1 MiB, and metadata needs some space. */
 export const slotBytes = 1_000_000
 
 export interface Placement {
-  /** By slot: the desired content of each Secret. */
+  /** The desired content of each Secret, by slot. */
   readonly slots: readonly ReadonlyMap<string, Buffer>[]
   /** The items that found no room. */
   readonly left: readonly string[]
 }
 
 /**
- * @param current the present places of keys
- * @param items in the order of their importance
- * @param reserved bytes of the first slot for other content
+ * @param current the present places of keys @param items in order of importance @param reserved bytes of the first slot
+ * for other content
  */
 export function place(
   count: number,
