@@ -356,7 +356,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     }
     const programmed = (name: string, wanted: string) => says(name, 'Programmed', wanted)
     const last = await programmed('heavy-7', 'False BundleTooLarge')
-    expect(conditionOf(last, 'Programmed')?.message).toContain('younger Pipelines give way')
+    expect(conditionOf(last, 'Programmed')?.message).toContain('younger Pipelines are excluded')
     await programmed('heavy-0', 'False Pending')
     await cluster.kubectl(['-n', 'shop', 'delete', 'pl', 'heavy-0'])
     await programmed('heavy-7', 'False Pending')

@@ -52,7 +52,7 @@ const modes: readonly AgentMode[] = ['Node', 'Aggregator', 'Sidecar']
 const everything: AgentSpec['pipelines'] = { namespaceSelector: {}, clusterPipelines: { selector: {} } }
 const oneValue = (namespace: string, kind = 'Secret') => ({ key: 'k', parts: ['x', { kind, namespace, name: 's' }] })
 
-/** All that a Pipeline can be and carry, for each mode. */
+/** The content that a Pipeline can have and refer to, for each mode. */
 const carried = modes.flatMap((mode) =>
   [undefined, 'evil', 'shop', 'system'].flatMap((namespace) =>
     [[], [oneValue('evil')], [oneValue('shop')], [oneValue('evil'), oneValue('system', 'ConfigMap')]].flatMap(

@@ -1,4 +1,4 @@
-// Agent: a workload that runs Pipelines: on every node, as an aggregator, or beside the containers of a pod.
+// Agent: a workload that runs Pipelines on every node, as an aggregator, or as a sidecar in a pod.
 
 import { conditionOf, conditions } from './conditions.ts'
 import type { CustomResource } from './object.ts'
@@ -24,17 +24,17 @@ import { labelSelector, selects } from './selector.ts'
 const quantities = map(
   specQuantity(
     'An amount.',
-    'Until it is corrected, the API server refuses changes to the workload; its pods run as they are.',
+    'Until it is corrected, the API server refuses changes to the workload; its pods keep running.',
   ),
   'Amounts by resource, such as cpu and memory.',
 )
 const noBuffers =
   'Until it is corrected, it counts as 0: the operator rejects new versions of Pipelines with disk buffers.'
 
-/** Of an Agent that sets none: what Pipelines of namespaces may take of a node's disk. */
+/** If an Agent does not set a budget: the disk space of a node that namespaced Pipelines may use. */
 export const defaultDiskBudget = '10Gi'
 
-/** The values of fields that an Agent leaves out. */
+/** Defaults for the fields that an Agent omits. */
 export const agentDefaults = {
   drainSeconds: 60,
   node: {
@@ -64,12 +64,12 @@ export const agentSpec = object(
     ),
     managementState: byDefault(
       'Managed',
-      oneOf(['Managed', 'Unmanaged'], 'Unmanaged leaves everything of it as it is.'),
+      oneOf(['Managed', 'Unmanaged'], "With Unmanaged, the operator changes none of the Agent's objects."),
     ),
     pipelines: object(
       {
         namespaceSelector: labelSelector(
-          'Namespaces whose Pipelines it runs; none if absent, all if empty. A sidecar runs those of its own namespace alone, also if absent.',
+          'Namespaces whose Pipelines it runs; none if absent, all if empty. A sidecar only runs the Pipelines of its own namespace, even if this field is absent.',
         ),
         selector: labelSelector('Labels of the Pipelines; all if absent.'),
         clusterPipelines: object(
@@ -97,12 +97,12 @@ export const agentSpec = object(
       'Mounted',
       oneOf(
         ['Mounted', 'Stream'],
-        'How configuration reaches the agents: by mounted Secrets, in a minute or so, or from the operator, in seconds, where an agent of a node gets what concerns its node alone. Mounted if not given; Secrets are mounted in any case, for when the operator is away.',
+        "How agents receive their configuration: from mounted Secrets, within about a minute, or from the operator, within seconds; the operator sends a node's agent only what concerns that node. Mounted if not set. The Secrets are always mounted, so that agents can start while the operator is unavailable.",
       ),
     ),
     drainSeconds: byDefault(
       agentDefaults.drainSeconds,
-      integer('How long sinks of removed Pipelines may deliver what they hold; 60 if not given.'),
+      integer('How long sinks of removed Pipelines may deliver pending events; 60 if not set.'),
     ),
     node: object(
       {
@@ -117,7 +117,7 @@ export const agentSpec = object(
           {
             hostPath: byDefault(agentDefaults.node.dataDir, text('Folder on the node.')),
             diskBudget: specQuantity(
-              `Bytes for disk buffers of all Pipelines; not given, namespaced Pipelines together may have ${defaultDiskBudget}.`,
+              `Bytes for disk buffers of all Pipelines; if not set, namespaced Pipelines together may use ${defaultDiskBudget}.`,
               noBuffers,
             ),
           },
@@ -138,12 +138,12 @@ export const agentSpec = object(
         logPaths: object(
           {
             pods: byDefault(agentDefaults.node.logs, text('Folder of pod logs.')),
-            extraReadOnly: list(text('A folder.'), 'Further folders, for ClusterPipelines.'),
+            extraReadOnly: list(text('A folder.'), 'Additional folders, for ClusterPipelines.'),
           },
           'Folders on the node.',
         ),
         maxOpenRotatedFilesPerContainer: integer(
-          'Rotated files of a container that may wait to be read; of more, the oldest is given up. All if not given.',
+          'Maximum number of unread rotated files of a container; beyond it, the agent gives up the oldest one. No limit if not set.',
           { minimum: 1 },
         ),
         runAsRoot: byDefault(false, bool('For nodes whose log files only root can read.')),
@@ -216,10 +216,10 @@ export const agentSpec = object(
       'For mode Aggregator.',
       {
         rules: [
-          { rule: '!has(self.replicas) || !has(self.autoscaling)', message: 'give either replicas or autoscaling' },
+          { rule: '!has(self.replicas) || !has(self.autoscaling)', message: 'set either replicas or autoscaling' },
           {
             rule: "!has(self.workload) || (self.workload == 'StatefulSet') == has(self.storage)",
-            message: 'StatefulSet needs storage, Deployment has none',
+            message: 'a StatefulSet needs storage, a Deployment has none',
           },
         ],
       },
@@ -229,7 +229,7 @@ export const agentSpec = object(
         volumePolicy: byDefault('EmptyDirOnly', oneOf(['EmptyDirOnly'], 'Volumes that it may read.')),
         drainSeconds: byDefault(
           agentDefaults.sidecar.drainSeconds,
-          integer('Seconds to deliver the rest when the pod ends.'),
+          integer('Seconds to deliver pending events when the pod stops.'),
         ),
       },
       'For mode Sidecar.',
@@ -240,11 +240,11 @@ export const agentSpec = object(
           {
             percent: byDefault(
               agentDefaults.rollout.canary.percent,
-              integer('Percent of the agents that go first.', { maximum: 100 }),
+              integer('Percentage of the agents that receive a new revision first.', { maximum: 100 }),
             ),
             minNodes: byDefault(
               agentDefaults.rollout.canary.minNodes,
-              integer('Agents that go first at least; one does in any case.'),
+              integer('Minimum number of agents that receive a new revision first; never fewer than one.'),
             ),
             bake: byDefault(agentDefaults.rollout.canary.bake, duration('How long they are watched.')),
           },
@@ -265,7 +265,7 @@ export const agentSpec = object(
           agentDefaults.rollout.maxFailedPercent,
           integer('Percent of agents that may fail.', { maximum: 100 }),
         ),
-        autoRollback: byDefault(agentDefaults.rollout.autoRollback, bool('Whether a failed revision is taken back.')),
+        autoRollback: byDefault(agentDefaults.rollout.autoRollback, bool('Whether to roll back a failed revision.')),
         paused: byDefault(agentDefaults.rollout.paused, bool('Whether steps wait.')),
       },
       'How a new configuration reaches the agents.',
@@ -284,11 +284,11 @@ export const agentSpec = object(
           'Container',
           oneOf(
             ['Pipeline', 'Component', 'Container'],
-            'How fine the metrics are: one series a Pipeline, a component, or a component and file, container and address (the default).',
+            'Granularity of the metrics: one series for each Pipeline, for each component, or for each component and file, container and address (the default).',
           ),
         ),
         metricPrefix: text(
-          'Text before the names of the metrics of its agents, such as `penstock_`. Set it in the values of the chart for alerts and dashboards, too.',
+          "Prefix of the agents' metric names, such as `penstock_`. Set it in the chart values as well, for alerts and dashboards.",
           { pattern: '^[a-zA-Z_:][a-zA-Z0-9_:]*$', maxLength: 63 },
         ),
       },
@@ -298,12 +298,12 @@ export const agentSpec = object(
       {
         mode: oneOf(
           ['None', 'Generated'],
-          "Whether to create one; without it, that of the operator's `--network-policies`, which lets out everything but to the metadata services of clouds.",
+          "Whether to create one. Without it, the policy of the operator's `--network-policies` applies, which allows all egress except to the metadata services of clouds.",
         ),
       },
       'A NetworkPolicy.',
     ),
-    podTemplate: open('A strategic merge patch on the pod template, applied last.'),
+    podTemplate: open('A strategic merge patch for the pod template, applied last.'),
   },
   'The workload.',
   {
@@ -317,8 +317,8 @@ export const agentSpec = object(
 
 export const agentStatus = object(
   {
-    observedGeneration: integer('The newest generation that was looked at.'),
-    revision: text('Revision that is being rolled out.'),
+    observedGeneration: integer('The newest generation that the operator has processed.'),
+    revision: text('Revision of the current rollout.'),
     stableRevision: text('Revision that is rolled out.'),
     replicas: integer('Pods of an aggregator.', { format: 'int32' }),
     selector: text('Selector of its pods.'),
@@ -336,12 +336,12 @@ export const agentStatus = object(
         ready: integer('Agents that are ready.'),
         current: integer('Agents with the newest revision.'),
         failed: integer('Agents that could not load it.'),
-        stale: integer('Agents that have not reported for a while.'),
-        streamed: integer('Agents that have their configuration from the operator itself.'),
+        stale: integer('Number of agents that have stopped reporting.'),
+        streamed: integer('Number of agents that receive their configuration from the operator.'),
       },
       'Agents.',
     ),
-    unsupportedNodes: integer('Nodes of another system than Linux, which have no agent.'),
+    unsupportedNodes: integer('Number of nodes that do not run Linux and therefore have no agent.'),
     bundle: object(
       {
         rawBytes: integer('Bytes of the configuration.'),
@@ -355,7 +355,7 @@ export const agentStatus = object(
         pods: integer('Pods with a sidecar.'),
         current: integer('Up to date.'),
         stale: integer('Silent.'),
-        streamed: integer('Those that have their configuration from the operator itself.'),
+        streamed: integer('Number of agents that receive their configuration from the operator.'),
       },
       'Sidecars.',
     ),
@@ -371,7 +371,7 @@ export const agentStatus = object(
       'The last revisions.',
       { maxItems: 10 },
     ),
-    summary: object({ nodes: text('Up-to-date agents of those desired: 40/40.') }, 'Columns of `kubectl get`.'),
+    summary: object({ nodes: text('Up-to-date agents out of the desired ones: 40/40.') }, 'Columns of `kubectl get`.'),
     conditions,
   },
   'Observed state of the Agent.',
@@ -382,13 +382,16 @@ export type AgentStatus = ValueOf<typeof agentStatus>
 export type Agent = CustomResource<AgentSpec, AgentStatus>
 export type AgentMode = AgentSpec['mode']
 
-/** The namespaces of the platform: the operator's own, and those of `--agent-namespaces`. */
+/** The platform's namespaces: the operator's own, and those of `--agent-namespaces`. */
 export interface Platform {
   readonly namespace: string
   readonly agentNamespaces: readonly string[]
 }
 
-/** Whether an Agent is in a namespace whose editors are not the platform: they read all that it is given. */
+/**
+ * Whether an Agent is in a namespace whose editors do not belong to the platform. They can read everything that the
+ * Agent receives.
+ */
 export function isTenants(
   { metadata }: Pick<Agent, 'metadata'>,
   { namespace: own, agentNamespaces }: Platform,
@@ -397,13 +400,13 @@ export function isTenants(
   return namespace !== own && !agentNamespaces.includes(namespace)
 }
 
-/** A value that comes with a Pipeline: text, and keys of Secrets and ConfigMaps, joined. */
+/** A value of a Pipeline that consists of text and of keys of Secrets and ConfigMaps. */
 export interface CarriedValue {
   readonly key: string
   readonly parts: readonly (string | { readonly kind: string; readonly namespace: string; readonly name: string })[]
 }
 
-/** For those who do not know the operator's flags: the namespaces whose Node Agents it accepts. */
+/** For callers that do not know the operator's flags: the namespaces where the operator accepts Node Agents. */
 export function platformSeen(agents: Iterable<Agent>): Platform {
   const accepted = [...agents].filter(
     ({ spec, status }) => spec.mode === 'Node' && conditionOf(status?.conditions, 'Accepted')?.status !== 'False',
@@ -411,7 +414,7 @@ export function platformSeen(agents: Iterable<Agent>): Platform {
   return { namespace: '', agentNamespaces: accepted.map(({ metadata }) => metadata.namespace ?? '') }
 }
 
-/** The basis on which an Agent selects Pipelines, and the content that it would carry for one. */
+/** The input for an Agent's selection of Pipelines, and the content that it would receive with one. */
 export interface Selectable {
   readonly mode: AgentMode
   /** Undefined for a ClusterPipeline. */
@@ -422,7 +425,7 @@ export interface Selectable {
   readonly withheld?: readonly string[] | undefined
 }
 
-/** Whether an Agent runs a Pipeline: it selects it, and may have all that the Pipeline carries. */
+/** Whether an Agent runs a Pipeline: it selects the Pipeline and may receive all of its content. */
 export function takes(
   agent: Pick<Agent, 'metadata' | 'spec'>,
   pipeline: Selectable,
@@ -434,7 +437,10 @@ export function takes(
   )
 }
 
-/** Whether an Agent selects a Pipeline. A sidecar runs those of its namespace, all of them if it names none. */
+/**
+ * Whether an Agent selects a Pipeline. A sidecar selects only Pipelines of its namespace, and all of them if it names
+ * no namespaces.
+ */
 export function selectsPipeline(
   { metadata, spec: { mode, pipelines = {} } }: Pick<Agent, 'metadata' | 'spec'>,
   pipeline: Selectable,
@@ -450,7 +456,10 @@ export function selectsPipeline(
   return pipelines.selector === undefined || selects(pipelines.selector, pipeline.labels)
 }
 
-/** Why an Agent may not have what a Pipeline carries; undefined: it may. Outside of the platform it gets what is its namespace's alone. */
+/**
+ * Why an Agent may not receive a Pipeline's content; undefined if it may. Outside the platform, an Agent receives only content of its own
+ * namespace.
+ */
 export function refusalOf(
   agent: Pick<Agent, 'metadata'>,
   { namespace, secretRefs = [], lent = [], withheld = [] }: Omit<Selectable, 'mode' | 'labels'>,
@@ -470,10 +479,10 @@ export function refusalOf(
   const [plain] = withheld
   return plain === undefined
     ? undefined
-    : `it refers to ${plain}, which holds a secret that would be copied to namespace "${own}"`
+    : `it refers to ${plain}, which contains a secret that would be copied to namespace "${own}"`
 }
 
-/** The setting that lifts a refusal of `refusalOf`. */
+/** The setting that resolves a refusal by `refusalOf`. */
 export function remedyOf(
   { secretRefs = [], withheld = [], namespace }: Omit<Selectable, 'mode' | 'labels'>,
   agent: Pick<Agent, 'metadata'>,
@@ -481,30 +490,30 @@ export function remedyOf(
   const carriesOthers = secretRefs.length > 0 || withheld.length > 0
   const own = agent.metadata.namespace
   return namespace === own && carriesOthers
-    ? 'Run it by an Agent of the platform, or have the owner of the ClusterSink or ClusterSource set `allowedAgents: Tenant`.'
-    : `Make the Agent in a namespace of the platform, or add "${own}" to --agent-namespaces.`
+    ? 'Run it with an Agent of the platform, or have the owner of the ClusterSink or ClusterSource set `allowedAgents: Tenant`.'
+    : `Create the Agent in a namespace of the platform, or add "${own}" to --agent-namespaces.`
 }
 
-/** A setting of an Agent that it cannot have. */
+/** A setting that an Agent may not have. */
 export interface Misfit {
   readonly path: string
   readonly message: string
   readonly help: string
 }
 
-/** An Agent of mode Node where there may be none. */
+/** An Agent of mode Node in a namespace that does not allow this mode. */
 export function misplacementOf(
   { metadata: { namespace = '' }, spec: { mode } }: Pick<Agent, 'metadata' | 'spec'>,
   { agentNamespaces }: Platform,
 ): Misfit | undefined {
   if (mode !== 'Node' || agentNamespaces.includes(namespace)) return undefined
-  const message = `Agents of mode Node are honoured in these namespaces only: ${agentNamespaces.join(', ')}; found "${namespace}"`
+  const message = `Agents of mode Node are accepted only in these namespaces: ${agentNamespaces.join(', ')}; found "${namespace}"`
   return { path: 'mode', message, help: `Set --agent-namespaces to allow "${namespace}".` }
 }
 
 /**
- * The rights that an Agent requests and that Agents outside of the platform do not get, as its problem; undefined if it gets all that
- * it requests. `others` are the labels of further namespaces.
+ * The problem of an Agent outside the platform that requests more than such Agents get; undefined if it gets everything. `others` are
+ * the labels of the other namespaces.
  */
 export function excessOf(
   agent: Pick<Agent, 'metadata' | 'spec'>,
@@ -515,7 +524,7 @@ export function excessOf(
   const { namespace } = agent.metadata
   const { mode, pipelines = {} } = agent.spec
   const allowed = [...new Set([platform.namespace, ...platform.agentNamespaces])].sort().join(', ')
-  const help = `It takes Pipelines of namespace "${namespace}" alone. Agents of these namespaces may take more: ${allowed}. Make it there, or add "${namespace}" to --agent-namespaces (value \`agentNamespaces\` of the chart).`
+  const help = `It receives only Pipelines of namespace "${namespace}". Agents of these namespaces may receive others: ${allowed}. Create it there, or add "${namespace}" to --agent-namespaces (value \`agentNamespaces\` of the chart).`
   if (pipelines.clusterPipelines !== undefined) {
     const path = 'pipelines.clusterPipelines'
     return { path, message: `\`spec.${path}\` has no effect in namespace "${namespace}"`, help }
@@ -524,7 +533,7 @@ export function excessOf(
   for (const labels of others) {
     if (!selects(pipelines.namespaceSelector, labels)) continue
     const path = 'pipelines.namespaceSelector'
-    return { path, message: `\`spec.${path}\` means further namespaces than "${namespace}"`, help }
+    return { path, message: `\`spec.${path}\` selects namespaces other than "${namespace}"`, help }
   }
   return undefined
 }

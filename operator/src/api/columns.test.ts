@@ -1,9 +1,9 @@
-// Tables of `kubectl get`: each column is as wide as its longest cell, with three spaces between two.
+// Tables of `kubectl get`: each column is as wide as its longest cell, with three spaces between columns.
 
 import { expect, test } from 'vitest'
 import { kinds } from './kinds.ts'
 
-/** A long but realistic cell of each column that is shown without `-o wide`. */
+/** A long but realistic cell for each column that appears without `-o wide`. */
 const longest: Readonly<Record<string, string>> = {
   Ready: 'Unknown',
   Flowing: 'Unknown',
@@ -18,7 +18,7 @@ const longest: Readonly<Record<string, string>> = {
   Age: '364d',
 }
 
-/** The longest name that a label can hold, which most names of Kubernetes keep to. */
+/** The longest name that a label can contain. Most names in Kubernetes stay within this length. */
 const longestName = 63
 
 test.each(kinds.map((kind) => [kind.kind, kind] as const))('kubectl get %s fits 120 characters', (_, kind) => {

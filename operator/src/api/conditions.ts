@@ -1,4 +1,4 @@
-// Conditions: what is known of an object, in the words of the API conventions. Types and reasons are API constants.
+// Conditions: the observed state of an object, in the form of the API conventions. Types and reasons are API constants.
 
 import { integer, keyedList, object, oneOf, required, text, time, type ValueOf } from './schema.ts'
 
@@ -87,7 +87,7 @@ export const conditions = keyedList(
       status: required(oneOf(['True', 'False', 'Unknown'], 'Whether it holds.')),
       reason: required(text('A constant for programs.', { maxLength: 1024 })),
       message: required(text('One sentence for people.', { maxLength: 32768 })),
-      observedGeneration: integer('The generation that it was found for.'),
+      observedGeneration: integer('The generation for which the condition was determined.'),
       lastTransitionTime: required(time('When the status last changed.')),
     },
     'The observed state of one aspect.',
@@ -97,7 +97,7 @@ export const conditions = keyedList(
 
 export type Condition = ValueOf<typeof conditions>[number]
 
-/** A condition as a controller finds it; when it changed is seen when it is written. */
+/** A condition as a controller determines it; the time of the change is added on write. */
 export interface Finding {
   readonly type: ConditionType
   readonly status: ConditionStatus

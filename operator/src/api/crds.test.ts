@@ -5,7 +5,7 @@ import { kinds, pipelineKind } from './kinds.ts'
 import { PipelineModel } from './models.ts'
 import { shapeProblems } from './shape.ts'
 
-// `kubectl apply` keeps the whole object in an annotation, of 256 KiB at most.
+// `kubectl apply` stores the whole object in an annotation, which may have at most 256 KiB.
 test.each([...crdFiles()])('%s stays below 100 KiB', (_, text) => {
   expect(Buffer.byteLength(text)).toBeLessThan(100 * 1024)
 })

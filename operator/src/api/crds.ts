@@ -1,9 +1,9 @@
-// The kinds as CustomResourceDefinitions. They are written to crds/ and into the charts by `npm run generate`; nobody edits them.
+// The kinds as CustomResourceDefinitions. `npm run generate` writes them to crds/ and into the charts; do not edit them.
 
 import { kinds, type ResourceKind } from './kinds.ts'
 import { group, version, versions } from './object.ts'
 
-/** Names of ours that a schema may not hold. */
+/** Internal names that a schema must not contain. */
 export const ownKeywords: ReadonlySet<string> = new Set([
   'x-required',
   'x-expected',
@@ -19,7 +19,7 @@ export interface CustomResourceDefinition {
   readonly spec: Readonly<Record<string, unknown>>
 }
 
-/** Every CRD, in the order of the kinds; `metadata` is added to that of each. */
+/** All CRDs, in the order of the kinds; `metadata` is added to each. */
 export function customResourceDefinitions(
   metadata: { readonly annotations?: Readonly<Record<string, string>> } = {},
 ): readonly CustomResourceDefinition[] {
@@ -56,7 +56,7 @@ function definitionOf(kind: ResourceKind, metadata: object): CustomResourceDefin
   }
 }
 
-/** The schema of whole objects of a kind, as the API server takes it. */
+/** The schema of whole objects of a kind, as the API server accepts it. */
 export function rootSchema(kind: ResourceKind): Record<string, unknown> {
   return {
     type: 'object',

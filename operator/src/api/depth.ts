@@ -1,4 +1,4 @@
-// How deep users nest what they write. Everything that reads a tree does so by recursion, so a tree that is too deep is refused first.
+// The nesting depth of user input. All code that reads trees is recursive, so the operator first refuses trees that are too deep.
 
 export const maxDepth = 100
 

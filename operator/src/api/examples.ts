@@ -1,5 +1,5 @@
-// Examples of every kind. Together the examples of a kind contain each field of its spec, so a page, `explain` and editors can show one
-// with the field. A test checks them against schema and rules and, for Pipelines, with the compiler.
+// Examples of every kind. Together, the examples of a kind contain each field of its spec, so the reference, `explain` and editors can
+// show an example of any field. A test checks them against schema and rules, and also compiles the Pipelines.
 
 import type { AgentSpec } from './agent.ts'
 import type { PipelineSpec } from './pipeline.ts'
@@ -293,8 +293,8 @@ function named(names: readonly string[], specs: readonly object[]): readonly Exa
 }
 
 /**
- * The value of a field in the first example that has it.
- * @param words such as `spec`, `sources`, `name`; items of lists are looked through, members of maps are `*`
+ * The value of a field in the first example that has it. @param words such as `spec`, `sources`, `name`; lists are
+ * searched item by item, and map keys are `*`
  */
 export function exampleOf(kind: string, words: readonly string[]): unknown {
   for (const { spec } of examples[kind] ?? []) {

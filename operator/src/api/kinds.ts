@@ -1,5 +1,5 @@
-// The kinds of Penstock, each in one entry: how it is named and served, and what `kubectl get` shows. CRDs, caches and roles are
-// derived from this list.
+// The kinds of Penstock, each with one entry: its names, how it is served, and the columns of `kubectl get`. CRDs, caches and
+// roles are derived from this list.
 
 import { agentSpec, agentStatus } from './agent.ts'
 import { group, type ResourceType, version } from './object.ts'
@@ -119,13 +119,13 @@ export const clusterPipelineKind = define('ClusterPipeline', 'cpl', false, {
   rules: [nameRule],
 })
 export const clusterSourceKind = define('ClusterSource', 'cplsrc', false, {
-  about: 'A source of the platform that namespaces may refer to.',
+  about: 'A source of the platform that namespaced Pipelines may refer to.',
   spec: sourceSpec(true),
   status: sharedStatus,
   columns: sharedColumns,
 })
 export const clusterSinkKind = define('ClusterSink', 'cplsink', false, {
-  about: 'A destination of the platform that namespaces may refer to.',
+  about: 'A destination of the platform that namespaced Pipelines may refer to.',
   spec: sinkSpec(true),
   status: sharedStatus,
   columns: sinkColumns,

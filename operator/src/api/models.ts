@@ -1,5 +1,5 @@
-// Classes for the kinds that Penstock itself creates: the Agent of an installation and the Pipelines of `penstock convert`. A class
-// knows apiVersion and kind, and `validate()` checks an object as the API server's schema does.
+// Classes for the kinds that Penstock itself creates: the Agent of an installation, and the Pipelines of `penstock convert`. A
+// class sets apiVersion and kind, and `validate()` checks an object as the API server's schema does.
 
 import { Model, type ModelConstructor, setValidateFunc, type TypeMeta } from '@kubernetes-models/base'
 import { PenstockError } from '@penstock/agent/errors'

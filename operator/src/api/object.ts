@@ -1,4 +1,4 @@
-// The parts that Kubernetes objects of every kind have.
+// The parts that Kubernetes objects of every kind share.
 
 export interface ObjectMeta {
   readonly name: string
@@ -47,11 +47,13 @@ export interface ResourceType {
 }
 
 export const group = 'penstock.dev'
-/** The served versions, the newest first. All have one schema, so the API server converts an object by replacing its `apiVersion`. */
+/**
+ * The served versions, newest first. All have the same schema, so the API server converts an object by replacing its `apiVersion`.
+ */
 export const versions = ['v1beta1', 'v1alpha1'] as const
 /**
- * The version in which objects are stored, and in which every part of Penstock reads and writes them. The release before this one has no
- * other: an object in another version would be unreadable, and its CRDs refused, if a user went back to it.
+ * The version in which objects are stored, and which all parts of Penstock read and write. The previous release only knows this version:
+ * after a downgrade, it could not read objects in another version, and the API server would refuse its CRDs.
  */
 export const version = 'v1alpha1' satisfies (typeof versions)[number]
 export const apiVersion = `${group}/${version}`

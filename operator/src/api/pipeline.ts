@@ -1,4 +1,4 @@
-// Pipeline and ClusterPipeline: sources, transforms and sinks of one namespace, or of the platform.
+// Pipeline and ClusterPipeline: sources, transforms and sinks of one namespace or of the platform.
 
 import { conditions } from './conditions.ts'
 import type { CustomResource } from './object.ts'
@@ -22,35 +22,39 @@ import {
 } from './schema.ts'
 import { labelSelector } from './selector.ts'
 
-/** Names of Pipelines and of the components in them: a dot would end a component id. */
+/**
+ * Names of Pipelines and of their components. They must not contain a dot, because it separates the parts of a
+ * component id.
+ */
 export const namePattern = '^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$'
 /** The pattern in words. */
-export const nameWords = 'at most 63 lower-case letters, digits and `-`, with a letter first and a letter or digit last'
+export const nameWords =
+  'at most 63 lower-case letters, digits and `-`, starting with a letter and ending with a letter or digit'
 const name = (description: string) =>
   required(text(description, { pattern: namePattern, 'x-expected': nameWords, maxLength: 63 }))
 const objectName = (description: string) => required(text(description, { minLength: 1, maxLength: 253 }))
 
 export const nameRule: ValidationRule = {
   rule: `self.metadata.name.matches('${namePattern}')`,
-  message: `metadata.name must match ${namePattern}: a dot would end a component id`,
+  message: `metadata.name must match ${namePattern}: a dot separates the parts of a component id`,
 }
 
-export const config = open("Options of the component, under the names of the agent's own reference.")
+export const config = open('Options of the component, with the names of the agent reference.')
 
 export const selector = object(
   {
     pods: labelSelector('Labels of the pods.'),
-    namespaces: labelSelector('Labels of the namespaces; for Cluster kinds only.'),
+    namespaces: labelSelector('Labels of the namespaces; only for Cluster kinds.'),
     containers: object(
       { exclude: list(text('Name of a container.', { maxLength: 63 }), 'Containers to leave out.', { maxItems: 64 }) },
       'Which containers of the pods.',
     ),
     optIn: byDefault(false, bool('Only pods with the label penstock.dev/collect: "true".')),
   },
-  'Which pods an orchestrator_logs source reads.',
+  'Selects the pods that an orchestrator_logs source reads.',
 )
 
-/** How long a group of lines waits for the next one, in milliseconds. */
+/** How long to wait for the next line of a group, in milliseconds. */
 export const defaultGroupTimeoutMs = 1000
 
 export const multiline = object(
@@ -58,7 +62,7 @@ export const multiline = object(
     preset: oneOf(['java', 'python', 'go', 'ruby'], 'Rules for the stack traces of a language.'),
     custom: object(
       {
-        start: required(text('Expression that the first line of an event matches.', { maxLength: 4096 })),
+        start: required(text('Expression that matches the first line of an event.', { maxLength: 4096 })),
         condition: required(text('Expression that `mode` speaks of.', { maxLength: 4096 })),
         mode: required(
           oneOf(
@@ -71,8 +75,8 @@ export const multiline = object(
       'Rules of your own.',
     ),
   },
-  'How lines are put together, for each container stream.',
-  { rules: [{ rule: 'has(self.preset) != has(self.custom)', message: 'give either preset or custom' }] },
+  'How to join lines, for each container stream.',
+  { rules: [{ rule: 'has(self.preset) != has(self.custom)', message: 'set either preset or custom' }] },
 )
 
 const inputs = list(
@@ -84,8 +88,8 @@ const inputs = list(
 )
 
 const typeOrRef: readonly ValidationRule[] = [
-  { rule: 'has(self.type) != has(self.ref)', message: 'give either type (with config) or ref' },
-  { rule: '!has(self.ref) || !has(self.config)', message: 'config and ref cannot both be given' },
+  { rule: 'has(self.type) != has(self.ref)', message: 'set either type (with config) or ref' },
+  { rule: '!has(self.ref) || !has(self.config)', message: 'set either config or ref' },
 ]
 
 const reference = (kinds: readonly string[]) =>
@@ -126,37 +130,37 @@ const sinkEntry = (cluster: boolean) =>
       inputs,
       config,
       ref: reference(cluster ? ['ClusterSink'] : ['Sink', 'ClusterSink']),
-      overrides: open('Options to set on a shared sink; its owner lists which.'),
+      overrides: open('Options to set on a shared sink; its owner lists the allowed ones.'),
     },
     'A sink.',
     {
       rules: [
         ...typeOrRef,
-        { rule: '!has(self.overrides) || has(self.ref)', message: 'overrides are for entries with ref' },
+        { rule: '!has(self.overrides) || has(self.ref)', message: 'overrides are only for entries with ref' },
       ],
     },
   )
 
-const onLimit = byDefault('Lag', oneOf(['Drop', 'Lag'], 'Drop loses what is above; Lag reads it later.'))
+const onLimit = byDefault('Lag', oneOf(['Drop', 'Lag'], 'Drop discards lines above the limit; Lag reads them later.'))
 
-const goesOn = 'Until it is corrected, the last accepted version of the Pipeline runs, if there is one.'
+const goesOn = 'Until it is corrected, the last accepted version of the Pipeline runs, if one exists.'
 
 const limits = object(
   {
     perContainer: object(
       {
         linesPerSecond: integer('Lines a second of one container.', { minimum: 1 }),
-        bytesPerSecond: specQuantity('Bytes a second of one container. 0: nothing is read.', goesOn),
+        bytesPerSecond: specQuantity('Bytes per second of one container. 0: nothing is read.', goesOn),
         onLimit,
       },
       'For each container.',
     ),
     pipeline: object(
-      { bytesPerSecond: specQuantity('Bytes a second on one agent. 0: nothing is read.', goesOn), onLimit },
+      { bytesPerSecond: specQuantity('Bytes per second on one agent. 0: nothing is read.', goesOn), onLimit },
       'For the Pipeline.',
     ),
   },
-  'Limits for reading; applied at the cursor, before any transform.',
+  'Limits for reading; they apply before any transform.',
 )
 
 const test = object(
@@ -165,14 +169,14 @@ const test = object(
     insertAt: required(text('Transform that gets the event.', { maxLength: 63 })),
     input: required(
       object({ raw: text('A line.'), log: open('Fields of an event.') }, 'The event.', {
-        rules: [{ rule: 'has(self.raw) != has(self.log)', message: 'give either raw or log' }],
+        rules: [{ rule: 'has(self.raw) != has(self.log)', message: 'set either raw or log' }],
       }),
     ),
     expect: required(
       list(
         object(
           {
-            at: required(text('Transform whose output is looked at.', { maxLength: 127 })),
+            at: required(text('Transform whose output to check.', { maxLength: 127 })),
             count: integer('Number of events.'),
             assert: text('A remap condition that an event must meet.', { maxLength: 16384 }),
           },
@@ -203,9 +207,12 @@ export const pipelineSpec = (cluster: boolean) =>
     {
       mode: byDefault(
         'Auto',
-        oneOf(['Auto', 'Node', 'Aggregator', 'Sidecar'], 'Which agents run it; Auto decides by the sources.'),
+        oneOf(
+          ['Auto', 'Node', 'Aggregator', 'Sidecar'],
+          'Which agents run it; Auto decides by the type of the sources.',
+        ),
       ),
-      suspend: byDefault(false, bool('True removes it from the agents; status and buffers stay.')),
+      suspend: byDefault(false, bool('With true, the agents remove the Pipeline; its status and buffers are kept.')),
       secrets: keyedList('alias', secretAlias(cluster), 'Aliases for SECRET[alias.key].', { maxItems: 64 }),
       sources: required(
         keyedList('name', sourceEntry(cluster), 'Where events come from.', { minItems: 1, maxItems: 64 }),
@@ -219,18 +226,18 @@ export const pipelineSpec = (cluster: boolean) =>
             {
               sink: required(text('Name of a sink of the Pipeline.', { maxLength: 63 })),
               maxEventsPerSecond: integer(
-                'Events a second at most, on each agent; programs and sinks have equal parts of it. More are discarded and counted.',
+                'Maximum events per second on each agent, with equal shares for programs and sinks. The agent discards and counts the rest.',
                 {
                   minimum: 1,
                 },
               ),
             },
-            'Where events go that a program gave up on, and as text those that the destination of a sink over HTTP rejects for good.',
+            'Destination for events whose program failed, and, as text, for those that an HTTP destination permanently rejects.',
           ),
         },
         'Handling of failed events.',
       ),
-      tests: keyedList('name', test, 'Run by the webhook, the operator and `penstock test`.', { maxItems: 100 }),
+      tests: keyedList('name', test, 'The webhook, the operator and `penstock test` run these.', { maxItems: 100 }),
     },
     'Desired state of the Pipeline.',
     {
@@ -254,7 +261,7 @@ const failure = object(
 
 export const pipelineStatus = object(
   {
-    observedGeneration: integer('The newest generation that was looked at.'),
+    observedGeneration: integer('The newest generation that the operator has processed.'),
     programmedGeneration: integer('The generation that agents run.'),
     conditions,
     tests: object({ passed: integer('Tests passed.'), failed: integer('Tests failed.') }, 'Tests of the resource.'),
@@ -263,13 +270,13 @@ export const pipelineStatus = object(
         {
           name: required(text('Namespace and name of the Agent.')),
           revision: text(
-            'Revision of this content: it changes with what the Pipeline is for its agents, and with nothing else.',
+            "Revision of this content: it changes only if the agents' configuration for the Pipeline changes.",
           ),
           desired: integer('Agents that must run it.'),
           current: integer('Agents that run it.'),
-          earlier: integer('Agents that run an earlier version of it; absent where none does.'),
+          earlier: integer('Number of agents that run an earlier version; absent if none does.'),
           failed: integer('Agents that could not load it.'),
-          stale: integer('Agents that have not reported for a while.'),
+          stale: integer('Number of agents that have stopped reporting.'),
           failures: list(failure, 'At most five.', { maxItems: 5 }),
         },
         'An Agent that runs it.',
@@ -284,7 +291,7 @@ export const pipelineStatus = object(
         dropped: quantity('Events discarded.'),
         errors: quantity('Errors.'),
         lagSeconds: integer('How far reading is behind.'),
-        buffered: quantity('The most bytes that waited in buffers.'),
+        buffered: quantity('The largest number of bytes in buffers.'),
         observedAt: time('When.'),
       },
       'Traffic, rounded to two digits.',
@@ -311,7 +318,7 @@ export const pipelineStatus = object(
     ),
     summary: object(
       {
-        agents: text('Agents that run it, of those that must: 40/40.'),
+        agents: text('Agents that run it, out of those that must: 40/40.'),
         reason: text('Why it is not ready.'),
         inPerSecond: text('Events read a second.'),
         outPerSecond: text('Events delivered a second.'),

@@ -1,4 +1,4 @@
-// Quantities by the grammar of Kubernetes, and the same by the schema of the custom resources.
+// Quantities by the grammar of Kubernetes and by the schema of the custom resources.
 
 import { expect, test } from 'vitest'
 import { limitOf, quantityOf, quantityPattern } from './quantity.ts'

@@ -19,12 +19,12 @@ const factors: Readonly<Record<string, number>> = {
   Ei: 2 ** 60,
 }
 
-/** A quantity of Kubernetes that is not below zero; the exponent has at most two digits. */
+/** A non-negative Kubernetes quantity; the exponent has at most two digits. */
 export const quantityPattern =
   '^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]{1,2})?$'
 const grammar = new RegExp(quantityPattern)
 
-/** The number that a quantity means; undefined if it is none. */
+/** The number of a quantity; undefined if the text is invalid. */
 export function quantityOf(quantity: string | number | undefined): number | undefined {
   if (quantity === undefined) return undefined
   const match = grammar.exec(String(quantity))
@@ -34,14 +34,14 @@ export function quantityOf(quantity: string | number | undefined): number | unde
 }
 
 /**
- * The number of a limit; undefined where the limit is left out. A text that is no quantity allows nothing: the schema refuses it, but an object
- * may be older than the schema, and must not be without its limit.
+ * The number of a limit; undefined if the limit is absent. An invalid text means 0: the schema refuses it, but an object may be older than
+ * the schema and must not lose its limit.
  */
 export function limitOf(quantity: string | number | undefined): number | undefined {
   return quantity === undefined ? undefined : (quantityOf(quantity) ?? 0)
 }
 
-/** A whole number of bytes as people write it: `20Mi`. */
+/** A whole number of bytes in readable form: `20Mi`. */
 export function bytesText(bytes: number): string {
   for (const unit of ['Ti', 'Gi', 'Mi', 'Ki']) {
     const factor = factors[unit] as number

@@ -36,7 +36,7 @@ test('every field of a spec has an example', () => {
     const names = fields.map(([, path = '']) => path)
     for (const [, path = '', , meaning = ''] of fields) {
       const isLeaf = !names.some((name) => name.startsWith(`${path}.`) || name.startsWith(`${path}[].`))
-      // Only kinds of the whole cluster select namespaces.
+      // Only cluster-wide kinds select namespaces.
       const isUnused = kind.namespaced && path.includes('.selector.namespaces')
       expect(meaning.includes(' Example: `'), `${kind.kind} ${path}`).toBe(
         isLeaf && (!isUnused || kind.kind === 'Agent'),

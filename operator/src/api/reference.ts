@@ -1,5 +1,5 @@
-// The kinds as people and editors read them: a page for each, the text of one field, and a JSON Schema of all. All of it follows from
-// the declarations.
+// The kinds as people and editors read them: a page for each kind, the text for one field, and a JSON Schema of all kinds. All of
+// them are generated from the declarations.
 
 import { stringify } from 'yaml'
 import { ownKeywords, rootSchema } from './crds.ts'
@@ -9,13 +9,16 @@ import { apiVersion, apiVersions } from './object.ts'
 
 type Node = Readonly<Record<string, unknown>>
 
-/** A kind by any name that `kubectl` takes for it. */
+/** Finds a kind by any name that `kubectl` accepts. */
 export function kindNamed(word: string): ResourceKind | undefined {
   const wanted = word.toLowerCase()
   return kinds.find(({ kind, plural, shortName }) => [kind.toLowerCase(), plural, shortName].includes(wanted))
 }
 
-/** Whole objects of a kind with what the declarations say beyond the schema of the API server, such as defaults. */
+/**
+ * The schema of whole objects of a kind, including declared details that the API server's schema omits, such as
+ * defaults.
+ */
 function declared(kind: ResourceKind): Node {
   const root: Node = rootSchema(kind)
   return { ...root, properties: { ...membersOf(root), spec: kind.spec, status: kind.status } }
@@ -37,7 +40,7 @@ export function kindPage(kind: ResourceKind): string {
   return `${[`# ${kind.kind}`, head, all, ...section('spec', spec), ...section('status', status), ...shown].join('\n\n')}\n`
 }
 
-/** The examples of a kind as whole resources, which together have every field of its spec. */
+/** The examples of a kind as complete resources. Together they contain every field of its spec. */
 export function resourcesOf({ kind, namespaced }: ResourceKind): readonly object[] {
   return (examples[kind] ?? []).map(({ name, spec }) => {
     return { apiVersion, kind, metadata: { name, ...(namespaced ? { namespace: 'shop' } : {}) }, spec }
@@ -101,7 +104,7 @@ export function schemaText(): string {
   return `${JSON.stringify(resourcesSchema(), undefined, 2)}\n`
 }
 
-/** A structural schema in the words of JSON Schema: members that are not declared are refused, as the API server prunes them. */
+/** Converts a structural schema to JSON Schema. Undeclared members are refused, because the API server prunes them. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   if (typeof value !== 'object' || value === null) return value
@@ -118,7 +121,7 @@ function plain(value: unknown): unknown {
   }
 }
 
-/** A node with the example of every value below it, under the name that JSON Schema has for them. */
+/** Adds the examples of every value below a node, in the `examples` member of JSON Schema. */
 function withExamples(kind: ResourceKind, words: readonly string[], node: Node): Node {
   const example = leafExample(kind, words, node)
   if (example !== undefined) return { ...node, examples: [example] }
@@ -133,12 +136,12 @@ function withExamples(kind: ResourceKind, words: readonly string[], node: Node):
   }
 }
 
-/** The example of a field that has no fields of its own. */
+/** The example of a field without subfields. */
 function leafExample({ kind }: ResourceKind, words: readonly string[], node: Node): unknown {
   return Object.keys(membersOf(itemOf(node))).length === 0 ? exampleOf(kind, words) : undefined
 }
 
-/** The purpose of a field, and a value. */
+/** The purpose and the value of a field. */
 function meaningOf(kind: ResourceKind, words: readonly string[], node: Node): string {
   const description = String(node['description'] ?? '')
   const example = leafExample(kind, words, node)
@@ -163,7 +166,7 @@ function membersOf(node: Node): Readonly<Record<string, Node>> {
   return (node['properties'] ?? {}) as Record<string, Node>
 }
 
-/** The items of a list, which are what its fields are of. */
+/** The items of a list, which have the fields. */
 function itemOf(node: Node): Node {
   return node['type'] === 'array' ? itemOf(node['items'] as Node) : node
 }

@@ -1,5 +1,5 @@
-// The vocabulary in which kinds are declared. Each word returns a structural schema for a CustomResourceDefinition. It carries, for the
-// compiler only, the type of the value. The CRDs and the TypeScript types both come from it.
+// The vocabulary for declaring kinds. Each function returns a structural schema for a CustomResourceDefinition, which also carries the
+// TypeScript type of the value. CRDs and TypeScript types are both derived from it.
 
 import { quantityPattern } from './quantity.ts'
 
@@ -15,7 +15,7 @@ export interface RequiredSchema<T> extends FieldSchema<T> {
 
 type Members = Readonly<Record<string, FieldSchema<unknown>>>
 
-/** The type of the values that a schema allows. */
+/** The type of the values that a schema accepts. */
 export type ValueOf<S> = S extends FieldSchema<infer T> ? T : never
 
 type RequiredNames<M extends Members> = { [K in keyof M]: M[K] extends RequiredSchema<unknown> ? K : never }[keyof M]
@@ -46,10 +46,10 @@ function schema<T>(keywords: Record<string, unknown>, description: string, extra
   }
 }
 
-/** Marks a member that must be given. */
+/** Marks a required member. */
 export const required = <T>(inner: FieldSchema<T>): RequiredSchema<T> => ({ ...inner, 'x-required': true })
 
-/** States the value that holds where a member is left out. The operator applies it; the API server stores nothing. */
+/** Declares the default of an optional member. The operator applies it; the API server does not store it. */
 export const byDefault = <T>(value: unknown, inner: FieldSchema<T>): FieldSchema<T> => ({
   ...inner,
   'x-default': value,
@@ -65,7 +65,7 @@ export const integer = (description: string, extras?: Extras) =>
 
 export const bool = (description: string, extras?: Extras) => schema<boolean>({ type: 'boolean' }, description, extras)
 
-/** A number of bytes or the like: `1Mi`, `120k`, 500. A number below zero is refused. */
+/** An amount, such as a number of bytes: `1Mi`, `120k`, 500. Negative numbers are refused. */
 export const quantity = (description: string, extras?: Extras) =>
   schema<string | number>(
     {
@@ -80,8 +80,8 @@ export const quantity = (description: string, extras?: Extras) =>
   )
 
 /**
- * A quantity in a spec. The API server refuses a text that is no quantity, but a stored object may be older than the schema: `meanwhile` is
- * the sentence that its condition adds, about what happens until the text is corrected.
+ * A quantity in a spec. The API server refuses an invalid text, but a stored object may be older than the schema. `meanwhile` is a sentence
+ * for its condition: what happens until the text is corrected.
  */
 export const specQuantity = (description: string, meanwhile: string) =>
   quantity(description, { 'x-meanwhile': meanwhile })
@@ -122,13 +122,13 @@ export const object = <M extends Members>(members: M, description: string, extra
 export const list = <T>(items: FieldSchema<T>, description: string, extras?: Extras) =>
   schema<readonly T[]>({ type: 'array', items }, description, { 'x-kubernetes-list-type': 'atomic', ...extras })
 
-/** A list whose entries are identified by one member; the API server keeps it unique. */
+/** A list whose entries have a unique key member; the API server enforces this. */
 export const keyedList = <T>(key: string, items: FieldSchema<T>, description: string, extras?: Extras) =>
   list(items, description, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key], ...extras })
 
 export const map = <T>(values: FieldSchema<T>, description: string, extras?: Extras) =>
   schema<Readonly<Record<string, T>>>({ type: 'object', additionalProperties: values }, description, extras)
 
-/** An object that the engine checks, not the API server. */
+/** An object that the agent's engine checks instead of the API server. */
 export const open = <T = Readonly<Record<string, unknown>>>(description: string, extras?: Extras) =>
   schema<T>({ type: 'object', 'x-kubernetes-preserve-unknown-fields': true }, description, extras)

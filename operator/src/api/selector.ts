@@ -5,7 +5,7 @@ import { list, map, object, oneOf, required, text, type ValueOf } from './schema
 export const labelSelector = (description: string) =>
   object(
     {
-      matchLabels: map(text('Value of the label.', { maxLength: 63 }), 'Labels and values that must be there.'),
+      matchLabels: map(text('Value of the label.', { maxLength: 63 }), 'Required labels and their values.'),
       matchExpressions: list(
         object(
           {
@@ -24,7 +24,7 @@ export const labelSelector = (description: string) =>
 
 export type LabelSelector = ValueOf<ReturnType<typeof labelSelector>>
 
-/** Whether labels match; an empty selector matches everything, an absent one nothing. */
+/** Whether labels match; an empty selector matches everything, an absent one matches nothing. */
 export function selects(selector: LabelSelector | undefined, labels: Readonly<Record<string, string>> = {}): boolean {
   if (selector === undefined) return false
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) if (labels[key] !== value) return false

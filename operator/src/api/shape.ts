@@ -1,5 +1,6 @@
-// Checks the shape of an object against the schema of its kind, as the API server does, but with every problem at its path and with
-// unknown fields reported rather than dropped. Rules of the Common Expression Language are not run here: the compile step knows them.
+// Checks the shape of an object against the schema of its kind, as the API server does, but reports each problem with its path, and
+// reports unknown fields instead of dropping them. It does not evaluate rules of the Common Expression Language; the compile step
+// checks these.
 
 import { closest } from '@penstock/agent/errors'
 import { counted } from '@penstock/agent/program'
@@ -11,7 +12,7 @@ export interface ShapeProblem {
   readonly path: readonly (string | number)[]
   readonly message: string
   readonly help?: string | undefined
-  /** The value there is of another type than its field, so that nothing can be read from it. */
+  /** The value has a type other than its field's, so it cannot be read. */
   readonly isUnreadable?: boolean
 }
 
@@ -64,7 +65,7 @@ function check(schema: Table, value: unknown, path: readonly (string | number)[]
       if (least !== undefined && value.length < least)
         report(`${label} needs at least ${least === 1 ? 'one entry' : `${least} entries`}`)
       if (most !== undefined && value.length > most)
-        report(`${label} may have ${counted(most, 'entry', 'entries')} at most; found ${value.length}`)
+        report(`${label} may have at most ${counted(most, 'entry', 'entries')}; found ${value.length}`)
       for (const [index, item] of value.entries()) check(schema['items'] as Table, item, [...path, index], problems)
       return
     }
@@ -111,7 +112,7 @@ function checkText(
   }
   const longest = schema['maxLength'] as number | undefined
   if (longest !== undefined && value.length > longest)
-    report(`${label} may have ${counted(longest, 'character')} at most; found ${value.length}`)
+    report(`${label} may have at most ${counted(longest, 'character')}; found ${value.length}`)
 }
 
 function checkObject(schema: Table, value: Table, path: readonly (string | number)[], problems: ShapeProblem[]): void {
@@ -137,7 +138,7 @@ function helpFor(name: string, members: Readonly<Record<string, Table>>): string
   const near = closest(name, Object.keys(members))
   if (near !== undefined) return `Did you mean \`${near}\`?`
   const isComponent = Object.hasOwn(members, 'config') && Object.hasOwn(members, 'type')
-  return isComponent ? 'Options of the component belong below `config`, indented by one more step.' : undefined
+  return isComponent ? 'Options of the component belong below `config`, indented one level further.' : undefined
 }
 
 function names(words: readonly string[]): string {

@@ -21,17 +21,19 @@ const clusterMembers = {
       maxItems: 64,
     },
   ),
-  enforced: open('Options that are added after those of Pipelines; templates see what the source captured.'),
+  enforced: open(
+    'Options that are added after those of Pipelines; templates can use the values that the source captured.',
+  ),
   limits: object(
     {
       perNamespace: object(
         {
           bytesPerSecond: specQuantity(
-            'Bytes a second that they read on one agent. More waits in its files. 0: nothing is read.',
+            'Bytes per second that they read on one agent. The remaining lines wait in their files. 0: nothing is read.',
             'Until it is corrected, the operator rejects new versions of Pipelines that refer to the sink; accepted ones run.',
           ),
         },
-        'For the Pipelines of a namespace, together.',
+        'Limits for all Pipelines of a namespace together.',
       ),
     },
     'Limits for the users of the sink.',

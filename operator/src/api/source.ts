@@ -19,7 +19,7 @@ export const allowedAgents = byDefault(
   'Platform',
   oneOf(
     ['Platform', 'Tenant'],
-    "Which Agents run Pipelines that refer to it, if it carries secrets. `Platform`, the default: those of the operator's agent namespaces. `Tenant`: also those of the namespaces that may refer to it. The secrets are then copied to these namespaces, where everyone who may read Secrets there reads them.",
+    "Which Agents run Pipelines that refer to it, if it contains secrets. `Platform`, the default: those in the operator's agent namespaces. `Tenant`: also those in the namespaces that may refer to it. The operator then copies the secrets to these namespaces, where everyone with access to Secrets can read them.",
   ),
 )
 
@@ -41,7 +41,7 @@ const clusterSourceSpec = () =>
 /** Status that Source and Sink kinds share. */
 export const sharedStatus = object(
   {
-    observedGeneration: integer('The newest generation that was looked at.'),
+    observedGeneration: integer('The newest generation that the operator has processed.'),
     usedBy: object(
       { pipelines: integer('Pipelines that refer to it.'), namespaces: integer('Namespaces that they are in.') },
       'References to the object.',

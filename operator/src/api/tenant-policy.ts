@@ -1,4 +1,4 @@
-// TenantPolicy: what authors of namespaced kinds may use, and how much of it.
+// TenantPolicy: which features authors of namespaced kinds may use, and how much.
 
 import { defaultBudget, type LimitName, limits, maxBudget } from '@penstock/agent/schema'
 import { conditions } from './conditions.ts'
@@ -25,15 +25,15 @@ const countsAsZero = 'Until it is corrected, it counts as 0'
 const amount = (description: string) =>
   specQuantity(description, `${countsAsZero}: the operator rejects new versions of Pipelines that set this amount.`)
 
-/** Each limit that a declaration names has a field. */
+/** Each limit of a declaration has a field. */
 const limitFields = Object.fromEntries(
   Object.entries(limits)
     .filter(([, { field }]) => field === undefined)
     .map(([name, { unit, cap, description }]) => [
       name,
       unit === 'bytes'
-        ? byDefault(bytesText(cap), amount(`${description} ${bytesText(cap)} if not given.`))
-        : byDefault(cap, integer(`${description} ${cap} if not given.`, { minimum: 1 })),
+        ? byDefault(bytesText(cap), amount(`${description} ${bytesText(cap)} if not set.`))
+        : byDefault(cap, integer(`${description} ${cap} if not set.`, { minimum: 1 })),
     ]),
 ) as { readonly [N in LimitName]: ReturnType<typeof amount> }
 
@@ -42,9 +42,9 @@ export const policyGracePeriod = '10m'
 
 export const tenantPolicySpec = object(
   {
-    namespaceSelector: required(labelSelector('Namespaces that it is for; empty: all.')),
+    namespaceSelector: required(labelSelector('Namespaces to which it applies; all if empty.')),
     allowedSources: types('Types of sources; orchestrator_logs if absent.'),
-    allowedSinks: types('Types of sinks; all that do not reach the node if absent.'),
+    allowedSinks: types('Types of sinks; all that do not access the node if absent.'),
     denyOptions: list(
       text('Path of an option, such as `sinks.*.proxy`.', { maxLength: 253 }),
       'Options that are refused.',
@@ -56,7 +56,7 @@ export const tenantPolicySpec = object(
       {
         denyCIDRs: list(
           text('A network.', { maxLength: 64 }),
-          'Networks that no endpoint may be in, beside those always refused.',
+          'Networks that endpoints must not be in, in addition to those that are always refused.',
           {
             maxItems: 256,
           },
@@ -74,26 +74,26 @@ export const tenantPolicySpec = object(
     implicitCredentials: byDefault('Deny', oneOf(['Deny', 'Allow'], "Whether sinks may use the agent's own identity.")),
     maxReadBytes: byDefault(
       bytesText(limits.readBytes.cap),
-      amount(`${limits.readBytes.description} ${bytesText(limits.readBytes.cap)} if not given.`),
+      amount(`${limits.readBytes.description} ${bytesText(limits.readBytes.cap)} if not set.`),
     ),
     limits: object(
       limitFields,
-      'How much one component may hold in memory or on disk; each has a default. An option that is left out and has a higher default is set to the limit.',
+      'How much memory or disk space one component may use; each limit has a default. If an option is absent and its default exceeds the limit, the limit applies.',
     ),
     programBudget: object(
       {
         turnsPerEvent: byDefault(
           defaultBudget.turns,
           integer(
-            `Turns of loops, and work that takes as long. ${defaultBudget.turns} if not given, at most ${maxBudget.turns}.`,
+            `Number of loop iterations, and work of the same duration. ${defaultBudget.turns} if not set, at most ${maxBudget.turns}.`,
             { minimum: 1, maximum: maxBudget.turns },
           ),
         ),
         bytesPerEvent: byDefault(
           bytesText(defaultBudget.bytes),
           specQuantity(
-            `Bytes of the values that a program makes. ${bytesText(defaultBudget.bytes)} if not given; more than ${bytesText(maxBudget.bytes)} counts as that. 0: no values in loops.`,
-            `${countsAsZero}: programs of Pipelines fail events for which they make values in loops.`,
+            `Bytes of the values that a program creates. ${bytesText(defaultBudget.bytes)} if not set; at most ${bytesText(maxBudget.bytes)}. 0: no values in loops.`,
+            `${countsAsZero}: programs of Pipelines fail for events if they create values in loops.`,
           ),
         ),
       },
@@ -108,7 +108,7 @@ export const tenantPolicySpec = object(
           `${countsAsZero}: the operator rejects new versions of Pipelines with disk buffers.`,
         ),
         bytesPerSecond: specQuantity(
-          'Bytes a second that the Pipelines of a namespace read on one agent, together. More waits in its files. 0: nothing is read.',
+          'Bytes per second that all Pipelines of a namespace together read on one agent. The remaining lines wait in their files. 0: nothing is read.',
           `${countsAsZero}: the Pipelines of the namespace read nothing.`,
         ),
         cpuShare: integer('Share of the CPU, against others.', { minimum: 1, maximum: 1000 }),
@@ -117,7 +117,9 @@ export const tenantPolicySpec = object(
     ),
     gracePeriod: byDefault(
       policyGracePeriod,
-      duration('How long a Pipeline that runs goes on when the policy has come to forbid it. `0s`: it stops at once.'),
+      duration(
+        'How long a running Pipeline continues after the policy starts to forbid it. `0s`: it stops immediately.',
+      ),
     ),
     tests: object({ required: byDefault(false, bool('Whether Pipelines with transforms must have tests.')) }, 'Tests.'),
   },
@@ -126,11 +128,11 @@ export const tenantPolicySpec = object(
 
 export const tenantPolicyStatus = object(
   {
-    observedGeneration: integer('The newest generation that was looked at.'),
+    observedGeneration: integer('The newest generation that the operator has processed.'),
     namespaces: object(
       {
         matching: integer('Namespaces that it selects.'),
-        effective: integer('Of these, those where no other is more specific.'),
+        effective: integer('Number of these where no other policy is more specific.'),
       },
       'Namespaces.',
     ),

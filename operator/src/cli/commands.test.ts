@@ -349,7 +349,7 @@ test.each([
     args: 'webhook --help',
     says: 'Usage: penstock webhook [FLAGS]\n\nServes the admission webhooks in a separate process',
   },
-  { args: 'explain T7', says: 'Destinations are not addresses of the node' },
+  { args: 'explain T7', says: 'Destinations must not be addresses of the node' },
   { args: 'explain nomatchingagent', says: 'No Agent selects the Pipeline.' },
   { args: 'explain pipelines', says: 'Fields:\n  apiVersion' },
   { args: 'explain --schema', says: '"title": "Resources of Penstock"' },

@@ -365,7 +365,7 @@ sinks:
   )
   expect(problems).toEqual([
     '5:3 unknown field `source`, expected `mode`, `suspend`, `secrets`, `sources`, `transforms`, `sinks`, `limits`, `onError`, `tests`',
-    '7:9 `spec.sources[0].name` must be at most 63 lower-case letters, digits and `-`, with a letter first and a letter or digit last; found "App"',
+    '7:9 `spec.sources[0].name` must be at most 63 lower-case letters, digits and `-`, starting with a letter and ending with a letter or digit; found "App"',
     '9:9 The name "two" is used twice',
     '11:39 Sink "nowhere" is not in namespace "shop"',
     '13:7 "both" needs either `type` with `config`, or `ref`',

@@ -184,7 +184,7 @@ test('an Agent of a tenant gets no value of another namespace, whatever it selec
   expect([...(operator.fleet.get('evil/hub')?.selected.keys() ?? [])]).toEqual(['evil/own'])
   await vi.waitFor(() => expect(operator.conditionIn('Accepted')?.status).toBe('True'), waited)
   expect(operator.conditionIn('Narrowed')?.message).toBe(
-    '`spec.pipelines.clusterPipelines` has no effect in namespace "evil". It takes Pipelines of namespace "evil" alone. Agents of these namespaces may take more: nodes, system. Make it there, or add "evil" to --agent-namespaces (value `agentNamespaces` of the chart).',
+    '`spec.pipelines.clusterPipelines` has no effect in namespace "evil". It receives only Pipelines of namespace "evil". Agents of these namespaces may receive others: nodes, system. Create it there, or add "evil" to --agent-namespaces (value `agentNamespaces` of the chart).',
   )
 })
 
@@ -201,7 +201,7 @@ test('a Pipeline that carries what its owner does not lend is named in a conditi
   await vi.waitFor(
     () =>
       expect(operator.conditionIn('Narrowed')?.message).toBe(
-        'Pipeline evil/closed does not run here: it needs Secret "creds" of namespace "system", whose values would be copied to namespace "evil". Run it by an Agent of the platform, or have the owner of the ClusterSink or ClusterSource set `allowedAgents: Tenant`.',
+        'Pipeline evil/closed does not run here: it needs Secret "creds" of namespace "system", whose values would be copied to namespace "evil". Run it with an Agent of the platform, or have the owner of the ClusterSink or ClusterSource set `allowedAgents: Tenant`.',
       ),
     waited,
   )
