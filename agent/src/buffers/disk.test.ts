@@ -393,7 +393,7 @@ test('events of a missing segment are counted once if the record behind them is 
   const [, second = 0, third = 0] = ends
   const run = new Run('block', 2 ** 40)
   expect(run.lost).toBe(third - second)
-  expect(await run.drain()).toEqual([...range(0, second), ...range(third + 1, total)]) // each of these events is a record of its own
+  expect(await run.drain()).toEqual([...range(0, second), ...range(third + 1, total)]) // each of these events is a separate record
   expect(run.lost).toBe(third + 1 - second)
   expect(run.value('buffer_events')).toBe(0)
 })

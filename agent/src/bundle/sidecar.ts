@@ -1,5 +1,5 @@
-// The agent beside the containers of a pod: it reads files of one volume, and delivers everything written there before it ends.
-// Pipelines do not know the pod; the admission webhook sets the file paths by flags.
+// The agent as a sidecar: it reads files of one volume, and delivers everything written there before it stops. Pipelines do not
+// know the pod; the admission webhook sets the file paths with flags.
 
 import { normalize } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'

@@ -138,17 +138,17 @@ test.each([
   { source: "if now() > t'2026-01-01T00:00:00Z' { abort }", reason: 'line 1 of its program calls `now`, which' },
   { source: '%a = 1', reason: 'line 1 of its program changes metadata' },
   { source: '. = {}', reason: 'line 1 of its program replaces the event' },
-  { source: '."ü" = 1', reason: 'line 1 of its program sets a field whose name' },
+  { source: '."ü" = 1', reason: 'line 1 of its program sets a field with non-ASCII characters in its name' },
   { source: '. = unnest!(.a)', reason: 'line 1 of its program replaces the event' },
   { source: 'if .a == 1 { return . }', reason: 'line 1 of its program ends the program with `return`' },
   { source: 'log("x")', reason: 'line 1 of its program calls `log`, which' },
   {
     source: Array.from({ length: 13 }, (_, index) => `.b${index} = upcase!(.a${index})`).join('\n'),
-    reason: 'line 13 of its program exceeds the limit of 12 fields',
+    reason: 'line 13 of its program exceeds the limit of 12 computed fields',
   },
   {
     source: Array.from({ length: 33 }, (_, index) => `.b${index} = 1`).join('\n'),
-    reason: 'line 33 of its program exceeds the limit of 32 fields',
+    reason: 'line 33 of its program exceeds the limit of 32 changed fields',
   },
 ])('program $source', async ({ source, reason }) => {
   const declaration = findComponent('transform', 'remap') as TransformDeclaration

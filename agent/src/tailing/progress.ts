@@ -71,7 +71,7 @@ export class FileProgress {
     this.#advance()
   }
 
-  /** The content was replaced: batches still in flight move no checkpoint. */
+  /** The content was replaced: batches still in flight do not move its checkpoint. */
   close(): void {
     this.#closed = true
   }

@@ -73,7 +73,7 @@ export class CompileProcess {
     })
   }
 
-  /** Whether it has had a job before. */
+  /** Whether the process has run a job before. */
   get isUsed(): boolean {
     return this.#isUsed
   }

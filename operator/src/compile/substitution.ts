@@ -184,7 +184,7 @@ export class Substitution {
     // Without a cluster, the user provides one in a file beside the Pipeline.
     const help =
       this.#scope.options.secretsRequired === true
-        ? `Add a file with this ${part.kind} and its key "${part.key}"; or use \`--print\`, which delivers nothing and needs none.`
+        ? `Add a file with this ${part.kind} and its key "${part.key}"; or use \`--print\`, which delivers no events and needs no values.`
         : undefined
     if (keys === undefined) {
       this.#report.error(
