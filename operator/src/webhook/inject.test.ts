@@ -141,7 +141,7 @@ test.each([
 
 test('volumes of other kinds, and Agents of other modes, are refused', () => {
   const volumes = [{ name: 'logs', hostPath: { path: '/var/log' } }]
-  expect(refusal(pod(asking, { volumes }))).toContain('no emptyDir')
+  expect(refusal(pod(asking, { volumes }))).toContain('is not an emptyDir')
   const node = { ...agent, spec: { mode: 'Node' } } as Agent
   expect(refusal(pod(), { agent: () => node })).toContain('has mode Node')
 })
