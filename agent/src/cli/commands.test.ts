@@ -282,7 +282,7 @@ test('explain says of components of other agents what takes their place', async 
     output: `Penstock has no component named reduce. Other agents do; Penstock replaces it as follows:
 
 reduce  (transform)
-  A transform processes one event at a time. Join lines by \`multiline\` of the source.
+  A transform processes one event at a time. Join lines with \`multiline\` of the source.
 `,
   })
   expect((await called(explain, 'route')).output).toContain('Use a `filter` for each route, and one for `_unmatched`.')
