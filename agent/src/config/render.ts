@@ -7,6 +7,14 @@ import { type Sheet, wrapped } from '../terminal.ts'
 /** The sheet for the problems; by default a file without colours. */
 type RenderOptions = Partial<Sheet>
 
+/** What people copy from pages and documents without seeing it: other spaces than that of the keyboard, and characters without width. */
+const unseen = /[\u00a0\u00ad\u2000-\u200d\u202f\u2060\u3000\ufeff]/g
+
+/** The text with what is not seen as its code, as JSON writes it. */
+function visible(text: string): string {
+  return text.replace(unseen, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
 /** All problems, a blank line between the blocks. */
 export function renderProblems(problems: readonly Problem[], options: RenderOptions = {}): string {
   return problems.map((problem) => renderProblem(problem, options)).join('\n\n')
@@ -16,14 +24,19 @@ export function renderProblem(problem: Problem, options: RenderOptions = {}): st
   const paint = (code: number, text: string) => (options.color === true ? `\u001b[${code}m${text}\u001b[0m` : text)
   const label = problem.severity === 'error' ? 'error' : problem.informational === true ? 'info' : 'warning'
   const colour = label === 'error' ? 31 : label === 'warning' ? 33 : 36
-  const lines = [`${paint(colour, label)}: ${problem.message}`]
-  const place = placeText(problem)
+  const message = visible(problem.message)
+  const lines = [`${paint(colour, label)}: ${message}`]
+  const place = visible(placeText(problem))
   if (place !== '') lines.push(`  ${paint(34, '-->')} ${place}`)
   if (problem.rendered !== undefined) {
     for (const line of problem.rendered.trimEnd().split('\n')) lines.push(line === '' ? '' : `    ${line}`)
   }
   if (problem.help !== undefined) {
     for (const line of problem.help.split('\n')) lines.push(`  ${paint(34, 'help:')} ${line}`)
+  }
+  if (message !== problem.message) {
+    const [code] = /\\u[0-9a-f]{4}/.exec(message) ?? []
+    lines.push(`  ${paint(34, 'help:')} ${code} is a character that is not seen, such as a copied space: type it anew.`)
   }
   const shown = printableWithColours(lines.join('\n'))
   // A line of a program stays whole: marks below point into it.
