@@ -355,8 +355,8 @@ Its logs are read.
               expect.objectContaining({ type: 'Programmed', status: 'True', reason: 'Programmed' }),
             )
           }
-        }, 180_000)
-      }, 300_000)
+        }, 600_000)
+      }, 900_000)
 
       const as = (name: string) => ['--operator-url', secondUrl, '--token', tokens.get(name) ?? '']
       /** A command that does not end by itself; ended when the awaited output appears. */
