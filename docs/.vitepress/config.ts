@@ -1,7 +1,7 @@
 // The site of the documentation: the Markdown files of the repository where they stand, with local search. `npm run docs` builds it, and
 // fails for a link that leads nowhere. The guide's README is the table of contents of its pages, here as in the repository.
 
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type DefaultTheme, defineConfig } from 'vitepress'
 
@@ -44,17 +44,42 @@ const excluded = ['**/node_modules/**', '**/src/testing/**', '**/src/schema/test
 const isPage = (path: string) =>
   path.endsWith('.md') && !/\/src\/(?:testing|schema\/testdata)\/|(?:^|\/)\.ci\//.test(path)
 
-/**
- * How much a section of a page counts in the search: somebody who types the name of a product wants its sink before the options that other
- * agents have for it. The browser gets the text of this function, so it refers to nothing outside.
- */
-function weightOf(id: string): number {
-  const [path = '', anchor = ''] = id.split('#')
-  const [, name] =
-    /\/agent\/reference\/(?:sources|transforms|sinks)\/(\w+)$/.exec(path.replace(/\.(?:md|html)$/, '')) ?? []
-  if (name !== undefined && anchor.replaceAll('-', '_').toLowerCase() === name) return 20
-  return /\/guide\/(?:alloy|filebeat|fluent-bit|fluentd|otel|promtail|vector)\b/.test(path) ? 0.2 : 1
+const kinds = ['sources', 'transforms', 'sinks']
+
+/** By the page of each component, the words that somebody searches who wants it: its type, other names, and products. */
+function namesOfComponents(): Record<string, string[]> {
+  const names: Record<string, string[]> = {}
+  for (const kind of kinds) {
+    for (const file of readdirSync(join(root, 'agent/reference', kind))) {
+      const text = readFileSync(join(root, 'agent/reference', kind, file), 'utf8')
+      const lines = text.match(/^(?:# |- Works with |- Also accepted as ).*$/gm) ?? []
+      const words =
+        lines
+          .join(' ')
+          .replace(/Works with|Also accepted as/g, '')
+          .match(/\w+/g) ?? []
+      names[`${kind}/${file.replace('.md', '')}`] = [...new Set(words.map((word) => word.toLowerCase()))]
+    }
+  }
+  return names
 }
+
+/**
+ * How much a section of a page counts in the search. Somebody who types the name of a product wants its sink before the options that other
+ * agents have for it; somebody who uses Penstock wants the guide before pages for those who develop it. The browser gets the text of
+ * this function, so that it refers to nothing outside: the names are part of it.
+ */
+const weightOf = new Function(
+  'id',
+  'term',
+  `const names = ${JSON.stringify(namesOfComponents())}
+  const [path = '', anchor = ''] = id.split('#')
+  const [, page, name] = /\\/agent\\/reference\\/(\\w+\\/(\\w+))$/.exec(path.replace(/\\.(?:md|html)$/, '')) ?? []
+  const isTop = anchor.replaceAll('-', '_').toLowerCase() === name
+  if (isTop && names[page]?.includes(term.toLowerCase())) return 20
+  if (/\\/(?:ARCHITECTURE|CHANGELOG|CONTRIBUTING|FIGURES)\\b|\\/e2e\\/|\\/src\\//.test(path)) return 0.3
+  return /\\/guide\\/(?:alloy|filebeat|fluent-bit|fluentd|otel|promtail|vector)\\b/.test(path) ? 0.2 : 1`,
+) as (id: string, term: string) => number
 
 export default defineConfig({
   title: 'Penstock',
