@@ -7,7 +7,7 @@ import { type Sheet, wrapped } from '../terminal.ts'
 /** The sheet for the problems; by default a file without colours. */
 type RenderOptions = Partial<Sheet>
 
-/** What people copy from pages and documents without seeing it: other spaces than that of the keyboard, and characters without width. */
+/** Characters that people copy without seeing them: spaces other than that of the keyboard, and characters without width. */
 const unseen = /[\u00a0\u00ad\u2000-\u200d\u202f\u2060\u3000\ufeff]/g
 
 /** The text with what is not seen as its code, as JSON writes it. */

@@ -24,7 +24,7 @@ const inQuotes = "Write it in quotes, such as `'…'`."
 /** The parser says so of all further parts of a text whose structure it has lost. */
 const atTopLevel = /^Unexpected .* token in YAML stream/s
 
-/** What each message of the parser means, the first that matches. */
+/** The meaning of each message of the parser; the first pattern that matches counts. */
 const meanings: readonly (readonly [RegExp, (found: RegExpExecArray, place: Place) => Words])[] = [
   [
     /^Tabs are not allowed/,
