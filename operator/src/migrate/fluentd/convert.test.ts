@@ -334,7 +334,7 @@ test('gaps name the file, the line, the reason and what to do', () => {
 })
 
 test.each([
-  ['n_lines 2', undefined, ['concat']],
+  ['n_lines 2', undefined, ['concat', 'concat: n_lines']],
   ['multiline_end_regexp /;$/', undefined, ['concat']],
   ['multiline_end_regexp /\\n$/', undefined, []],
   [

@@ -61,7 +61,11 @@ function tokensOf(code: string): string[] | undefined {
   return tokens
 }
 
-const asText = ({ text, kind }: Node) => (kind === 'text' ? text : `(to_string(${text}) ?? "")`)
+const asText = ({ text, kind }: Node) => {
+  if (kind === 'text') return text
+  // The language refuses to catch an error that cannot happen.
+  return kind === 'integer' ? `to_string(${text})` : `(to_string(${text}) ?? "")`
+}
 const isTrue = ({ text, kind }: Node) => (kind === 'boolean' ? text : `(${text} != null && ${text} != false)`)
 const found = (node: Node, regex: string) => `is_object(parse_grok(${asText(node)}, ${pattern(regex)}) ?? null)`
 
@@ -246,7 +250,7 @@ function replaced(node: Node, [from, to]: readonly Node[], count: string): Node 
 
 const methods: Readonly<Record<string, (node: Node, words: readonly Node[]) => Node | undefined>> = {
   to_s: (node) => text(asText(node)),
-  to_i: (node) => ({ text: `(to_int(${node.text}) ?? 0)`, kind: node.kind === 'integer' ? 'any' : 'integer' }),
+  to_i: (node) => (node.kind === 'integer' ? node : { text: `(to_int(${node.text}) ?? 0)`, kind: 'integer' }),
   to_json: (node) => text(`encode_json(${node.text})`),
   downcase: (node) => text(`downcase(${asText(node)})`),
   upcase: (node) => text(`upcase(${asText(node)})`),

@@ -125,24 +125,31 @@ function rubyExpression(code: string, surroundings: Surroundings): string | unde
   return called(fieldLiteral(path), chain[2] ?? '')
 }
 
-/** Methods behind a field. */
+type Kind = 'any' | 'text' | 'number'
+
+/** What each method makes of the expression of a text, and the kind of its result. */
+const methodsOfValues: Readonly<Record<string, readonly [Kind, (text: string, value: string) => string]>> = {
+  to_s: ['text', (text) => text],
+  to_i: ['number', (_, value) => `(to_int(${value}) ?? 0)`],
+  to_f: ['number', (_, value) => `(to_float(${value}) ?? 0.0)`],
+  to_json: ['text', (_, value) => `encode_json(${value})`],
+  downcase: ['text', (text) => `downcase(${text})`],
+  upcase: ['text', (text) => `upcase(${text})`],
+  strip: ['text', (text) => `strip_whitespace(${text})`],
+  chomp: ['text', (text) => `replace(${text}, r'\\r?\\n$', "")`],
+}
+
+/** Methods behind a field. The language refuses to catch an error that cannot happen, so the kind of each value counts. */
 function called(field: string, methods: string): string | undefined {
-  const functions: Readonly<Record<string, (value: string) => string>> = {
-    to_s: (value) => `(to_string(${value}) ?? "")`,
-    to_i: (value) => `(to_int(${value}) ?? 0)`,
-    to_f: (value) => `(to_float(${value}) ?? 0.0)`,
-    to_json: (value) => `encode_json(${value})`,
-    downcase: (value) => `downcase(to_string(${value}) ?? "")`,
-    upcase: (value) => `upcase(to_string(${value}) ?? "")`,
-    strip: (value) => `strip_whitespace(to_string(${value}) ?? "")`,
-    chomp: (value) => `replace(to_string(${value}) ?? "", r'\\r?\\n$', "")`,
-  }
-  let expression: string | undefined = field
+  let expression = field
+  let kind: Kind = 'any'
   for (const method of methods.split('.').filter((word) => word !== '')) {
     const name = method.replace('()', '')
-    const make = Object.hasOwn(functions, name) ? functions[name] : undefined
-    if (make === undefined || expression === undefined) return undefined
-    expression = make(expression)
+    const found = Object.hasOwn(methodsOfValues, name) ? methodsOfValues[name] : undefined
+    if (found === undefined || (kind === 'number' && found[0] === 'number')) return undefined
+    const text = { any: `(to_string(${expression}) ?? "")`, text: expression, number: `to_string(${expression})` }[kind]
+    expression = found[1](text, expression)
+    kind = found[0]
   }
   return expression
 }
