@@ -133,13 +133,19 @@ const signingOptions = {
     'assume_role.arn': '`auth.assume_role`',
     'assume_role.session_name': '`auth.session_name`',
     'assume_role.sts_region': '`auth.region`',
+    'assume_role.external_id': '`auth.external_id`',
   },
 } as const
 
 /** The options of a sink that signs its requests for AWS. */
 function signing(extension: Part, context: Context): Credentials {
   context.reportOptions(extension, signingOptions)
-  const named = Object.entries({ assume_role: 'arn', session_name: 'session_name', region: 'sts_region' })
+  const named = Object.entries({
+    assume_role: 'arn',
+    session_name: 'session_name',
+    region: 'sts_region',
+    external_id: 'external_id',
+  })
   const role = named.flatMap(([name, option]) => {
     const text = extension.text(`assume_role.${option}`)
     return text === undefined ? [] : [[name, text] as const]

@@ -365,3 +365,19 @@ test.each(['', 'a: 1', '[x]\ny = 2', '{}', 'sources: 3', '\u0000', '- 1', 'sourc
     expect(gaps.length).toBeGreaterThan(0)
   },
 )
+
+test('a transform without inputs is left out, and readers of the ports of one without a counterpart get its events', () => {
+  const { spec, gaps, text } = converted(`
+sources: { in: { type: demo_logs, format: json } }
+transforms:
+  a: { type: exclusive_route, inputs: [in], routes: [{ name: x, condition: { type: datadog_search, source: "@a:b" } }] }
+  alone: { type: remap, inputs: [nowhere], source: '.a = 1' }
+  behind: { type: remap, inputs: [alone], source: '.b = 1' }
+sinks:
+  out: { type: console, inputs: [a.x], encoding: { codec: json } }
+`)
+  expect(spec.transforms?.map(({ name }) => name)).toEqual(['a'])
+  expect(spec.sinks[0]?.inputs).toEqual(['a'])
+  expect(gaps).toEqual(expect.arrayContaining(['5 alone', '6 behind', '4 a']))
+  expect(lint(text)).toEqual([])
+})

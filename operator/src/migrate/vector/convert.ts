@@ -284,6 +284,12 @@ class Conversion {
 
   #transform(old: Old): void {
     const inputs = this.#inputsOf(old)
+    if (inputs.length === 0) {
+      const nearest = 'The transform is left out. Correct `inputs`.'
+      this.#gap(old.root, [old.kind, old.id], old.id, 'it receives nothing', nearest)
+      this.#passOn(old, [])
+      return
+    }
     this.#transformed(old, inputs)
     if (old.type === 'metric_to_log' || !inputs.some((input) => this.#giveMetrics.has(ownerOf(input)))) return
     for (const [id, names] of this.#outputs)
@@ -304,12 +310,7 @@ class Conversion {
         ...(source === undefined ? [] : ['Its program:', typeof source === 'string' ? source : JSON.stringify(source)]),
       ]
       const step = { type: 'remap', text: '.', comments } as const
-      const [name] = this.#draft.append(inputs, [step], old.id, this.#origin(old))
-      this.#outputs.set(old.id, name === undefined ? [] : [name])
-      // All of its outputs: their readers must not be left without events.
-      for (const reader of this.#olds.flatMap((each) => each.inputs)) {
-        if (ownerOf(reader) === old.id && reader !== old.id) this.#outputs.set(reader, this.#outputs.get(old.id) ?? [])
-      }
+      this.#passOn(old, this.#draft.append(inputs, [step], old.id, this.#origin(old)))
       return
     }
     const { declaration, config } = found
@@ -321,6 +322,14 @@ class Conversion {
       return
     }
     this.#setOutputs(old, this.#draft.add('transforms', old.id, { type, inputs, config }), found.ports)
+  }
+
+  /** All outputs of a transform without a counterpart: their readers must not be left without events. */
+  #passOn({ id }: Old, names: readonly string[]): void {
+    this.#outputs.set(id, names)
+    for (const reader of this.#olds.flatMap(({ inputs }) => inputs)) {
+      if (ownerOf(reader) === id && reader !== id) this.#outputs.set(reader, names)
+    }
   }
 
   #setOutputs({ id }: Old, name: string | undefined, ports: readonly string[] = []): void {
@@ -345,7 +354,7 @@ class Conversion {
         `Write it as ${rewriting.becomes}.`,
       )
       const step = { type: 'remap', text: '.', comments: [this.#comment(old, 'Events pass unchanged.')] } as const
-      this.#outputs.set(old.id, this.#draft.append(inputs, [step], old.id, this.#origin(old)))
+      this.#passOn(old, this.#draft.append(inputs, [step], old.id, this.#origin(old)))
       return
     }
     for (const { name, steps } of rewritten.outputs) {
