@@ -7,7 +7,9 @@ import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { compileFiles } from '../compile/config.ts'
 import { type CorpusCase, convertedCase, corpus } from '../testing/corpus.ts'
+import { oddOption, withOddOptions } from '../testing/odd-options.ts'
 import { existsHere } from './absence.ts'
+import type { Gap } from './draft.ts'
 
 const output = mkdtempSync(join(tmpdir(), 'penstock-corpus-'))
 afterAll(() => rmSync(output, { recursive: true }))
@@ -66,5 +68,35 @@ test.each(groups)(
     const partial = verdicts.filter(({ isFull }) => !isFull).map(({ about }) => about)
     console.info(`${group.agents}: ${verdicts.length - partial.length} of ${verdicts.length}, of ${own.length} in all`)
     expect(1 - partial.length / verdicts.length, partial.join('\n')).toBeGreaterThanOrEqual(group.share)
+  },
+)
+
+/** Whether the part with the option is a gap as a whole, or nothing leads to it. */
+const isOfPart = ({ isAbsent, reason, subject }: Gap) =>
+  isAbsent === true ||
+  subject.startsWith('label ') ||
+  /is not known|cannot stand|has no counterpart|no component|receives nothing|no input/.test(reason)
+
+test.each([...new Set(corpus.map(({ agent }) => agent))])(
+  '%s: an option that no reader knows is a gap, with its file, its line, a reason and the nearest equivalent',
+  (agent) => {
+    let count = 0
+    const silent: string[] = []
+    for (const given of corpus.filter((each) => each.agent === agent)) {
+      for (const text of withOddOptions(given)) {
+        count++
+        const lines = text.split('\n')
+        const line = lines.findIndex((each) => each.includes(oddOption)) + 1
+        const { gaps } = convertedCase({ ...given, text }).draft
+        const row = gaps.find(({ subject, reason }) => `${subject} ${reason}`.includes(oddOption))
+        const isReported = row !== undefined && row.line === line && row.isReplaced !== true
+        const isNamed = row?.file.startsWith(given.file) === true && row.reason !== '' && row.nearest !== ''
+        if (isReported && isNamed) continue
+        if (row === undefined && gaps.some((gap) => Math.abs(gap.line - line) <= 14 && isOfPart(gap))) continue
+        silent.push(`${given.about}: ${lines.slice(Math.max(0, line - 3), line).join(' | ')}`)
+      }
+    }
+    expect(count).toBeGreaterThan(50)
+    expect(silent).toEqual([])
   },
 )

@@ -12,7 +12,7 @@ import { soundComponent } from '../sound.ts'
 import { childrenOf, listOf, type Plugged, sectionOf } from './element.ts'
 import { elementsIn } from './files.ts'
 import { filters, openOptions, refusedFilters } from './filters.ts'
-import { joinedBy as beginningWith, inputs, refusedInputs, replacedInputs } from './inputs.ts'
+import { always, joinedBy as beginningWith, common, inputs, refusedInputs, replacedInputs } from './inputs.ts'
 import { outputs, refusedOutputs, secondaryOf } from './outputs.ts'
 import { elementsOf, holdsResources } from './resources.ts'
 import { recordPath } from './ruby.ts'
@@ -111,6 +111,7 @@ class Conversion {
   readonly #context: Context
   readonly #gaps: Gap[]
   /** Filters and matches by label; those outside of labels have the empty name. */
+  readonly #reportedFlows = new Set<Plugged>()
   readonly #labels = new Map<string, Plugged[]>()
   readonly #sources: Plugged[] = []
   readonly #arrivals = new Map<Plugged, Arrival[]>()
@@ -314,7 +315,10 @@ class Conversion {
   }
 
   #filtered(section: Plugged, { heads, tag }: Flow): string[] {
-    if (section.type === 'concat') return [...heads]
+    if (section.type === 'concat') {
+      this.#reportFlow(section)
+      return [...heads]
+    }
     this.#reportVariables(section, filters)
     const plugin = this.#find(section, filters, refusedFilters)
     const steps: readonly Step[] =
@@ -343,6 +347,7 @@ class Conversion {
       return
     }
     const next = { ...flow, hops: flow.hops + 1 }
+    this.#reportFlow(section)
     if (section.type === 'copy') {
       const stores = childrenOf(section.element, 'store')
       if (stores.length === 0) this.#context.gap(section, 'copy', 'it has no store', 'Add sinks.')
@@ -368,6 +373,15 @@ class Conversion {
       if (same === undefined) arrivals.push({ heads: [...flow.heads], tag: flow.tag })
       else same.heads.push(...flow.heads.filter((head) => !same.heads.includes(head)))
     }
+  }
+
+  /** Reports the options without a counterpart of a section that only leads events on; events may come to it several times. */
+  #reportFlow(section: Plugged): void {
+    const flow = flows.find(({ name }) => name === section.type)
+    if (flow === undefined || this.#reportedFlows.has(section)) return
+    this.#reportedFlows.add(section)
+    const options = { ...common, '@label': 'the label that follows', ...flow.options }
+    this.#context.reportOptions(section, { name: flow.name, options, itself: { ...always, ...flow.itself } })
   }
 
   /** Events that keep their tag would meet the same match again. */

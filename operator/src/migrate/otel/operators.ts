@@ -401,14 +401,26 @@ export function followOperators(
   arriving.set(operators[0], [...start])
   for (const [index, part] of operators.entries()) {
     const heads = [...new Set(arriving.get(part) ?? [])]
-    if (heads.length === 0) continue
     const type = typeOfOperator(part)
+    if (heads.length === 0) {
+      reportAlone(part, type, context)
+      continue
+    }
     const output = part.text('output')
     if (type === 'router' && !skipped.has(part)) route(part, heads, index, pass, context)
-    else if (skipped.has(part)) pass(heads, type === 'router' ? firstRoute(part) : output, index)
-    else pass(context.append(heads, stepsOf(part, type, context), `${part.id}-${idOf(part)}`, part), output, index)
+    else if (skipped.has(part)) {
+      reportAlone(part, type, context)
+      pass(heads, type === 'router' ? firstRoute(part) : output, index)
+    } else pass(context.append(heads, stepsOf(part, type, context), `${part.id}-${idOf(part)}`, part), output, index)
   }
   return [...new Set(arriving.get(undefined) ?? [])]
+}
+
+/** Reports the options of an operator whose work the source does, or to which no record comes. */
+function reportAlone(part: Part, type: string, context: Context): void {
+  const known =
+    type === 'router' ? { name: type, options: routerOptions } : statements.find(({ name }) => name === type)
+  if (known !== undefined) context.reportOptions(part, known)
 }
 
 function firstRoute(part: Part): string | undefined {
