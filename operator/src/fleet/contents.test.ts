@@ -21,6 +21,7 @@ interface Case {
   readonly tried?: string
   readonly isEverywhere?: boolean
   readonly mayJoin?: boolean
+  readonly mayReplace?: boolean
   readonly leaves?: string
   /** What is set aside, and the Pipelines of it whose turn it is. */
   readonly aside?: string
@@ -58,6 +59,11 @@ test.each<Case>([
   {
     what: 'another change joins a trial that has just begun',
     ...{ desired: 'a2 b2', stable: 'a1 b1', tried: 'a2 b1', mayJoin: true },
+    gives: ['a1 b1', 'a2 b2', ''],
+  },
+  {
+    what: 'another change joins, and one that is tried is not replaced any more',
+    ...{ desired: 'a3 b2', stable: 'a1 b1', tried: 'a2 b1', mayJoin: true, mayReplace: false },
     gives: ['a1 b1', 'a2 b2', ''],
   },
   {
@@ -128,8 +134,8 @@ test.each<Case>([
 ])('$what', (given) => {
   const { desired, stable, tried, isEverywhere = false, mayJoin = false, leaves = '', aside = '', turn = '' } = given
   const ids = (text: string) => new Set(text.split(' ').filter((each) => each !== ''))
-  const trial =
-    tried === undefined ? undefined : { content: content(tried), isEverywhere, mayJoin, leaves: ids(leaves) }
+  const joining = { isEverywhere, mayJoin, mayReplace: given.mayReplace ?? true, leaves: ids(leaves) }
+  const trial = tried === undefined ? undefined : { content: content(tried), ...joining }
   const apart = { aside: new Map([...content(aside)].map(([id, { hash }]) => [id, hash])), turn: ids(turn) }
   const next = contentsOf(content(desired), content(stable), trial, apart)
   expect([textOf(next.stable), textOf(next.candidate), next.added.join(' ')]).toEqual(given.gives)

@@ -22,6 +22,8 @@ export interface Trial {
   readonly isEverywhere: boolean
   /** Whether further changes may join it. */
   readonly mayJoin: boolean
+  /** Whether these may replace the tried content of their own Pipeline; true if absent. */
+  readonly mayReplace?: boolean
   /** Ids of the Pipelines whose change leaves it. */
   readonly leaves?: ReadonlySet<string> | undefined
 }
@@ -92,7 +94,7 @@ function withoutAside(desired: Content, stable: Content, aside: Apart['aside']):
 }
 
 /** The contents while others are tried than those that were set aside. */
-function during(desired: Content, stable: Content, { content, isEverywhere, mayJoin }: Trial) {
+function during(desired: Content, stable: Content, { content, isEverywhere, mayJoin, mayReplace = true }: Trial) {
   const base = isEverywhere ? { content: stable, added: [] } : withArrivals(desired, stable)
   const candidate = new Map<string, Fragment>()
   for (const [id, wanted] of desired) {
@@ -102,7 +104,8 @@ function during(desired: Content, stable: Content, { content, isEverywhere, mayJ
     // Another change waits: its Pipeline stays unchanged in this trial, even if all agents just received it as new.
     const before = tried ?? runs
     const isNew = runs === undefined && !(isEverywhere && tried !== undefined)
-    candidate.set(id, before === undefined || isNew || isSame || mayJoin ? wanted : before)
+    const joins = mayJoin && (mayReplace || tried?.hash === runs?.hash)
+    candidate.set(id, before === undefined || isNew || isSame || joins ? wanted : before)
   }
   return { stable: base.content, candidate, added: base.added }
 }

@@ -39,7 +39,8 @@ export async function rebaseRollout(delivered: Delivered, bundle: KnownRevision,
   const content = fragmentsIn(delivered, candidate)
   const apart = apartOf(delivered, bundle.fragments, runs)
   const contents = (joins: boolean) => {
-    const trial = candidate && { content, isEverywhere: candidate.percent >= 100, mayJoin: joins, leaves }
+    const mayReplace = seen.policy.paused || isFirstBake(delivered.record, seen)
+    const trial = candidate && { content, isEverywhere: candidate.percent >= 100, mayJoin: joins, mayReplace, leaves }
     return contentsOf(bundle.fragments, runs, trial, apart)
   }
   const isNew = (of: Content | undefined) => (id: string) => of?.get(id)?.hash !== content.get(id)?.hash
@@ -79,8 +80,12 @@ function isOpen(delivered: Delivered, changed: ReadonlySet<string>, { policy, no
 }
 
 /** Whether so many changes may join: if they are too many for a bake of their own, all begin theirs again, which has an end. */
-function mayTake({ joined = {}, begun }: RolloutRecord, ids: readonly string[], { policy, now }: Rebasing): boolean {
-  if (Object.keys(joined).length + ids.length <= maxJoined) return true
+function mayTake(record: RolloutRecord, ids: readonly string[], seen: Rebasing): boolean {
+  return Object.keys(record.joined ?? {}).length + ids.length <= maxJoined || isFirstBake(record, seen)
+}
+
+/** A Pipeline that changes again and again begins its bake again only in this time. Otherwise nothing would ever pass it. */
+function isFirstBake({ begun }: RolloutRecord, { policy, now }: Rebasing): boolean {
   return now - Date.parse(begun ?? '') < (policy.canary?.bakeMs ?? 0)
 }
 
