@@ -12,6 +12,7 @@ function convert(...files: NamedText[]) {
   if (found === undefined) throw new Error('No agent knows the files.')
   const draft = new Draft()
   for (const file of found.files) for (const [name, key] of secretsIn(file)) draft.secrets.set(name, key)
+  draft.gaps.push(...found.gaps)
   found.agent.convert(found.files, () => [], draft)
   const document = draft.document({ name: 'converted' })
   return {
@@ -159,9 +160,15 @@ test('what values of Fluent Bit leave out is as the chart has it', async () => {
   expect(await lint(text)).toEqual([])
 })
 
-test('templates among values of Fluent Bit are gaps', () => {
-  const { gaps } = convert(yaml(fluentBit.replace('Frobnicate 1', 'Alias {{ .Release.Name }}')))
-  expect(gaps.map(({ subject, line }) => [subject, line])).toContainEqual(['{{ .Release.Name }}', 13])
+test.each([
+  { template: '{{ include "x.name" . }}', isReplaced: undefined },
+  { template: '{{ .Release.Name }}', isReplaced: true },
+])('$template among values of Fluent Bit has a row with its place', ({ template, isReplaced }) => {
+  const { gaps } = convert(yaml(fluentBit.replace('Frobnicate 1', `Alias ${template}`)))
+  expect(gaps.find(({ subject }) => subject === template)).toMatchObject({
+    line: 13,
+    ...(isReplaced && { isReplaced }),
+  })
 })
 
 test('files of a chart of Fluentd follow one another', async () => {

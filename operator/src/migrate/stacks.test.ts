@@ -20,6 +20,7 @@ function convert(agent: string | undefined, file: string, text: string) {
   if (found === undefined) throw new Error('No agent knows the file.')
   const draft = new Draft()
   for (const each of found.files) for (const [name, key] of secretsIn(each)) draft.secrets.set(name, key)
+  draft.gaps.push(...found.gaps)
   found.agent.convert(found.files, () => [], draft)
   return {
     agent: found.agent.name,
