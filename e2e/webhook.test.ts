@@ -293,7 +293,10 @@ describe.skipIf(missing !== undefined)(`admission${missing === undefined ? '' : 
     await cluster.kubectl(['delete', 'validatingwebhookconfiguration', 'authors'])
     await until('what bob applies to pass', 60_000, async () => (await apply(bob, 3).catch(String)) === undefined)
     const refused = await accepted('AuthorNotAllowed', undefined)
-    expect(refused).toMatchObject({ status: 'False', message: expect.stringContaining('The author of this version is unknown') })
+    expect(refused).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('The author of this version is unknown'),
+    })
     expect((await status()).conditions).toContainEqual(expect.objectContaining({ type: 'Stalled', status: 'True' }))
     await cluster.apply(registration)
     const annotate = (who: readonly string[], value: string) =>

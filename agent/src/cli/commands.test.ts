@@ -299,7 +299,9 @@ test('a page of explain has no link that leads nowhere in a terminal', async () 
     const text = pageText(page.text, { color: false })
     expect(text.replace(/^```.*?^```$/gms, '').replace(/`[^`\n]*`/g, ''), page.file).not.toMatch(/\]\(/)
   }
-  expect((await called(explain, 'language')).output).toContain('- Failures (explain fallibility): which expressions can fail')
+  expect((await called(explain, 'language')).output).toContain(
+    '- Failures (explain fallibility): which expressions can fail',
+  )
 })
 
 test('every product is found in list, the index and by explain', async () => {

@@ -100,9 +100,9 @@ test('with include_object an event holds what the API server gave', async () => 
   const given = happened('web', { regarding: { kind: 'Pod', resourceVersion: '7' }, deprecatedSource: { host: 'n1' } })
   api.set('events', given)
   const [event] = (await source.received(1)) as LogEvent[]
-  const { object } = event?.fields['orchestrator'] as { object: ApiObject }
-  expect(object).toMatchObject(given)
-  expect(object.metadata).toMatchObject({ resourceVersion: expect.any(String) })
+  const orchestrator = event?.fields['orchestrator'] as { object: ApiObject } | undefined
+  expect(orchestrator?.object).toMatchObject(given)
+  expect(orchestrator?.object.metadata).toMatchObject({ resourceVersion: expect.any(String) })
 })
 
 test('an event of an old client, repeated with a higher count, comes again', async () => {

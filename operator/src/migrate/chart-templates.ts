@@ -31,7 +31,7 @@ export function withoutReferences(
 ): readonly NamedText[] {
   if (!texts.some(({ text }) => text.includes('{{'))) return texts
   const roots = files.filter(({ file }) => /\.ya?ml$/i.test(file)).flatMap((file) => treesOf(file, []))
-  const valueOf = (path: string) => {
+  const givenIn = (path: string) => {
     const [first, ...names] = path.split('.')
     return first === 'Values'
       ? roots.map((root) => textOf(below(root, ...names))).find((text) => text !== undefined)
@@ -40,7 +40,7 @@ export function withoutReferences(
   return texts.map(({ file, text }) => ({
     file,
     text: text.replace(reference, (whole, path: string, offset: number) => {
-      const value = valueOf(path)
+      const value = givenIn(path)
       if (value !== undefined && !value.includes('{{')) return value
       const variable = variableOf(path)
       gaps.push({

@@ -14,7 +14,7 @@ interface Scope {
   /** Ids of the components inside. */
   readonly inside: ReadonlySet<string>
   /** The value that a path begins with, and the number of its parts; undefined if it is none of the use. */
-  readonly valueOf: (path: readonly string[]) => { readonly value: Expression; readonly length: number } | undefined
+  readonly meaningOf: (path: readonly string[]) => { readonly value: Expression; readonly length: number } | undefined
 }
 
 const nothing = (line: number): Expression => ({ kind: 'literal', line, value: null })
@@ -36,11 +36,11 @@ function expanded(blocks: readonly Block[], known: ReadonlyMap<string, Block>, d
     return [block]
   })
   if (exports.size === 0 || found.length > maxBlocks) return found
-  const valueOf = (path: readonly string[]) => {
+  const meaningOf = (path: readonly string[]) => {
     const value = exports.get(path.slice(0, 3).join('.'))
     return value && { value, length: 3 }
   }
-  const scope = { prefix: '', inside: new Set<string>(), valueOf }
+  const scope = { prefix: '', inside: new Set<string>(), meaningOf }
   return found.map((block) => blockIn(block, scope))
 }
 
@@ -52,7 +52,7 @@ function used(
   depth: number,
   exports: Map<string, Expression>,
 ): readonly Block[] {
-  const valueOf = (path: readonly string[]) => {
+  const meaningOf = (path: readonly string[]) => {
     if (path[0] !== 'argument' || path[2] !== 'value') return undefined
     const argument = module.blocks.find(({ name, label }) => name === 'argument' && label === path[1])
     const value = attributeOf(use, path[1] ?? '') ?? (argument && attributeOf(argument, 'default')) ?? nothing(use.line)
@@ -60,7 +60,7 @@ function used(
   }
   const own = module.blocks.filter(({ name }) => name === 'declare').map((block) => [block.label ?? '', block] as const)
   const inner = module.blocks.filter(({ name }) => !['argument', 'export'].includes(name))
-  const scope = scopeOf(inner, use.label ?? use.name, valueOf)
+  const scope = scopeOf(inner, use.label ?? use.name, meaningOf)
   for (const each of module.blocks) {
     const value = each.name === 'export' ? attributeOf(each, 'value') : undefined
     if (value !== undefined) exports.set(`${use.name}.${use.label}.${each.label}`, expressionIn(value, scope))
@@ -79,8 +79,8 @@ function repeated(block: Block, known: ReadonlyMap<string, Block>, depth: number
   const template = block.blocks.find(({ name }) => name === 'template')
   if (collection?.kind !== 'list' || variable?.kind !== 'literal' || template === undefined) return undefined
   const all = collection.items.flatMap((value, index) => {
-    const valueOf = (path: readonly string[]) => (path[0] === variable.value ? { value, length: 1 } : undefined)
-    const scope = scopeOf(template.blocks, `${block.label ?? 'each'}_${index + 1}`, valueOf)
+    const meaningOf = (path: readonly string[]) => (path[0] === variable.value ? { value, length: 1 } : undefined)
+    const scope = scopeOf(template.blocks, `${block.label ?? 'each'}_${index + 1}`, meaningOf)
     return template.blocks.map((each) => blockIn(each, scope))
   })
   return expanded(all, known, depth + 1)
@@ -88,10 +88,10 @@ function repeated(block: Block, known: ReadonlyMap<string, Block>, depth: number
 
 const idOf = ({ name, label }: Block) => (label === undefined ? name : `${name}.${label}`)
 
-const scopeOf = (blocks: readonly Block[], prefix: string, valueOf: Scope['valueOf']): Scope => ({
+const scopeOf = (blocks: readonly Block[], prefix: string, meaningOf: Scope['meaningOf']): Scope => ({
   prefix,
   inside: new Set(blocks.filter(({ label }) => label !== undefined).map(idOf)),
-  valueOf,
+  meaningOf,
 })
 
 /** A block of a module; those within it have no labels that count. */
@@ -133,10 +133,10 @@ function expressionIn(expression: Expression, scope: Scope): Expression {
 
 function pathIn(expression: Expression & { readonly kind: 'path' }, scope: Scope): Expression {
   const { path, line } = expression
-  const found = scope.valueOf(path)
+  const found = scope.meaningOf(path)
   if (found !== undefined) {
     return path.slice(found.length).reduce<Expression>((of, name) => {
-      if (of.kind === 'path') return { ...of, path: [...of.path, name] }
+      if (of.kind === 'path') return { ...of, path: of.path.concat(name) }
       return { kind: 'index', line, of, index: { kind: 'literal', line, value: name } }
     }, found.value)
   }

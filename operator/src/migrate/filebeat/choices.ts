@@ -27,10 +27,10 @@ export const indexName = (text: string) =>
     .join('')
 
 /** Whether values of the event are in a name. */
-export const hasFields = (name: string) => name.includes('%{[')
+const hasFields = (name: string) => name.includes('%{[')
 
 /** The name of an index as an expression; undefined if it holds what events do not have. */
-export function indexExpression(name: string): string | undefined {
+function indexExpression(name: string): string | undefined {
   const expression = expressionOf(indexName(withVersion(name)))
   return expression === undefined || !hasFields(name) ? expression : `downcase(${expression})`
 }

@@ -10,7 +10,7 @@ import {
   literalTemplate,
 } from './connection.ts'
 import { documentForms, form, withoutEmpty } from './forms.ts'
-import { type Context, type Mapping, type Part, type SinkPart } from './mapping.ts'
+import type { Context, Mapping, Part, SinkPart } from './mapping.ts'
 
 const searchItself = {
   ...httpItself,
