@@ -14,8 +14,8 @@ export const maxLiterals: i32 = 0x40000
 export const maxOutput: i32 = 0x80000
 export const maxRecodes: i32 = 4096
 export const maxAffix: i32 = 0x4000
-/** Maximum number of members by which lines are compared. */
-export const maxLikeKeys: i32 = 64
+/** Maximum number of members by which lines are compared. Both areas of this length are a page: copies cost more at other offsets. */
+export const maxLikeKeys: i32 = 512
 /** Limits for the columns of a batch, their values, and the bytes of these. */
 export const maxColumns: i32 = 16
 export const maxValues: i32 = 0x4000
