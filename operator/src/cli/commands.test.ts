@@ -97,7 +97,7 @@ test.each([
   {
     what: 'more than an operator takes',
     sinks: `[{ name: out, type: blackhole }]\n  transforms: [{ name: p, type: filter, config: { condition: '.a == "${'x'.repeat(300_000)}"' } }]`,
-    says: ['`spec` is too long: it has 300', 'may have 262144; divide it', '(spec)'],
+    says: ['`spec` is too long: it has 300', 'the limit is 262144; divide it', '(spec)'],
   },
 ])('lint reports $what, and the fix', async ({ sinks, says }) => {
   const file = join(folder, 'wrong.yaml')

@@ -222,10 +222,10 @@ test('rollout status says the same in every form', async () => {
 })
 
 test.each([
-  { agent: 'third', to: 'r3', says: 'runs revision r3, so nothing was changed. There are: r2, r1.' },
-  { agent: 'first', to: 'r3', says: 'runs revision r3, so nothing was changed.' },
+  { agent: 'third', to: 'r3', says: 'already runs revision r3, so nothing was changed. There are: r2, r1.' },
+  { agent: 'first', to: 'r3', says: 'already runs revision r3, so nothing was changed.' },
   { agent: 'first', to: 'r9', says: 'has no earlier revision.' },
-  { agent: 'third', to: 'r9', says: 'has no revision r9 to go back to. There are: r2, r1.' },
+  { agent: 'third', to: 'r9', says: 'has no earlier revision r9. There are: r2, r1.' },
   { agent: 'third', to: 'r1', says: 'returns to revision r1.' },
   { agent: 'third', to: undefined, says: 'returns to revision r2.' },
 ])('rollout undo of an Agent with a $agent revision to $to says what happens', async ({ agent, to, says }) => {
@@ -236,7 +236,7 @@ test.each([
     agent,
     ...(to === undefined ? [] : ['--to-revision', to]),
   )
-  const isDone = says.startsWith('goes')
+  const isDone = says.startsWith('returns')
   expect([code, isDone ? out : `${err}\n`]).toEqual([isDone ? 0 : 1, expect.stringContaining(`shop/${agent} ${says}`)])
   // Read once; written only by a rollback.
   expect(asked.slice(before).filter((path) => path.endsWith(`/agents/${agent}`))).toHaveLength(isDone ? 2 : 1)

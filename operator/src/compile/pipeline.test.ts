@@ -629,8 +629,8 @@ sinks: [{ name: out, ref: { kind: ClusterSink, name: shared }, overrides: ${JSON
       const { problems } = overriding('log_aggregator', { labels: { '{{ a }}': 'x', 'b*': 'y', c: 'z' } }, {}, 'labels')
       expect(problems.map((problem) => problem.replace(/^\S+ /, ''))).toEqual(
         expect.arrayContaining([
-          '`labels` of `enforced` must be literal; found "b*"',
-          '`labels` of `enforced` must be literal; found "{{ a }}"',
+          'Names in `labels` of `enforced` must be literal; found "b*"',
+          'Names in `labels` of `enforced` must be literal; found "{{ a }}"',
         ]),
       )
       expect(problems.join()).not.toContain('found "c"')

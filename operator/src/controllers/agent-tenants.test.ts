@@ -357,7 +357,7 @@ test('a ClusterRoleBinding of somebody else with the name of one of ours is left
   await using operator = await started('nodes', {}, { [`ClusterRoleBinding undefined/${name}`]: foreign })
   operator.artifacts.markComplete()
   await vi.waitFor(
-    () => expect(operator.conditionIn('Accepted')?.message).toMatch(`ClusterRoleBinding ${name} is there`),
+    () => expect(operator.conditionIn('Accepted')?.message).toMatch(`ClusterRoleBinding ${name} exists`),
     waited,
   )
   expect(operator.written.get(`ClusterRoleBinding undefined/${name}`)).toBe(foreign)

@@ -223,16 +223,16 @@ test('an Agent whose disk budget cannot be read keeps its workload, and its cond
 test.each([
   {
     trouble: { restartCount: 3, state: { waiting: { reason: 'CrashLoopBackOff' } }, lastState: ended(1) },
-    says: 'container agent of p ends again and again (exit code 1): kubectl logs p -n system -c agent --previous',
+    says: 'container agent of p keeps exiting (exit code 1): kubectl logs p -n system -c agent --previous',
   },
   // The same during another attempt.
   {
     trouble: { restartCount: 4, state: {}, lastState: ended(1) },
-    says: 'container agent of p ends again and again (exit code 1): kubectl logs p -n system -c agent --previous',
+    says: 'container agent of p keeps exiting (exit code 1): kubectl logs p -n system -c agent --previous',
   },
   {
     trouble: { restartCount: 1, state: ended(137, 'OOMKilled') },
-    says: 'container agent of p ends again and again (out of memory): kubectl logs p -n system -c agent --previous',
+    says: 'container agent of p keeps exiting (out of memory): kubectl logs p -n system -c agent --previous',
   },
   {
     trouble: { restartCount: 0, state: { waiting: { reason: 'ImagePullBackOff' } } },

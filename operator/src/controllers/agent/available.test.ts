@@ -74,7 +74,7 @@ test.each([
     says: [
       'False',
       'PodsNotReady',
-      '1 of 2 pods is ready; container agent of p ends again and again (exit code 1): kubectl logs p -n system -c agent --previous.',
+      '1 of 2 pods is ready; container agent of p keeps exiting (exit code 1): kubectl logs p -n system -c agent --previous.',
     ],
   },
   {

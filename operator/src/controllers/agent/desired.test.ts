@@ -82,7 +82,7 @@ test.each([
     sentence: 'a longer value keeps the stable version',
     values: { k: 'x'.repeat(64 * 1024 + 1), s: 'v' },
     ...{ runs: ['old'], of: ['s'] },
-    reason: 'A value that it refers to has 65537 bytes; at most 65536 are delivered.',
+    reason: 'A value that it refers to has 65537 bytes; the limit is 65536.',
   },
   {
     sentence: 'a certificate of 256 KiB is delivered',

@@ -125,5 +125,5 @@ test('what a rollout may go back to gives way when the Secrets are full', () => 
 
 test('an Agent whose revision has no room at all fails and names itself', () => {
   const value = () => Buffer.alloc(slotBytes + 1)
-  expect(() => planSecrets(state(), seen({ value }))).toThrow('The Secrets of Agent a/b have no room for 1 keys')
+  expect(() => planSecrets(state(), seen({ value }))).toThrow('The Secrets of Agent a/b have no space for 1 keys')
 })
