@@ -4,19 +4,26 @@ import { Metrics } from '../telemetry/metrics.ts'
 import { Watchdog } from './watchdog.ts'
 
 let now = 0
+/** Processor time of the process in milliseconds. */
+let busy = 0
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   now = 1000
+  busy = 0
   vi.spyOn(performance, 'now').mockImplementation(() => now)
+  vi.spyOn(process, 'cpuUsage').mockImplementation(() => ({ user: busy * 1000, system: 0 }))
 })
 afterEach(() => {
   vi.useRealTimers()
   vi.restoreAllMocks()
 })
 
-/** Lets time pass; with `stalled`, timers only fire at the end. */
-function pass(ms: number, stalled = false): void {
-  if (stalled) now += ms - 500
+/** Lets time pass; if stalled, timers only fire at the end, and the process computes for a part of it. */
+function pass(ms: number, stalled = false, part = 1): void {
+  if (stalled) {
+    now += ms - 500
+    busy += ms * part
+  }
   for (let left = stalled ? 500 : ms; left > 0; left -= 500) {
     now += 500
     vi.advanceTimersByTime(500)
@@ -35,7 +42,7 @@ test('a loop that stood still is reported with its length and the component that
   pass(5000)
   expect(warnings).toEqual([])
   pass(4500, true)
-  expect(warnings).toEqual([{ stalled_ms: 4000, cpu_ms: expect.any(Number), component_id: 'parse' }])
+  expect(warnings).toEqual([{ stalled_ms: 4000, cpu_ms: 4500, component_id: 'parse' }])
   const [stalls] = metrics.snapshot().filter(({ name }) => name === 'event_loop_stall_seconds')
   expect(stalls?.samples[0]).toMatchObject({ histogram: { count: 1, sum: 4 } })
   expect(watchdog.trouble).toBeUndefined()
@@ -48,8 +55,18 @@ test('too much of it in a minute makes the agent unhealthy until a minute has pa
   expect(watchdog.trouble).toBeUndefined()
   pass(5000)
   pass(12_000, true)
-  expect(watchdog.trouble).toBe('The event loop was blocked for 23 seconds of the last minute.')
+  expect(watchdog.trouble).toBe('Computations blocked the event loop for 23 seconds of the last minute.')
   pass(61_000)
+  expect(watchdog.trouble).toBeUndefined()
+  watchdog[Symbol.dispose]()
+})
+
+test('a disk that does not answer and a machine without time for the process do not make the agent unhealthy', () => {
+  const { watchdog, warnings } = watched()
+  for (let stall = 0; stall < 6; stall++) pass(9000, true, 0.2)
+  expect(warnings.length).toBe(6)
+  expect(watchdog.trouble).toBeUndefined()
+  now += 60_000
   expect(watchdog.trouble).toBeUndefined()
   watchdog[Symbol.dispose]()
 })
@@ -57,6 +74,7 @@ test('too much of it in a minute makes the agent unhealthy until a minute has pa
 test('a probe that is answered before the timer sees the stall too', () => {
   const { watchdog } = watched()
   now += 30_000
-  expect(watchdog.trouble).toMatch(/was blocked for 30 seconds/)
+  busy += 30_000
+  expect(watchdog.trouble).toMatch(/the event loop for 30 seconds/)
   watchdog[Symbol.dispose]()
 })

@@ -1,6 +1,6 @@
 // Detects a blocked event loop: a program that computes for seconds, a disk that does not answer, a machine that gives the process no
-// time. Meanwhile no events move and no probe is answered. Afterwards the agent logs the duration and the cause, and /health fails for
-// a while if the block was too long.
+// time. Meanwhile no events move and no probe is answered. Afterwards the agent logs the duration and the cause. /health fails for a
+// while only if the process itself computed for too long: a restart gives it no faster disk and no more time of the machine.
 
 import type { Logger } from '../telemetry/logger.ts'
 import type { HistogramSeries, Metrics } from '../telemetry/metrics.ts'
@@ -8,7 +8,7 @@ import type { HistogramSeries, Metrics } from '../telemetry/metrics.ts'
 const beatMs = 500
 /** Delay of a timer that counts as a stall. */
 const stallMs = 1000
-/** Total stall time per minute that makes the agent unhealthy. */
+/** Processor time in stalls, per minute, that makes the agent unhealthy. */
 const boundMs = 20_000
 const windowMs = 60_000
 
@@ -21,7 +21,8 @@ export interface WatchdogOptions {
 
 export class Watchdog implements Disposable {
   readonly #options: WatchdogOptions
-  readonly #stalls: { readonly end: number; readonly ms: number }[] = []
+  /** The processor time of each stall, at most its duration. */
+  readonly #stalls: { readonly end: number; readonly busyMs: number }[] = []
   readonly #seconds: HistogramSeries
   readonly #timer: NodeJS.Timeout
   #last = performance.now()
@@ -39,7 +40,7 @@ export class Watchdog implements Disposable {
     const cpu = cpuMs()
     const culprit = this.#options.culprit()
     if (late >= stallMs) {
-      this.#stalls.push({ end: now, ms: late })
+      this.#stalls.push({ end: now, busyMs: Math.min(late, cpu - this.#cpuMs) })
       this.#seconds.observe(late / 1000)
       this.#options.logger.warn(
         {
@@ -61,10 +62,10 @@ export class Watchdog implements Disposable {
     // A probe may be handled before the watchdog's timer.
     const now = performance.now()
     const pending = now - this.#last - beatMs
-    let ms = pending >= stallMs ? pending : 0
-    for (const stall of this.#stalls) if (stall.end >= now - windowMs) ms += stall.ms
+    let ms = pending >= stallMs ? Math.min(pending, cpuMs() - this.#cpuMs) : 0
+    for (const { end, busyMs } of this.#stalls) if (end >= now - windowMs) ms += busyMs
     if (ms < boundMs) return undefined
-    return `The event loop was blocked for ${Math.round(ms / 1000)} seconds of the last minute.`
+    return `Computations blocked the event loop for ${Math.round(ms / 1000)} seconds of the last minute.`
   }
 
   [Symbol.dispose](): void {
