@@ -234,6 +234,18 @@ test.each([
   expect(source.events.counts.get('component_discarded_events_total intentional=false') ?? 0).toBe(discarded)
 })
 
+test('a line that does not end is passed on in pieces, with the bytes of each part once', async () => {
+  api.set('pods', pod('web-1'))
+  const part = '0123456789abcdef'.repeat(1024)
+  write('shop_web-1_uid-web-1', cri(part, 'P').repeat(600) + cri('end') + cri('next'))
+  await using source = await start()
+  const events = (await source.received(4)) as LogEvent[]
+  const texts = messages(source) as string[]
+  expect(texts.join('')).toBe(`${part.repeat(600)}endnext`)
+  expect(texts.map((text) => text.length)).toEqual([4_194_304, 4_194_304, 88 * part.length + 3, 4])
+  expect(events.map(({ fields }) => fields['_partial'])).toEqual([true, true, undefined, undefined])
+})
+
 test('a part that waits when the agent ends is passed on', async () => {
   api.set('pods', pod('web-1'))
   write('shop_web-1_uid-web-1', cri('x') + cri('abc', 'P'))

@@ -86,7 +86,10 @@ export class LineAssembler {
     const pending = file.partials[stream]
     if (part) {
       if (!this.#options.merges) this.emit(file, message, stream, timestamp, true)
-      else pending.add(bytesOf(message), timestamp, start, now)
+      else {
+        pending.add(bytesOf(message), timestamp, start, now)
+        if (pending.isFull) this.finishPartial(file, stream, false, now)
+      }
     } else if (pending.pending) {
       pending.add(bytesOf(message), timestamp, start, now)
       this.finishPartial(file, stream, true, now)
@@ -103,8 +106,9 @@ export class LineAssembler {
     start: number,
     now: number,
   ): void {
-    file.partials[stream].add(bytes, timestamp, start, now)
-    if (!part) this.finishPartial(file, stream, true, now)
+    const pending = file.partials[stream]
+    pending.add(bytes, timestamp, start, now)
+    if (!part || pending.isFull) this.finishPartial(file, stream, !part, now)
   }
 
   /** Whether the next line of a stream must come as bytes. */

@@ -92,7 +92,10 @@ export const podLogOptions = {
     limit: 'lineBytes',
   }),
   max_merged_line_bytes: optional(
-    bytes('Longest line in bytes after its parts are joined.', { minimum: 1, limit: 'mergedLineBytes' }),
+    bytes(
+      'Longest line in bytes after its parts are joined. If not given, lines over 4 MiB are passed on in pieces; all but the last have the field `_partial`.',
+      { minimum: 1, limit: 'mergedLineBytes' },
+    ),
   ),
   max_merged_line_action: oneOf(
     ['drop', 'truncate'],

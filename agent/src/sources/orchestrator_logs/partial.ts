@@ -10,6 +10,8 @@ export interface MergeLimit {
 }
 
 const expiryMs = 30_000
+/** Without a limit in the options, parts are passed on at this size: a container that never ends its line would fill the memory. */
+const maxUnlimitedBytes = 4 * 1024 * 1024
 const truncatedMark = Buffer.from('..TRUNCATED')
 const none = Buffer.alloc(0)
 
@@ -34,6 +36,11 @@ export class PartialLine {
 
   get pending(): boolean {
     return this.timestamp !== undefined
+  }
+
+  /** Whether the parts so far must be passed on before the line ends. */
+  get isFull(): boolean {
+    return this.#limit === undefined && this.#bytes >= maxUnlimitedBytes
   }
 
   /** Takes one more part. The bytes are copied. */
