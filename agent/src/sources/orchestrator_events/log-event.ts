@@ -59,7 +59,7 @@ export function readEvent(object: unknown, schema: Globals['logSchema'], include
       reporting_controller: textOf(object['reportingController']) ?? textOf(source['component']),
       reporting_instance: textOf(object['reportingInstance']) ?? textOf(source['host']),
       // It comes from JSON, so each value in it is one of an event.
-      object: includesObject ? (object as ValueObject) : undefined,
+      ...(includesObject ? { object: object as ValueObject } : {}),
     },
   }
   return { uid, version, last, event: new LogEvent(fields) }
