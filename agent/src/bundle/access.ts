@@ -15,7 +15,7 @@ const unaskedMs = 3_600_000
 const maxKept = 1000
 const timeoutMs = 10_000
 
-/** Path at the operator: tells whether the owner of a token may read the metrics of the requesting agent. */
+/** Path at the operator, which answers whether the owner of a token may read the metrics of the requesting agent. */
 export const readersPath = '/v1/readers'
 export interface ReadersBody {
   readonly token: string

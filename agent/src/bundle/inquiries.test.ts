@@ -1,4 +1,4 @@
-// What the agent does while an observer watches, and how this ends with the observer, tested against an operator on
+// The agent's work while an observer watches, and the end of that work with the observer, tested against an operator on
 // loopback.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ const config = {
   },
 }
 
-/** An operator with configurable inquiries, which accepts answers until told to stop. */
+/** An operator with configurable inquiries, which accepts answers until the test stops it. */
 async function lookedAt() {
   const stack = new AsyncDisposableStack()
   const answers: { readonly path: string; readonly text: string; readonly authorization: string | undefined }[] = []

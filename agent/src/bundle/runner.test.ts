@@ -16,7 +16,7 @@ import { CountedFiles } from '../testing/counted-files.ts'
 import { fakeDestination } from '../testing/destination.ts'
 import { KubeApi } from '../testing/kube-api.ts'
 
-/** What the tailers read, while the reader of logs waits for it. */
+/** Reads by the tailers, while the reader of logs waits for them. */
 const files = new CountedFiles()
 
 /** The events that sinks received, by pipeline id, and those held back. */

@@ -16,7 +16,7 @@ import { Random } from '../testing/random.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
-/** What the tailers read. */
+/** Reads by the tailers. */
 const files = new CountedFiles()
 
 let folder = ''

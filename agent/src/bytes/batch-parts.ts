@@ -1,7 +1,7 @@
 // The parts of a batch of lines, and the estimated sizes of its events.
 
 import type { LogEvent } from '../event/log.ts'
-import type { ByteLines } from './byte-lines.ts'
+import type { ByteLines, LineLikeness } from './byte-lines.ts'
 import type { Column } from './columns.ts'
 import type { Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
@@ -17,6 +17,15 @@ export interface BatchParts {
   readonly columns: readonly Column[]
   /** The size of each event, or their sum. */
   readonly sizes: Int32Array | number
+}
+
+/** Groups of events in a batch, by some of their fields. */
+export interface EventGroups {
+  readonly fields: readonly string[]
+  readonly second: string | undefined
+  readonly groups: Int32Array | undefined
+  /** The parts of lines that determine the groups; undefined if columns matter, too. */
+  readonly likeness: LineLikeness | undefined
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Finalizer } from '../event/finalizer.ts'
 import type { EventMetadata, LogEvent } from '../event/log.ts'
 import { copyObject, setField, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson, writeJsonTo } from '../formats/json.ts'
-import { type BatchParts, measure, sumOf } from './batch-parts.ts'
+import { type BatchParts, type EventGroups, measure, sumOf } from './batch-parts.ts'
 import type { ByteLines, LineLikeness, LineTimes } from './byte-lines.ts'
 import type { ByteTarget, EntryRun } from './byte-target.ts'
 import { type Chosen, chosenOf } from './chosen.ts'
@@ -18,15 +18,6 @@ import { Computation, runs, stays } from './computation.ts'
 import { allFields, type ByteEdit, type ByteEdits, type FieldSelection, Form } from './form.ts'
 import type { Kernel } from './kernel.ts'
 import type { Plan } from './plan.ts'
-
-/** Groups of events in a batch, by some of their fields. */
-interface Grouped {
-  readonly fields: readonly string[]
-  readonly second: string | undefined
-  readonly groups: Int32Array | undefined
-  /** The parts of lines that determine the groups; undefined if columns matter, too. */
-  readonly likeness: LineLikeness | undefined
-}
 
 export class ByteBatch implements LogBatch, Deferral<number> {
   readonly type = 'log'
@@ -48,7 +39,7 @@ export class ByteBatch implements LogBatch, Deferral<number> {
   /** The size of each event; undefined until requested. */
   #sizes: Int32Array | undefined
   #events: LogEvent[] | undefined
-  #groups: Grouped | undefined
+  #groups: EventGroups | undefined
   #isDone = false
 
   private constructor(parts: BatchParts, finalizer: Finalizer) {

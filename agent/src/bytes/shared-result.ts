@@ -1,4 +1,4 @@
-// What readers of the same lines share. The chunk of the lines has the place, and the reader that comes first leaves its result there.
+// Results that readers of the same lines share. The chunk of the lines has the place, and the reader that comes first leaves its result there.
 
 /** The result that one reader of lines leaves for the others. */
 export interface SharedResult {

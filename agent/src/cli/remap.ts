@@ -162,7 +162,7 @@ function eventsOf(file: string): ValueObject[] {
   }
 }
 
-/** What is printed of each line, and how. */
+/** The part of each result that is printed, and its form. */
 interface Print {
   readonly what: 'event' | 'result'
   textOf(value: Value): string

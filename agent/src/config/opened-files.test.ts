@@ -34,6 +34,7 @@ const own: Readonly<Record<string, readonly string[]>> = {
     'tailing/gzip.ts',
     'tailing/registry.ts',
   ],
+  'the container runtime, beside a log that is tailed': ['sources/orchestrator_logs/compressed-logs.ts'],
   'an option, and it is written': ['sinks/file.ts'],
   'this reader': ['given-file.ts'],
 }

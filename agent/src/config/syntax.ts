@@ -23,7 +23,7 @@ export interface ValueSpan {
 export interface TextProblem {
   readonly offset: number
   readonly message: string
-  /** What to do. */
+  /** Advice for the user. */
   readonly help?: string | undefined
 }
 

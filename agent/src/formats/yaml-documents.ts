@@ -21,7 +21,7 @@ export const yamlLimits = { characters: 16 << 20, parts: 300_000, depth: 128, al
 export interface YamlProblem {
   readonly offset: number
   readonly message: string
-  /** What to do. */
+  /** Advice for the user. */
   readonly help?: string
   /** Set if only aliases exceed the limit: written out, the text would be readable. */
   readonly byAliases?: true

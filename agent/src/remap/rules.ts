@@ -2,7 +2,7 @@
 // the same rules, so a program that one of them rejects never runs in the other.
 
 /**
- * What calls may access besides the event: files named by arguments, and the resources that a function declares in `reaches`.
+ * The resources that calls may access besides the event: files named by arguments, and the resources that a function declares in `reaches`.
  * - `everything`: for programs of the platform, and for users on their own machine.
  * - `unopened`: calls that name files compile but do not open them, and fail at run time. The operator compiles programs of the
  *   platform this way: their files are on the agent, and a file of the same name in the operator's own pod is a different one.

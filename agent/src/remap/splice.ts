@@ -50,7 +50,7 @@ function spliceEdits({ parsing, edits, units }: ByteProgram): SpliceEdits | unde
 
 const noEdits: ByteEdits['edits'] = new Map()
 
-/** What happened to events. */
+/** Events that were not spliced, by the reason. */
 interface LaneCounts {
   deferred: number
   /** Skipped, because splicing had no benefit before: lines of few shapes, or events whose fields are read. */

@@ -531,7 +531,7 @@ test('files that were compressed before a source began are named with their line
   )
   const { dataDir } = source
   await source.stop()
-  // What the run before has read of them is not known.
+  // It is not known how much of them the run before has read.
   await using successor = await start({}, { dataDir })
   write(folderOf, cri('three'))
   await successor.received(1)

@@ -71,7 +71,7 @@ export const orchestratorLogs = defineSource({
       positions(podUid) {
         const standing = tailer.standing(({ state }) => state.uid === podUid, writtenAt)
         const containers = new Map(standing.map(({ file }) => [file.directory, file.state.container]))
-        // What an earlier run has read of these is not known.
+        // It is not known how much of these an earlier run has read.
         const left = (tailer.isFirst ? [...containers] : []).flatMap(([directory, container]) =>
           leftIn(compressed, directory, container),
         )

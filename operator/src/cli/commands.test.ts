@@ -185,8 +185,8 @@ for (const command of ['top a --once', 'tap a --for 1s']) {
     server.closeAllConnections()
     server.close()
     const refusal = 'The operator (0.0.7) cannot act as another user, and answers with your own rights'
-    expect({ code, refused: err.includes(refusal), told: err.includes('Nobody has answered.') }).toEqual(
-      is === 'refused' ? { code: 69, refused: true, told: false } : { code: 0, refused: false, told: true },
+    expect({ code, refused: err.includes(refusal), unanswered: err.includes('Nobody has answered.') }).toEqual(
+      is === 'refused' ? { code: 69, refused: true, unanswered: false } : { code: 0, refused: false, unanswered: true },
     )
     expect(out).toBe('')
   })

@@ -1,4 +1,4 @@
-// What a command says where the API server refuses a request, or another program answers in its place.
+// Messages of commands when the API server refuses a request, or another program answers in its place.
 
 import { expect, test } from 'vitest'
 import { runAtDouble } from '../testing/command.ts'

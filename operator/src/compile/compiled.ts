@@ -65,7 +65,7 @@ export interface PodLogs {
 }
 
 /**
- * What the stages have made of a Pipeline, whether or not it is in order. `artifactOf` keeps the members that it shares with the
+ * The result of the stages for a Pipeline, with or without problems. `artifactOf` keeps the members that it shares with the
  * artifact, as they are; the others say where everything was written, and what is wrong with it.
  */
 export interface CompiledPipeline

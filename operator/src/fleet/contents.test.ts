@@ -23,10 +23,10 @@ interface Case {
   readonly mayJoin?: boolean
   readonly mayReplace?: boolean
   readonly leaves?: string
-  /** What is set aside, and the Pipelines of it whose turn it is. */
+  /** The Pipelines that are set aside, and those of them whose turn it is. */
   readonly aside?: string
   readonly turn?: string
-  /** What a rollout that begins now tries; what is desired if not given. */
+  /** The content that a rollout beginning now tries; the desired one if not given. */
   readonly start?: string
   /** Stable, candidate, added. */
   readonly gives: readonly [string, string | undefined, string]

@@ -12,7 +12,7 @@ export interface Contents {
   readonly candidate: Content | undefined
   /** Ids of the Pipelines that all agents receive without a trial. */
   readonly added: readonly string[]
-  /** What a rollout that begins now tries. */
+  /** The content that a rollout beginning now tries. */
   readonly start: Content
 }
 

@@ -22,7 +22,7 @@ import { testContext } from './context.ts'
 const key = 'system/node'
 
 /**
- * What a content does to an agent that is given it. `fails`: the agent runs the rest and names the Pipeline. `crashes`: its container ends.
+ * The harm that a content does to an agent which receives it. `fails`: the agent runs the rest and names the Pipeline. `crashes`: its container ends.
  * `waits`: it reports that it waits for parts. `hangs`: it says nothing and goes on with what it runs.
  */
 export type Harm = 'fails' | 'crashes' | 'waits' | 'hangs'

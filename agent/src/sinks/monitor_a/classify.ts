@@ -1,4 +1,4 @@
-// What an answer of monitoring service A means for the events of the request.
+// The meaning of an answer of monitoring service A for the events of the request.
 
 import type { Attempt } from '../../delivery/delivery.ts'
 import { responseFailure, retryAfterMs } from '../../http/classify.ts'

@@ -57,7 +57,7 @@ export class AgentBundles {
       const decided = decideTrial(key, agent, delivered, memory, { start, pods, fleet: this.#fleet, artifacts })
       waitMs = decided.waitMs
       if (decided.leaves !== undefined) {
-        // What agents are given next is without them already.
+        // The next content for the agents no longer has them.
         const rest = await this.#content.render(agent, delivered, memory, signal)
         await rebaseRollout(delivered, rest.bundle, { ...seen, leaves: decided.leaves })
       }

@@ -25,7 +25,7 @@ interface Case {
   readonly state: string
   readonly rollout?: ConstructorParameters<typeof RolloutBench>[2]
   readonly harm?: Harm
-  /** For so long a changes before b does. */
+  /** Seconds from the change of a to the change of b. */
   readonly seconds: number
   readonly each?: number
   /** The most that b takes. */

@@ -235,7 +235,7 @@ function takenBack(
     state: { ...before, candidate: goesOn ? candidate : undefined, record: { ...kept, rolledBack, history } },
     events: [{ type: 'Warning', reason: 'RolledBack', message: `${what} is taken back: ${why}.` }],
     recheckMs: 0,
-    // What agents did because of it does not count against the rest.
+    // Restarts and failures of agents because of it do not count against the rest.
     isStarted: goesOn,
     leaves: culprits,
   }

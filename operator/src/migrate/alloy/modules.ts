@@ -135,10 +135,14 @@ function pathIn(expression: Expression & { readonly kind: 'path' }, scope: Scope
   const { path, line } = expression
   const found = scope.meaningOf(path)
   if (found !== undefined) {
-    return path.slice(found.length).reduce<Expression>((of, name) => {
-      if (of.kind === 'path') return { ...of, path: of.path.concat(name) }
-      return { kind: 'index', line, of, index: { kind: 'literal', line, value: name } }
-    }, found.value)
+    let value = found.value
+    for (const name of path.slice(found.length)) {
+      value =
+        value.kind === 'path'
+          ? { ...value, path: [...value.path, name] }
+          : { kind: 'index', line, of: value, index: { kind: 'literal', line, value: name } }
+    }
+    return value
   }
   for (let length = path.length; length > 1; length--) {
     if (!scope.inside.has(path.slice(0, length).join('.'))) continue

@@ -127,7 +127,7 @@ function rubyExpression(code: string, surroundings: Surroundings): string | unde
 
 type Kind = 'any' | 'text' | 'number'
 
-/** What each method makes of the expression of a text, and the kind of its result. */
+/** The expression that each method makes from the expression of a text, and the kind of its result. */
 const methodsOfValues: Readonly<Record<string, readonly [Kind, (text: string, value: string) => string]>> = {
   to_s: ['text', (text) => text],
   to_i: ['number', (_, value) => `(to_int(${value}) ?? 0)`],

@@ -167,7 +167,7 @@ test.each(operators)('values of all types on both sides of %s make a program tha
 const literals = ['a', 'b', 'B', '', 1, 2, 1.5, 2.0000001, -3, undefined] as const
 const written = (value: (typeof literals)[number]) => (value === undefined ? 'nil' : JSON.stringify(value))
 
-/** What the collector makes of a comparison: values of different types are different, and have no order. */
+/** The collector's result of a comparison: values of different types are different, and have no order. */
 function compared(operator: string, left: unknown, right: unknown): boolean {
   if (typeof left !== typeof right) return operator === '!='
   const isLess = left !== undefined && String(left) !== String(right) && (left as number) < (right as number)

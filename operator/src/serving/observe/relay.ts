@@ -23,7 +23,7 @@ export const longestActingAs = 8192
 /** The operator's version, for commands that may differ too much from it. */
 export const versionHeader = 'x-penstock-version'
 const passedOn = ['authorization', tokenHeader, actingAsHeader, 'content-type'] as const
-/** What only the leader knows of its answer; another replica may be of another release. */
+/** Headers of the leader's answer that only the leader can set, because another replica may be of another release. */
 const passedBack = [actingAsHeader] as const
 
 /**

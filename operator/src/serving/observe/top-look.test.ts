@@ -1,4 +1,4 @@
-// What an agent sends to those who look at a pod is data of others: known members go on, in their form.
+// The answer of an agent about a pod is untrusted data: only known members are passed on, in their form.
 
 import { expect, test } from 'vitest'
 import type { Artifact } from '../../compile/artifact.ts'
