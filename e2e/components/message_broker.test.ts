@@ -248,7 +248,7 @@ describe.skipIf(from !== undefined)(`message_broker and Pulsar${why}`, () => {
       lines(events),
     )
     expect(result.code, result.stderr).toBe(0)
-    expect(result.stdout + result.stderr).toContain('An event is larger than the destination takes')
+    expect(result.stdout + result.stderr).toContain('An event is larger than the destination accepts')
     expect(result.stdout + result.stderr).toContain('Events dropped. count=1 intentional=false')
     const stats = (await administer(server, 'GET', `/persistent/public/default/${topic}/stats`)) as {
       msgInCounter: number
