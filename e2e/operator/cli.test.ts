@@ -182,14 +182,14 @@ describe.skipIf(missing !== undefined)(
 Its logs are read.
 `)
       const left = await penstock('why', 'left-1', '-n', 'shop')
-      expect(left.stdout).toContain('It has the label penstock.dev/exclude: "true"')
+      expect(left.stdout).toContain('has the label penstock.dev/exclude: "true"')
       expect(left.code).toBe(1)
     })
 
     test('rollout pauses an Agent, reports it, and retries a Pipeline', async () => {
       const agent = ['node', '-n', 'penstock-system']
       expect((await penstock('rollout', 'pause', ...agent)).stdout).toBe(
-        'The rollout of Agent penstock-system/node stays where it is.\n',
+        'The rollout of Agent penstock-system/node is paused.\n',
       )
       const status = await penstock('rollout', 'status', ...agent)
       expect([status.stdout.split('\n')[0], status.code]).toEqual(['Agent penstock-system/node (paused)', 1])
@@ -567,10 +567,10 @@ Its logs are read.
         })
         await cluster.apply(draft('blackhol'))
         await using status = onTerminal('status', 'draft', '-n', 'live', '--watch')
-        const wrong = await status.shows(/Accepted +False.*Ctrl-C ends\./s)
+        const wrong = await status.shows(/Accepted +False.*Ctrl-C exits\./s)
         expect(wrong).toContain('blackhol')
         await cluster.apply(draft('blackhole'))
-        const right = await status.shows(/Accepted +True.*Ctrl-C ends\./s)
+        const right = await status.shows(/Accepted +True.*Ctrl-C exits\./s)
         expect(right.match(/Pipeline live\/draft/g)).toHaveLength(1)
         expect(right).not.toContain('blackhol`')
         await cluster.kubectl(['delete', 'pipeline', 'draft', '-n', 'live'])
@@ -653,7 +653,7 @@ Its logs are read.
           expect.stringContaining(`was already returned to revision ${revision} already`),
         ])
         expect((await penstock('rollout', 'undo', ...agent, '--to-revision', 'fff')).stderr).toContain(
-          'has no revision fff to go back to',
+          'has no earlier revision fff',
         )
 
         expect((await penstock('rollout', 'resume', ...agent)).code).toBe(0)

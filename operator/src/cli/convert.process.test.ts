@@ -47,7 +47,7 @@ test('the files of a folder are one configuration', () => {
   writeFileSync(join(all, 'README.txt'), 'no configuration')
   const { stdout, stderr, status } = convert([all, '--name', 'both'])
   expect({ stderr, status }).toEqual({
-    stderr: 'Reading it as a configuration of Vector; --from says otherwise.\n',
+    stderr: 'Reading it as a configuration of Vector; use --from to override.\n',
     status: 0,
   })
   expect(parse(stdout)).toMatchObject({ metadata: { name: 'both' }, spec: { sinks: [{ inputs: ['k'] }] } })

@@ -166,7 +166,7 @@ test('--print delivers nothing, and needs no Secrets', () => {
   const without = run('-f', file, '--for', '1s')
   expect(without.code).toBe(78)
   expect(without.err).toContain('Secret "store" does not exist in namespace "')
-  expect(without.err).toMatch(/help: Give a file with this Secret and its key "password", too; or use `--print`/)
+  expect(without.err).toMatch(/help: Add a file with this Secret and its key "password"; or use `--print`/)
   const { code, out } = run('-f', file, '--for', '1s', '--print', '-o', 'json')
   expect(code).toBe(0)
   expect(JSON.parse(out.split('\n')[0] as string)).toMatchObject({ source_type: 'orchestrator_logs' })
@@ -184,7 +184,7 @@ test.skipIf(noTerminals)('on a terminal, lines have colours and end at its edge,
 
   const shown = onTerminal({})
   expect(shown).toContain('\u001b[32m INFO \u001b[0m')
-  expect(shown).toContain('\u001b[2mCtrl-C ends.')
+  expect(shown).toContain('\u001b[2mCtrl-C exits.')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters
   const plain = shown.replace(/\u001b\[[0-9;]*[mK]/g, '')
   const events = plain.split(/[\r\n]+/).filter((line) => /^(?:in|out) {2,3}|^\d\d:\d\d/.test(line))

@@ -147,7 +147,7 @@ async function watched(look: () => Promise<Look>): Promise<number> {
       if (isLive) process.stdout.write(cleared)
       else if (before !== undefined) process.stdout.write('\n')
       code = shown(next)
-      if (isLive) console.error('Ctrl-C ends.')
+      if (isLive) console.error('Ctrl-C exits.')
       before = whole
     }
     await pause(watchMs, signal)

@@ -59,7 +59,7 @@ export const shots: readonly Shot[] = [
     typed: 'npm start',
     args: ['run', '-f', 'examples/quickstart'],
     until: (screen) =>
-      eventsOn(screen) === eventCount && linesOf(screen).some((line) => line.startsWith('Ctrl-C ends.')),
+      eventsOn(screen) === eventCount && linesOf(screen).some((line) => line.startsWith('Ctrl-C exits.')),
     steady: steadyRun,
   },
   {
