@@ -131,24 +131,20 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
   },
   PEN_REQUEST_FAILED: {
     means:
-      'The connection was refused or broke, a proxy refused it, or the answer is none of the protocol. Sinks try such requests again.',
-    fix: 'The connection was refused or lost, a proxy refused it, or the response does not follow the protocol. Sinks retry such requests.',
+      'The connection was refused or lost, a proxy refused it, or the response does not follow the protocol. Sinks retry such requests.',
+    fix: 'Check that the address and port belong to the right service, and that no network policy or proxy blocks the connection. `penstock-agent top` shows which component fails.',
     example: {
-      config: withSource(
-        'Check that the address and port belong to the right service, and that no network policy or proxy blocks the connection. `penstock-agent top` shows which component fails.',
-      ),
+      config: withSource('{ type: amqp, connection_string: "amqp://127.0.0.1:9/%2F", queue: q, consumer: penstock }'),
       command: `${run} --require-healthy`,
       says: 'The broker amqp://127.0.0.1:9/%2F cannot be used: connect ECONNREFUSED',
     },
   },
   PEN_KUBERNETES: {
     means:
-      'Sources of pods and events need the API. They wait and try again if it is away; they do not start if nothing says where it is.',
-    fix: 'Sources of pods and events need the API. They wait and retry while it is unavailable; they do not start without its address.',
+      'Sources of pods and events need the API. They wait and retry while it is unavailable; they do not start without its address.',
+    fix: 'In a pod, check the service account and its ClusterRole: `kubectl auth can-i list pods --as SERVICEACCOUNT`. Outside a cluster, set `kube_config_file`.',
     example: {
-      config: withSource(
-        'In a pod, check the service account and its ClusterRole: `kubectl auth can-i list pods --as SERVICEACCOUNT`. Outside a cluster, set `kube_config_file`.',
-      ),
+      config: withSource('{ type: orchestrator_logs, self_node_name: node-1 }'),
       command: `env -u KUBERNETES_SERVICE_HOST ${run}`,
       says: 'The Kubernetes API is not known',
     },

@@ -29,10 +29,7 @@ test.each(['top', 'tap'])('%s says that another server is no agent', async (comm
 
   const { code, err } = await agent(command, '--url', url)
 
-  expect([code, err]).toEqual([
-    69,
-    `${url} is not a Penstock agent: it responded to something that is not JSON. (PEN_UNAVAILABLE)\n`,
-  ])
+  expect([code, err]).toEqual([69, `${url} is not a Penstock agent: its response is not JSON. (PEN_UNAVAILABLE)\n`])
 })
 
 test('the page of another server for an unknown path is not shown', async () => {
@@ -45,7 +42,7 @@ test('the page of another server for an unknown path is not shown', async () => 
 
   expect([code, err]).toEqual([
     69,
-    `${url} is not a Penstock agent: it responded to /v1/components with 404. (PEN_UNAVAILABLE)\n`,
+    `${url} is not a Penstock agent: it responded to /v1/components with status 404. (PEN_UNAVAILABLE)\n`,
   ])
 })
 

@@ -105,7 +105,7 @@ test('a text of no known agent is refused with the agents that are known', () =>
 test('a text that is not valid YAML is refused with its first mistake', () => {
   const { stdout, stderr, status } = convert(['-f', '-'], 'exporters:\n  es: { password: {{x} }\nservice: {}\n')
   expect([stdout, status]).toEqual(['', 64])
-  expect(stderr).toContain('stdin.yaml:1:')
+  expect(stderr).toContain('stdin.yaml:2:19: ')
   expect(stderr.split('\n').length).toBeLessThan(4)
 })
 

@@ -72,7 +72,7 @@ test('a Pipeline that makes the same events is proved, and the Pipeline is print
   const old = '{"date":1.5,"level":"info","n":1}\n{"date":1.5,"level":"warn","n":12345678901234567}\n'
   const against = file('same.ndjson', old)
   const { code, out, err } = await convert('-f', fluentBit, '--prove', lines, '--against', against, '--ignore', '.date')
-  expect(err).toContain('The old agent made 2 events, the Pipeline 2 events of the same lines; 2 are equal.')
+  expect(err).toContain('For the same lines, the old agent produced 2 events and the Pipeline 2 events; 2 are equal.')
   expect(code).toBe(0)
   expect(parse(out)).toMatchObject({ kind: 'ClusterPipeline' })
 })
@@ -158,7 +158,7 @@ setInterval(() => {}, 1000)
 test('the binary of the old agent makes the events of files itself', async () => {
   const words = ['-f', vector, '--cluster', '--prove', lines, '--binary', asVector]
   const { code, err } = await convert(...words, '--sink', 'out')
-  expect(err).toContain('The old agent made 3 events, the Pipeline 3 events of the same lines; 3 are equal.')
+  expect(err).toContain('For the same lines, the old agent produced 3 events and the Pipeline 3 events; 3 are equal.')
   expect(code).toBe(0)
 })
 
@@ -184,7 +184,7 @@ sinks:
   const times = file('times.log', '2026-01-01T00:00:00.5Z {"level":"info"}\n2026-01-01T00:00:01Z {"level":"warn"}\n')
   const { code, err } = await convert('-f', config, '--prove', times, '--binary', asVector)
   expect(err).toContain('Vector runs without the source metrics of type internal_metrics.')
-  expect(err).toContain('The old agent made 2 events, the Pipeline 2 events of the same lines; 2 are equal.')
+  expect(err).toContain('For the same lines, the old agent produced 2 events and the Pipeline 2 events; 2 are equal.')
   expect(code).toBe(0)
 })
 
@@ -226,7 +226,7 @@ test('filters that ask others are left out, and a pod has lines as the runtime w
   )
   const { err } = await convert('-f', config, '--prove', lines, '--binary', asFluentBit)
   expect(err).toContain(`Fluent Bit runs without the filter kubernetes (${config}:9).`)
-  expect(err).toMatch(/The old agent made 2 events, the Pipeline 2 events/)
+  expect(err).toMatch(/the old agent produced 2 events and the Pipeline 2 events/)
   expect(err).toContain('.n: another value, 2 times: 2 -> 1')
 })
 
@@ -258,9 +258,13 @@ test.each([
   [
     'is of an agent that is not run',
     ['-f', file('p.yaml', 'scrape_configs: []\nclients: []\n'), '--from', 'promtail', '--binary', asVector],
-    /`--binary` runs Vector, Fluent Bit\. Record what Promtail makes of the sample/,
+    /`--binary` only supports Vector, Fluent Bit\. Record the output of Promtail for the sample/,
   ],
-  ['is given with a record', ['-f', vector, '--binary', asVector, '--against', lines], /not both/],
+  [
+    'is given with a record',
+    ['-f', vector, '--binary', asVector, '--against', lines],
+    /^Use either `--against OUTPUT` or `--binary PATH`/m,
+  ],
 ])('an error says that the binary %s', async (_, words, message) => {
   const { code, err } = await convert(...words, '--prove', lines)
   expect(err).toMatch(message)
