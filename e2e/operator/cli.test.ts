@@ -650,7 +650,7 @@ Its logs are read.
         const again = await penstock('rollout', 'undo', ...agent)
         expect([again.code, again.stderr]).toEqual([
           1,
-          expect.stringContaining(`was already returned to revision ${revision} already`),
+          expect.stringContaining(`was already returned to revision ${revision}`),
         ])
         expect((await penstock('rollout', 'undo', ...agent, '--to-revision', 'fff')).stderr).toContain(
           'has no earlier revision fff',
