@@ -200,7 +200,7 @@ describe.skipIf(missing !== undefined)(`an aggregator${missing === undefined ? '
         '-o',
         'jsonpath={range .items[*]}{.reason}: {.note}{"\\n"}{end}',
       )
-      expect(events).toMatch(/DrainFailed: Volume data-penstock-hub-1 could not be emptied/)
+      expect(events).toMatch(/DrainFailed: Could not drain volume data-penstock-hub-1/)
       expect(events).toContain(`Drained: Volume data-${set}-2`)
     })
     expect(await names('persistentvolumeclaims')).toEqual([`data-${set}-0`, `data-${set}-1`])

@@ -131,7 +131,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
     await apply(pipeline('secretive', sink('http', config)))
     const lacking = await says('secretive', 'ResolvedRefs', 'False SecretNotFound')
     expect(conditionOf(lacking, 'ResolvedRefs')?.message).toBe(
-      'sinks[out].auth.token.valueFrom.secretKeyRef: Secret "creds" is not in namespace "shop"',
+      'sinks[out].auth.token.valueFrom.secretKeyRef: Secret "creds" does not exist in namespace "shop"',
     )
     expect(conditionOf(lacking, 'Stalled')).toBeUndefined()
 
@@ -235,7 +235,7 @@ describe.skipIf(missing !== undefined)(`Pipelines${missing === undefined ? '' : 
       conditionOf(await get('node', system, 'agents'), 'Contended'),
     )
     expect(contended).toMatchObject({ status: 'True', reason: 'ForeignManager' })
-    expect(contended.message).toContain('DaemonSet/penstock-node is changed by "meddler"')
+    expect(contended.message).toContain('"meddler" keeps changing DaemonSet/penstock-node')
   })
 
   test.each([
