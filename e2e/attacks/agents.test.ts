@@ -122,7 +122,7 @@ describe.skipIf(missing !== undefined)(`Agents of a tenant${missing === undefine
     expect(await valuesOf('side')).toEqual([])
     await eventually(async () => {
       const narrowed = await conditionIn('plagent', 'hub', 'Narrowed')
-      expect(narrowed?.message).toContain('It receives only Pipelines of namespace "evil" alone')
+      expect(narrowed?.message).toContain('It receives only Pipelines of namespace "evil"')
       const accepted = await conditionIn('pl', 'closed', 'Accepted')
       expect([accepted?.status, accepted?.reason]).toEqual(['False', 'NoMatchingAgent'])
       expect(accepted?.message).toContain(`it needs Secret "creds" of namespace "${system}"`)
