@@ -282,7 +282,7 @@ describe.skipIf(missing !== undefined)(`delivery${missing === undefined ? '' : `
     }
     await programmed(...Array.from({ length: 4 }, (_, index) => `shop/churn-${index}`), 'team-a/x')
     for (const member of fleet.members) {
-      expect(member.output).not.toContain('could not be loaded')
+      expect(member.output).not.toContain('Could not load the bundle')
       expect(member.output).not.toContain('Could not activate')
       expect(member.restarts, member.output.slice(-2000)).toBe(0)
     }
