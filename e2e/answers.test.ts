@@ -66,14 +66,14 @@ const answers: readonly Answer[] = [
     },
   },
   {
-    question: 'parse logs of nginx',
+    question: 'parse nginx logs',
     links: ['examples/parse-nginx/README.md'],
     heading: 'Parse nginx logs',
     says: ['`combined`', 'ingress_upstreaminfo'],
     tries: { [printed('parse-nginx')]: /status=200 user=alice[\s\S]*severity=error/ },
   },
   {
-    question: 'join stack traces of Java',
+    question: 'join Java stack traces',
     links: ['examples/java-stack-traces/README.md'],
     heading: 'Java stack traces',
     says: ['multiline: { preset: java }'],
@@ -107,10 +107,10 @@ const answers: readonly Answer[] = [
     tries: { [printed('secret-rotation')]: /GET \/cart 200/ },
   },
   {
-    question: 'upgrade, and go back',
+    question: 'upgrade and downgrade',
     links: ['operator/guide/operations.md#upgrades'],
     heading: 'Upgrades',
-    says: ['helm upgrade penstock', 'CRDs come first', 'To go back', 'one minor version after the other'],
+    says: ['helm upgrade penstock', 'applies the CRDs first', 'To go back', 'one minor version after the other'],
   },
   {
     question: 'collect only some namespaces',
@@ -123,7 +123,7 @@ const answers: readonly Answer[] = [
     },
   },
   {
-    question: 'collect metrics of Apache',
+    question: 'collect Apache metrics',
     links: ['examples/apache-metrics/README.md'],
     heading: 'Metrics of Apache',
     says: ['ClusterPipeline', 'aggregator', '`mod_status`'],
@@ -146,7 +146,7 @@ const answers: readonly Answer[] = [
     tries: { [printed('disk-buffer')]: /AUDIT alice refunded order 17/ },
   },
   {
-    question: 'know the CPU and memory of agents',
+    question: 'find out how much CPU and memory agents need',
     links: ['operator/guide/operations.md#sizing'],
     heading: 'Sizing',
     says: [
