@@ -31,7 +31,7 @@ const guide = 'operator/guide/operations.md'
 const quotes: readonly Quote[] = [
   {
     page: 'README.md',
-    text: /a second take ([\d.]+) cores and (\d+) MB \(\[figures\]\(e2e\/bench\/README\.md\)\)/,
+    text: /different shapes, take ([\d.]+) cores and (\d+) MB \(\[figures\]\(e2e\/bench\/README\.md\)\)/,
     of: [
       ['`steady --for 150`', 0],
       ['`steady --for 150`', 3],
