@@ -40,7 +40,9 @@ export class Watchdog implements Disposable {
     const cpu = cpuMs()
     const culprit = this.#options.culprit()
     if (late >= stallMs) {
-      this.#stalls.push({ end: now, busyMs: Math.min(late, cpu - this.#cpuMs) })
+      // Beside much other work a short computation takes long: it is the same computation, so it does not count either.
+      const busyMs = Math.min(late, cpu - this.#cpuMs)
+      if (busyMs >= stallMs) this.#stalls.push({ end: now, busyMs })
       this.#seconds.observe(late / 1000)
       this.#options.logger.warn(
         {
