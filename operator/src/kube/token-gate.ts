@@ -16,8 +16,8 @@ export interface TokenGateOptions<T> {
   /** Reviews of unknown tokens, by address and in total. */
   readonly perSource: Rate
   readonly total: Rate
-  /** How long the review of this owner's token counts, asked at each use; a minute if not given. */
-  keepMs?(owner: T): number
+  /** How long the review of this owner's token counts, asked at each use; a minute if undefined. */
+  keepMs?(owner: T): number | undefined
   readonly now?: () => number
 }
 

@@ -60,11 +60,9 @@ const strangers = { perSource: { perSecond: 0.5, burst: 10 }, total: { perSecond
 const maxBytes = 4 * 1024 * 1024
 /** How long the leader may take. */
 const relayMs = 10_000
-/** How long a review of an agent's token counts. */
-const keepMs = 60_000
 /**
- * The same while the pod that the token is bound to is known and stays: its end revokes the token, and the caches show it. A thousand
- * agents would otherwise use a third of the operator's requests for reviews.
+ * How long a review of an agent's token counts while the pod that it is bound to is known and stays: the pod's end revokes the token, and
+ * the caches show it. A thousand agents would otherwise use a third of the operator's requests for reviews.
  */
 const keepRunningMs = 600_000
 /** Connections that wait to be taken: after a restart all agents of a large cluster come at once. The kernel may hold fewer. */
@@ -95,7 +93,7 @@ class HeartbeatServer implements AsyncDisposable {
   readonly #gate = new TokenGate<Sender>({
     ...strangers,
     review: (token) => this.#review(token),
-    keepMs: (sender) => (this.#isRunning(sender) ? keepRunningMs : keepMs),
+    keepMs: (sender) => (this.#isRunning(sender) ? keepRunningMs : undefined),
   })
   readonly #readers: TokenGate<User>
   readonly #count: Counter
@@ -283,16 +281,21 @@ class HeartbeatServer implements AsyncDisposable {
     const claims = claimsOf(token, tokenAudience, Date.now())
     if (claims === undefined) return undefined
     // A token of a known pod, from that pod's address, is not delayed by senders who only claim to be it.
-    const pod = this.#pods.get(claims.namespace, claims.pod)
-    const isKnown = pod !== undefined && pod.metadata.uid === claims.podUid
+    const pod = this.#podOf(claims.namespace, claims.pod, claims.podUid)
     const isThere = pod?.status?.podIPs?.some(({ ip }) => ip === address.replace(/^::ffff:/, '')) === true
-    return this.#gate.of(token, address, isKnown ? `${isThere ? 'at' : 'of'} ${claims.podUid}` : undefined)
+    return this.#gate.of(token, address, pod !== undefined ? `${isThere ? 'at' : 'of'} ${claims.podUid}` : undefined)
+  }
+
+  /** The pod with this name and uid; undefined if the caches do not have it, as those with a sidecar. */
+  #podOf(namespace: string | undefined, name: string, uid: string): Pod | undefined {
+    const pod = this.#pods.get(namespace, name)
+    return pod?.metadata.uid === uid ? pod : undefined
   }
 
   #isRunning({ asked: { agent, pod, podUid } }: Sender): boolean {
     const [namespace] = agent.split('/')
-    const known = this.#pods.get(namespace, pod)
-    return known?.metadata.uid === podUid && known.metadata.deletionTimestamp === undefined
+    const known = this.#podOf(namespace, pod, podUid)
+    return known !== undefined && known.metadata.deletionTimestamp === undefined
   }
 
   async #review(token: string): Promise<Sender | undefined> {
@@ -304,8 +307,7 @@ class HeartbeatServer implements AsyncDisposable {
     const uid = extra('pod-uid')
     if (namespace === undefined || account === undefined || name === undefined || uid === undefined) return undefined
     // Pods of workloads are already known; those with a sidecar are looked up.
-    const cached = this.#pods.get(namespace, name)
-    const pod = cached?.metadata.uid === uid ? cached : await kube.as('heartbeat').get<Pod>(podType, namespace, name)
+    const pod = this.#podOf(namespace, name, uid) ?? (await kube.as('heartbeat').get<Pod>(podType, namespace, name))
     if (pod === undefined || pod.metadata.uid !== uid) return undefined
     const injected = pod.metadata.annotations?.['penstock.dev/injected']?.split('.')[0]
     const agent = pod.metadata.labels?.[labels.agent] ?? injected
