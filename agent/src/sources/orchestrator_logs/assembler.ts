@@ -83,17 +83,10 @@ export class LineAssembler {
     start: number,
     now: number,
   ): void {
-    const pending = file.partials[stream]
-    if (part) {
-      if (!this.#options.merges) this.emit(file, message, stream, timestamp, true)
-      else {
-        pending.add(bytesOf(message), timestamp, start, now)
-        if (pending.isFull) this.finishPartial(file, stream, false, now)
-      }
-    } else if (pending.pending) {
-      pending.add(bytesOf(message), timestamp, start, now)
-      this.finishPartial(file, stream, true, now)
-    } else this.#complete(file, message, stream, timestamp, start, now)
+    if (this.joins(file, stream, part)) {
+      this.addBytes(file, bytesOf(message), stream, timestamp, part, start, now)
+    } else if (part) this.emit(file, message, stream, timestamp, true)
+    else this.#complete(file, message, stream, timestamp, start, now)
   }
 
   /** Adds a line or a part of one as the bytes `[start, end)` of a chunk, because a split may divide a character. */
