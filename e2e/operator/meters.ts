@@ -108,7 +108,7 @@ export class OperatorMeter {
   /** The kernel's figures of its memory; requests and queues only where asked for, as those cost the operator time. */
   async look(isThorough = false): Promise<void> {
     if (!this.#operator.running) return
-    this.peakMiB = treeOf(this.#operator.pid).reduce((sum, pid) => sum + peakOf(pid), 0)
+    this.peakMiB = peakOf(treeOf(this.#operator.pid))
     if (!isThorough) return
     const text = await this.#operator.get('/metrics').catch(() => '')
     if (text === '') return
@@ -137,8 +137,18 @@ export function treeOf(pid: number): readonly number[] {
   return [pid, ...children]
 }
 
-function peakOf(pid: number): number {
-  return Number(/^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+/**
+ * The highest memory of processes in MiB, as the cgroup of a pod counts it: what each has for itself, and the pages of files once.
+ * All of them run the same program, whose pages they share.
+ */
+function peakOf(pids: readonly number[]): number {
+  const figures = pids.map((pid) => {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+    const mebibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024
+    const files = mebibytes('RssFile')
+    return { own: mebibytes('VmHWM') - files, files }
+  })
+  return figures.reduce((sum, { own }) => sum + own, 0) + Math.max(...figures.map(({ files }) => files))
 }
 
 /** The part of a core that a busy thread gets, measured in many short turns. */
