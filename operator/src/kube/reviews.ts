@@ -41,6 +41,9 @@ export interface Reviews {
   mayDo(user: User, attempt: ReviewedAction): Promise<boolean>
 }
 
+/** A caller has a connection open until the review is done. Behind the statuses of a large change it would time out. */
+const callerWaits = { urgent: true } as const
+
 /** Every review is a request to the API server: for operators with cluster-wide rights to reviews. */
 export function serverReviews(kube: KubeClient): Reviews {
   return {
@@ -54,11 +57,16 @@ export function serverReviews(kube: KubeClient): Reviews {
 async function userOf(kube: KubeClient, token: string, audience?: string): Promise<User | undefined> {
   const { status } = await kube.request<{
     status?: { authenticated?: boolean; audiences?: readonly string[]; user?: User }
-  }>('POST', pathOf(tokenReviewType), {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenReview',
-    spec: { token, ...(audience === undefined ? {} : { audiences: [audience] }) },
-  })
+  }>(
+    'POST',
+    pathOf(tokenReviewType),
+    {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenReview',
+      spec: { token, ...(audience === undefined ? {} : { audiences: [audience] }) },
+    },
+    callerWaits,
+  )
   if (status?.authenticated !== true) return undefined
   return audience === undefined || status.audiences?.includes(audience) === true ? status.user : undefined
 }
@@ -88,7 +96,7 @@ async function review(
   attempt: ReviewedAction,
   namespace?: string,
 ): Promise<boolean> {
-  const { status } = await kube.request<{ status: { allowed: boolean } }>('POST', pathOf(type, namespace), {
+  const body = {
     apiVersion: apiVersionOf(type),
     kind: type.kind,
     ...(namespace === undefined ? {} : { metadata: { namespace } }),
@@ -99,6 +107,8 @@ async function review(
       ...(user.extra === undefined ? {} : { extra: user.extra }),
       ...attempt,
     },
-  })
+  }
+  const path = pathOf(type, namespace)
+  const { status } = await kube.request<{ status: { allowed: boolean } }>('POST', path, body, callerWaits)
   return status.allowed
 }
