@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
-import { componentDirectory, type DirectoryFiles, directoryFiles, makeDirectory } from './data-dir.ts'
+import { componentDirectory, type DirectoryFiles, directoryFiles, makeDirectory, spaceOf } from './data-dir.ts'
 
 /** The real file operations, except that a folder cannot be synced. */
 const failing = (code: string): DirectoryFiles => ({
@@ -52,4 +52,11 @@ test('a file in the place of the folder is refused', () => {
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+})
+
+test('the space of a folder is that of its file system, and a folder that is missing has none', () => {
+  const space = spaceOf(tmpdir())
+  expect(space?.size).toBeGreaterThan(0)
+  expect(space?.available).toBeLessThanOrEqual(space?.size ?? 0)
+  expect(spaceOf(join(tmpdir(), 'penstock-is-not-here'))).toBeUndefined()
 })

@@ -1,6 +1,16 @@
-// Directories in `data_dir`, for what must be known after a restart.
+// Directories in `data_dir`, for what must be known after a restart, and the space that their file system has.
 
-import { accessSync, closeSync, constants, existsSync, fsyncSync, mkdirSync, openSync, statSync } from 'node:fs'
+import {
+  accessSync,
+  closeSync,
+  constants,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  statfsSync,
+  statSync,
+} from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { errorText, PenstockError } from './errors.ts'
 
@@ -40,6 +50,23 @@ export function makeDirectory(path: string, mode = 0o777, files: DirectoryFiles 
     } finally {
       files.closeSync(parent)
     }
+  }
+}
+
+export interface Space {
+  /** Bytes of the whole file system. */
+  readonly size: number
+  /** Bytes that a user without special rights can still write. */
+  readonly available: number
+}
+
+/** Returns the space of the file system of a path, or undefined if there is no such path or the file system does not report its size. */
+export function spaceOf(path: string): Space | undefined {
+  try {
+    const { bsize, blocks, bavail } = statfsSync(path)
+    return blocks === 0 ? undefined : { size: blocks * bsize, available: bavail * bsize }
+  } catch {
+    return undefined // nothing is there yet
   }
 }
 

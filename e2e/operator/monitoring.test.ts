@@ -1,7 +1,8 @@
 // The alerts and dashboards of the chart on a real Prometheus that scrapes a real operator and agent: each expression is taken by the
 // server, and finds series where this scenario makes them.
 
-import { appendFileSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readFileSync, renameSync, statfsSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '@penstock/agent/testing/free-port'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -60,7 +61,14 @@ const variables = dashboards.flatMap(({ title, templating }) =>
 )
 
 /** Alerts whose expression holds in the scenario; all others must find nothing here. */
-const holding = ['PenstockEventsLost', 'PenstockLagging', 'PenstockLogsLost', 'PenstockSinkErrors']
+const holding = [
+  'PenstockEventsLost',
+  'PenstockLagging',
+  'PenstockLogsLost',
+  'PenstockSinkErrors',
+  // This machine's own disk is that of the node.
+  ...(isDiskFillingUp() ? ['PenstockDiskFillingUp'] : []),
+]
 
 describe.skipIf(missing !== undefined)(`alerts and dashboards${missing === undefined ? '' : ` (${missing})`}`, () => {
   const resources = new AsyncDisposableStack()
@@ -159,6 +167,11 @@ describe.skipIf(missing !== undefined)(`alerts and dashboards${missing === undef
     expect(await resultOf(`{${job}, __name__!~"penstock_.*|up|scrape_.*"}`)).toEqual([])
   })
 })
+
+function isDiskFillingUp(): boolean {
+  const { bavail, blocks } = statfsSync(tmpdir())
+  return bavail / blocks < 0.15
+}
 
 /** Has Prometheus scrape targets on loopback, each under the name of its job, and evaluate the alerts. */
 async function scrape(server: RunningService, jobs: Readonly<Record<string, number>>): Promise<void> {

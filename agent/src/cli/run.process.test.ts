@@ -129,6 +129,18 @@ test('a signal ends the agent gracefully, with code 0', async () => {
   expect(agent.err).toContain('Penstock has stopped.')
 })
 
+test('the metrics show the space on the disk of data_dir', async () => {
+  const text = 'sources: {in: {type: demo_logs, format: json}}\nsinks: {out: {type: blackhole, inputs: [in]}}'
+  const settings = `data_dir: ${folder}\napi: {enabled: true, address: "127.0.0.1:0"}\n${text}`
+  await using agent = new Running(['--config', await config('disk.yaml', settings)])
+  await agent.says('Penstock has started.')
+  const address = /address=(\S+)/.exec(agent.err)?.[1]
+  const metrics = await (await fetch(`http://${address}/metrics`)).text()
+  const bytes = (metric: string) => Number(new RegExp(`^${metric}\\{.*\\} (\\d+)$`, 'm').exec(metrics)?.[1])
+  expect(bytes('data_dir_available_bytes')).toBeGreaterThan(0)
+  expect(bytes('data_dir_size_bytes')).toBeGreaterThanOrEqual(bytes('data_dir_available_bytes'))
+})
+
 test.skipIf(process.platform !== 'linux')('nothing of the memory of an agent is in its core dumps', async () => {
   const text = 'sources: {in: {type: demo_logs, format: json}}\nsinks: {out: {type: blackhole, inputs: [in]}}'
   await using agent = new Running(['--config', await config('demo.yaml', text)])

@@ -11,6 +11,7 @@ import { helpText } from '../command-line/help.ts'
 import type { Config } from '../config/config.ts'
 import { loadConfig } from '../config/load.ts'
 import { renderProblems } from '../config/render.ts'
+import { spaceOf } from '../data-dir.ts'
 import { PenstockError } from '../errors.ts'
 import type { Problem } from '../schema/problems.ts'
 import { details, Exposition } from '../telemetry/exposition.ts'
@@ -96,6 +97,7 @@ class Agent {
     }
     const { globals } = config
     this.#countProcess()
+    this.#countDisk(globals.dataDir)
     let api: ApiServer | undefined
     let topology: Topology
     try {
@@ -320,6 +322,13 @@ class Agent {
       const { user, system } = process.cpuUsage()
       return (user + system) / 1e6
     })
+  }
+
+  /** The file system of `data_dir`, unless that folder is missing. */
+  #countDisk(dataDir: string): void {
+    if (spaceOf(dataDir) === undefined) return
+    this.#metrics.computed('data_dir_size_bytes', {}, () => spaceOf(dataDir)?.size ?? 0)
+    this.#metrics.computed('data_dir_available_bytes', {}, () => spaceOf(dataDir)?.available ?? 0)
   }
 
   #expireMetrics(secs: number | undefined): NodeJS.Timeout | undefined {

@@ -212,6 +212,8 @@ export const metricTable = {
   process_resident_memory_bytes: gauge('Memory of the process, in bytes.', [], agent),
   event_loop_stall_seconds: histogram('Seconds for which the event loop stood still, from one second on.', [], agent),
   process_cpu_seconds_total: counter('CPU time of the process, in seconds.', [], agent),
+  data_dir_size_bytes: gauge('Size of the file system of `data_dir`, in bytes.', [], agent),
+  data_dir_available_bytes: gauge('Space that is left on the file system of `data_dir`, in bytes.', [], agent),
   metric_series_limited_total: counter(
     'Series that were not made because their metric has 10,000, or all metrics take 32 MiB. Labels with names of files, pods, namespaces and addresses have the value `other` in their place.',
     ['metric'],

@@ -94,6 +94,17 @@ export const alerts: readonly Alert[] = [
     runbook: 'bufferfillingup',
   },
   {
+    name: 'PenstockDiskFillingUp',
+    expr: `min by (instance, node) (data_dir_available_bytes{${own}} / (data_dir_size_bytes{${own}} > 0)) < 0.15`,
+    for: '15m',
+    severity: 'warning',
+    summary:
+      'The disk of agent {{ $labels.instance }} on node {{ $labels.node }} has {{ $value | humanizePercentage }} left.',
+    action:
+      'Below 10 % the agent closes deleted log files that it has not read, and the kubelet evicts pods. Free space, or reduce max_size of disk buffers.',
+    runbook: 'disk-filling-up',
+  },
+  {
     name: 'PenstockSinkErrors',
     expr: `sum by (component_id) (rate(component_errors_total{${own}, component_kind="sink"}[5m])) > 0`,
     for: '15m',

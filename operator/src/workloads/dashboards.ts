@@ -8,8 +8,8 @@ export interface Panel {
   readonly legend: string
   readonly unit: 'cps' | 'Bps' | 'bytes' | 'percentunit' | 's' | 'short' | 'dateTimeFromNow'
   readonly type?: 'timeseries' | 'stat'
-  /** The thresholds for yellow and for red. */
-  readonly thresholds?: readonly [number, number]
+  /** The thresholds for yellow and for red; `least`: red below this value; or the reason why no value is bad by itself. */
+  readonly thresholds: readonly [number, number] | { readonly least: number } | string
 }
 
 export interface Variable {
@@ -63,6 +63,11 @@ const agentVariables: readonly Variable[] = [
   },
 ]
 
+/** A rate from which on a panel is red, where it should be zero. */
+const any = 0.001
+const ofLoad = 'It follows the load.'
+const ofAgents = 'Agents differ in what they may use.'
+
 /** The agents that are chosen. */
 const agents = `job=~"${ownJobs}", cluster=~"$cluster", node=~"$node"`
 /** The components of the selected Pipelines. */
@@ -82,9 +87,10 @@ const agentsDashboard: Dashboard = {
       legend: 'agents',
       unit: 'short',
       type: 'stat',
+      thresholds: { least: 1 },
     },
     {
-      title: 'Agents whose last configuration failed to load to load',
+      title: 'Agents whose last configuration failed to load',
       description:
         'They continue with their previous configuration. `kubectl penstock status` shows the Pipelines and the messages.',
       expr: `count(config_last_reload_success{${agents}} == 0) or vector(0)`,
@@ -99,6 +105,7 @@ const agentsDashboard: Dashboard = {
       expr: `${byComponent} (rate(component_received_events_total{${components}, component_kind="source"}[5m]))`,
       legend: '{{component_id}}',
       unit: 'cps',
+      thresholds: ofLoad,
     },
     {
       title: 'Events delivered',
@@ -106,6 +113,7 @@ const agentsDashboard: Dashboard = {
       expr: `${byComponent} (rate(component_sent_events_total{${components}, component_kind="sink"}[5m]))`,
       legend: '{{component_id}}',
       unit: 'cps',
+      thresholds: ofLoad,
     },
     {
       title: 'Bytes sent',
@@ -113,13 +121,24 @@ const agentsDashboard: Dashboard = {
       expr: `${byComponent} (rate(component_sent_bytes_total{${components}}[5m]))`,
       legend: '{{component_id}}',
       unit: 'Bps',
+      thresholds: ofLoad,
     },
     {
-      title: 'Events discarded',
-      description: 'Filters, and full buffers that may discard, discard events intentionally. All others are lost.',
-      expr: `sum by (component_id, intentional) (rate(component_discarded_events_total{${components}}[5m]))`,
-      legend: '{{component_id}} intentional={{intentional}}',
+      title: 'Events lost',
+      description:
+        'Events that failed, that a destination rejected, or that an agent had to drop. The log of the agent has the reasons.',
+      expr: `${byComponent} (rate(component_discarded_events_total{${components}, intentional="false"}[5m]))`,
+      legend: '{{component_id}}',
       unit: 'cps',
+      thresholds: [any, any],
+    },
+    {
+      title: 'Events discarded on purpose',
+      description: 'Filters and programs discard events on purpose, and so do full buffers that may.',
+      expr: `${byComponent} (rate(component_discarded_events_total{${components}, intentional="true"}[5m]))`,
+      legend: '{{component_id}}',
+      unit: 'cps',
+      thresholds: 'Filters take what they are meant to take.',
     },
     {
       title: 'Bytes lost before they were read, by reason',
@@ -135,6 +154,7 @@ const agentsDashboard: Dashboard = {
       expr: `sum by (component_id, limit) (rate(rate_limited_lines_total{${components}}[5m]))`,
       legend: '{{component_id}} {{limit}}',
       unit: 'cps',
+      thresholds: 'The author of the Pipeline has chosen the limit.',
     },
     {
       title: 'Errors',
@@ -142,6 +162,7 @@ const agentsDashboard: Dashboard = {
       expr: `sum by (component_id, error_type) (rate(component_errors_total{${components}}[5m]))`,
       legend: '{{component_id}} {{error_type}}',
       unit: 'cps',
+      thresholds: [any, 1],
     },
     {
       title: 'Part of buffers that is full',
@@ -158,6 +179,7 @@ const agentsDashboard: Dashboard = {
       expr: `${byComponent} (buffer_events{${components}})`,
       legend: '{{component_id}}',
       unit: 'short',
+      thresholds: 'Buffers differ in size; the panel before it shows how full they are.',
     },
     {
       title: 'Age of the oldest unread log line',
@@ -181,6 +203,7 @@ const agentsDashboard: Dashboard = {
       expr: `sum by (instance, node) (rate(process_cpu_seconds_total{${agents}}[5m]))`,
       legend: '{{node}} {{instance}}',
       unit: 'short',
+      thresholds: ofAgents,
     },
     {
       title: 'Memory of agents',
@@ -188,6 +211,16 @@ const agentsDashboard: Dashboard = {
       expr: `max by (instance, node) (process_resident_memory_bytes{${agents}})`,
       legend: '{{node}} {{instance}}',
       unit: 'bytes',
+      thresholds: ofAgents,
+    },
+    {
+      title: 'Part of the disk that is used',
+      description:
+        'The file system of the data folder, on most nodes that of the logs, too. With less than 10 % left, agents close deleted log files, and the kubelet evicts pods.',
+      expr: `max by (instance, node) (1 - data_dir_available_bytes{${agents}} / (data_dir_size_bytes{${agents}} > 0))`,
+      legend: '{{node}} {{instance}}',
+      unit: 'percentunit',
+      thresholds: [0.85, 0.9],
     },
     {
       title: 'Agents by revision of their configuration',
@@ -196,6 +229,7 @@ const agentsDashboard: Dashboard = {
       expr: `count by (revision) (config_revision_info{${agents}})`,
       legend: '{{revision}}',
       unit: 'short',
+      thresholds: 'A rollout has two revisions at a time.',
     },
     {
       title: 'Heartbeats that the operator did not accept',
@@ -203,6 +237,7 @@ const agentsDashboard: Dashboard = {
       expr: `sum by (instance) (rate(heartbeat_failures_total{${agents}}[5m]))`,
       legend: '{{instance}}',
       unit: 'cps',
+      thresholds: [any, 0.1],
     },
   ],
 }
@@ -228,6 +263,7 @@ const operatorDashboard: Dashboard = {
       expr: `max by (agent, state) (penstock_agents{${operators}})`,
       legend: '{{agent}} {{state}}',
       unit: 'short',
+      thresholds: 'The states are compared with each other.',
     },
     {
       title: 'Rollouts',
@@ -235,6 +271,7 @@ const operatorDashboard: Dashboard = {
       expr: `max by (kind, reason) (penstock_conditions{${operators}, type="Programmed", status="False"})`,
       legend: '{{kind}} {{reason}}',
       unit: 'short',
+      thresholds: 'A rollout takes minutes; an alert fires when one was rolled back.',
     },
     {
       title: 'End of the certificate',
@@ -243,6 +280,7 @@ const operatorDashboard: Dashboard = {
       legend: 'ends',
       unit: 'dateTimeFromNow',
       type: 'stat',
+      thresholds: 'A date has none; an alert fires a week before the end.',
     },
     {
       title: 'Reconciles',
@@ -250,6 +288,7 @@ const operatorDashboard: Dashboard = {
       expr: `sum by (controller, result) (rate(controller_runtime_reconcile_total{${operators}}[5m]))`,
       legend: '{{controller}} {{result}}',
       unit: 'cps',
+      thresholds: ofLoad,
     },
     {
       title: 'Waiting keys',
@@ -258,6 +297,7 @@ const operatorDashboard: Dashboard = {
       expr: `sum by (name) (workqueue_depth{${operators}})`,
       legend: '{{name}}',
       unit: 'short',
+      thresholds: [100, 1000],
     },
     {
       title: 'Requests to the API server',
@@ -265,6 +305,7 @@ const operatorDashboard: Dashboard = {
       expr: `sum by (method, code) (rate(rest_client_requests_total{${operators}}[5m]))`,
       legend: '{{method}} {{code}}',
       unit: 'cps',
+      thresholds: ofLoad,
     },
     {
       title: 'Delay of the event loop, p99',
@@ -280,6 +321,7 @@ const operatorDashboard: Dashboard = {
       expr: `sum by (instance) (rate(process_cpu_seconds_total{${operators}}[5m]) and on (instance) penstock_event_loop_delay_p99_seconds{${operators}})`,
       legend: '{{instance}}',
       unit: 'short',
+      thresholds: ofLoad,
     },
     {
       title: 'Memory of operators',
@@ -287,6 +329,7 @@ const operatorDashboard: Dashboard = {
       expr: `max by (instance) (process_resident_memory_bytes{${operators}} and on (instance) penstock_event_loop_delay_p99_seconds{${operators}})`,
       legend: '{{instance}}',
       unit: 'bytes',
+      thresholds: 'The limit is a value of the chart.',
     },
   ],
 }

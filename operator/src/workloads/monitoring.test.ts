@@ -85,6 +85,7 @@ test('every dashboard is one that loads: panels with ids and their own places, a
         description: expect.stringMatching(/^[^a-z].*\.$/),
         fieldConfig: { defaults: { unit: expect.any(String) } },
       })
+      expect(`${panel.title}. ${panel.description}`).not.toMatch(/\b(\w+(?: \w+)*) \1\b/i)
       for (const { expr, legendFormat } of panel.targets) {
         for (const [, name] of expr.matchAll(/\$(\w+)/g)) expect(variables, `${title}: ${expr}`).toContain(name)
         // A legend uses the labels that the sum keeps.
@@ -95,6 +96,32 @@ test('every dashboard is one that loads: panels with ids and their own places, a
     }
   }
 })
+
+test('a panel has thresholds, or says why no value is bad by itself', () => {
+  const drawn = [...monitoringFiles()].flatMap(([path, text]) =>
+    path.startsWith('dashboards/') ? (JSON.parse(text).panels as DrawnPanel[]) : [],
+  )
+  const stepsOf = (title: string) =>
+    drawn.find((panel) => panel.title === title)?.fieldConfig.defaults.thresholds?.steps
+  for (const { title, thresholds } of dashboards.flatMap(({ panels }) => panels)) {
+    if (typeof thresholds === 'string') expect(thresholds, title).toMatch(/^[A-Z].*\.$/)
+    else expect(stepsOf(title)?.at(-1), title).toMatchObject({ color: 'least' in thresholds ? 'green' : 'red' })
+  }
+  expect(stepsOf('Agents that answer')).toEqual([
+    { color: 'red', value: null },
+    { color: 'green', value: 1 },
+  ])
+  expect(stepsOf('Part of the disk that is used')).toEqual([
+    { color: 'green', value: null },
+    { color: 'yellow', value: 0.85 },
+    { color: 'red', value: 0.9 },
+  ])
+})
+
+interface DrawnPanel {
+  readonly title: string
+  readonly fieldConfig: { readonly defaults: { readonly thresholds?: { readonly steps: readonly object[] } } }
+}
 
 test('the metrics that get the prefix are those of agents, and no operator has them', () => {
   const prefixed: string[] = JSON.parse(monitoringFiles().get('agent-metrics.json') ?? '')
@@ -163,6 +190,10 @@ const series: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   PenstockBufferFillingUp: {
     'buffer_byte_size{JOB, component_id="a"}': '90x60',
     'buffer_max_byte_size{JOB, component_id="a"}': '100x60',
+  },
+  PenstockDiskFillingUp: {
+    'data_dir_available_bytes{JOB, instance="a", node="b"}': '14x60',
+    'data_dir_size_bytes{JOB, instance="a", node="b"}': '100x60',
   },
   PenstockSinkErrors: { 'component_errors_total{JOB, component_id="a", component_kind="sink"}': '0+5x60' },
   PenstockNothingDelivered: {

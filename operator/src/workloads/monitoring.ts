@@ -84,17 +84,23 @@ const variableModel = ({ name, label, query, regex = '', all }: Variable) => ({
 
 /** Lines at the thresholds, or the colour of a number. */
 function colours({ thresholds, type = 'timeseries' }: Panel): object {
-  if (thresholds === undefined) return {}
-  const [warning, critical] = thresholds
+  if (typeof thresholds === 'string') return {}
   return {
-    thresholds: {
-      mode: 'absolute',
-      steps: [
-        { color: 'green', value: null },
-        ...(warning < critical ? [{ color: 'yellow', value: warning }] : []),
-        { color: 'red', value: critical },
-      ],
-    },
+    thresholds: { mode: 'absolute', steps: stepsOf(thresholds) },
     ...(type === 'timeseries' ? { custom: { thresholdsStyle: { mode: 'line' } } } : {}),
   }
+}
+
+function stepsOf(thresholds: Exclude<Panel['thresholds'], string>): object[] {
+  if ('least' in thresholds)
+    return [
+      { color: 'red', value: null },
+      { color: 'green', value: thresholds.least },
+    ]
+  const [warning, critical] = thresholds
+  return [
+    { color: 'green', value: null },
+    ...(warning < critical ? [{ color: 'yellow', value: warning }] : []),
+    { color: 'red', value: critical },
+  ]
 }

@@ -2,11 +2,12 @@
 // metadata, one watch of the log folders, and the chunks just read from a file. Each source has its own position. The hub, not the
 // options of a source, decides which pods it may read.
 
-import { existsSync, statfsSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { CurrentKeys } from '../../bytes/current-keys.ts'
 import { pause } from '../../clock.ts'
 import type { RateLimitOptions, Subscription } from '../../component.ts'
+import { spaceOf } from '../../data-dir.ts'
 import { ApiServerClient } from '../../kube/client.ts'
 import type { KubeTarget } from '../../kube/config.ts'
 import type { DiscoveryHooks, DiscoveryRules, Finder } from '../../tailing/discovery.ts'
@@ -236,10 +237,6 @@ export class PodLogHub {
 }
 
 function freePart(path: string): number {
-  try {
-    const { bavail, blocks } = statfsSync(path)
-    return blocks === 0 ? 1 : bavail / blocks
-  } catch {
-    return 1 // no logs yet, or a file system that does not report its free space
-  }
+  const space = spaceOf(path)
+  return space === undefined ? 1 : space.available / space.size
 }
