@@ -31,6 +31,16 @@ test.each(customResourceDefinitions().map((crd) => [crd.metadata.name, crd.spec]
   },
 )
 
+test('the rules of the kinds speak in words: a message shows no regular expression', () => {
+  const messages: string[] = []
+  JSON.stringify(customResourceDefinitions(), (key, value) => {
+    if (key === 'x-kubernetes-validations') for (const { message } of value) messages.push(message)
+    return value
+  })
+  expect(messages).toContainEqual(expect.stringMatching(/^metadata\.name must be at most 63 lower-case letters/))
+  for (const message of messages) expect(message).not.toMatch(/[\^$[\]{}]/)
+})
+
 test('kinds, plurals and short names are each used once', () => {
   for (const member of ['kind', 'plural', 'shortName'] as const) {
     expect(new Set(kinds.map((kind) => kind[member])).size).toBe(kinds.length)

@@ -36,7 +36,7 @@ const objectName = (description: string) => required(text(description, { minLeng
 
 export const nameRule: ValidationRule = {
   rule: `self.metadata.name.matches('${namePattern}')`,
-  message: `metadata.name must match ${namePattern}: a dot separates the parts of a component id`,
+  message: `metadata.name must be ${nameWords}; without a dot, which separates the parts of a component id`,
 }
 
 export const config = open('Options of the component, with the names of the agent reference.')
