@@ -14,7 +14,7 @@ import { isObject, type Value, type ValueObject } from '../event/value.ts'
 import { isFailedJson, parseJson, writeJson } from '../formats/json.ts'
 import { findZone } from '../formats/timezone.ts'
 import { printable } from '../printable.ts'
-import { positionOfByte } from '../remap/diagnostics.ts'
+import { named, positionOfByte } from '../remap/diagnostics.ts'
 import { explainProgram } from '../remap/explain.ts'
 import { isFailure } from '../remap/function.ts'
 import { type CompileOptions, compileProgram, type Program } from '../remap/program.ts'
@@ -95,7 +95,7 @@ export async function run(argv: readonly string[]): Promise<number> {
   }
   const compiled = compileProgram(source, { ...options, keepResult: true })
   if (!compiled.ok) {
-    process.stderr.write(compiled.rendered)
+    process.stderr.write(given.program === undefined ? compiled.rendered : named(compiled.rendered, given.program))
     if (given.typed) {
       const codes = compiled.diagnostics.map((diagnostic) => diagnostic.code)
       stdout.write(`${JSON.stringify({ compile_error: codes })}\n`)

@@ -1,6 +1,7 @@
 // Problems as people read them: one block for each, with its place, what to do, and the diagnostic of a program below it.
 
 import { printableWithColours } from '../printable.ts'
+import { named } from '../remap/diagnostics.ts'
 import type { Problem } from '../schema/problems.ts'
 import { type Sheet, wrapped } from '../terminal.ts'
 
@@ -28,8 +29,9 @@ export function renderProblem(problem: Problem, options: RenderOptions = {}): st
   const lines = [`${paint(colour, label)}: ${message}`]
   const place = visible(placeText(problem))
   if (place !== '') lines.push(`  ${paint(34, '-->')} ${place}`)
-  if (problem.rendered !== undefined) {
-    for (const line of problem.rendered.trimEnd().split('\n')) lines.push(line === '' ? '' : `    ${line}`)
+  const diagnostic = renderedDiagnostic(problem)
+  if (diagnostic !== undefined) {
+    for (const line of diagnostic.split('\n')) lines.push(line === '' ? '' : `    ${line}`)
   }
   if (problem.help !== undefined) {
     for (const line of problem.help.split('\n')) lines.push(`  ${paint(34, 'help:')} ${line}`)
@@ -45,6 +47,11 @@ export function renderProblem(problem: Problem, options: RenderOptions = {}): st
     .split('\n')
     .map((line) => (isProgram.test(line) ? line : wrapped(line, options.columns, line.search(/\S/) + 2)))
     .join('\n')
+}
+
+/** The diagnostic of a program, whose place names the option that holds it. */
+export function renderedDiagnostic({ rendered, path }: Problem): string | undefined {
+  return rendered === undefined ? undefined : named(rendered, visible(path)).trimEnd()
 }
 
 function placeText({ file, line, column, path }: Problem): string {

@@ -101,6 +101,14 @@ export function renderDiagnostics(source: string, diagnostics: readonly Diagnost
   return diagnostics.map((diagnostic) => renderDiagnostic(source, diagnostic)).join('')
 }
 
+/** Begins the place in a rendered diagnostic with the name of the program: a file, or the option that holds it. */
+export function named(rendered: string, name: string): string {
+  return rendered.replaceAll(placeMark, (mark) => mark + name)
+}
+
+/** The place in a program. Lines of the program and the marks below them begin otherwise. */
+const placeMark = /^ *┌─ (?=:\d+:\d+$)/gm
+
 function renderDiagnostic(source: string, diagnostic: Diagnostic): string {
   const lines = linesOf(source)
   const out = ['', `${diagnostic.severity}[${codeText(diagnostic.code)}]: ${diagnostic.message}`]

@@ -15,7 +15,7 @@ import { LogEvent, rootFor } from '../event/log.ts'
 import type { MetricEvent } from '../event/metric.ts'
 import { copyObject, isObject, type Value, type ValueObject } from '../event/value.ts'
 import { GivenFileError, readGivenText } from '../given-file.ts'
-import { positionOf, positionOfByte, summariesOf } from '../remap/diagnostics.ts'
+import { named, positionOf, positionOfByte, summariesOf } from '../remap/diagnostics.ts'
 import { failureFact, isFailure, type RemapError } from '../remap/function.ts'
 import type { TagMode } from '../remap/metric-target.ts'
 import { metricReader } from '../remap/own-metrics.ts'
@@ -88,8 +88,9 @@ export const remap = defineTransform({
     const problem: OptionProblem = {
       path: options.source !== undefined ? 'source' : options.file !== undefined ? 'file' : 'files',
       message: `The program does not compile: ${first?.message ?? 'unknown error'} (E${String(first?.code ?? 0).padStart(3, '0')}).`,
-      position: positionOf(source, first?.labels[0]?.span[0] ?? 0),
-      rendered: compiled.rendered,
+      // A place in a file of its own is none in the value of the option.
+      ...(options.source === undefined ? {} : { position: positionOf(source, first?.labels[0]?.span[0] ?? 0) }),
+      rendered: options.file === undefined ? compiled.rendered : named(compiled.rendered, options.file),
       ...(diagnostic === undefined ? {} : { diagnostic }),
     }
     return [problem]

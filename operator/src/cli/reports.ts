@@ -3,7 +3,7 @@
 
 import { isAbsolute, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { UnitTestOutcome } from '@penstock/agent/config'
+import { renderedDiagnostic, type UnitTestOutcome } from '@penstock/agent/config'
 import type { Problem } from '@penstock/agent/errors'
 import { version } from '@penstock/agent/program'
 import type { Log, ReportingDescriptor, Result } from 'sarif'
@@ -84,9 +84,10 @@ function resultOf(problem: Problem, rules: readonly string[]): Result {
 }
 
 /** The content of a block of the text format, without its location. */
-function textOf({ message, rendered, help }: Problem): string {
+function textOf(problem: Problem): string {
+  const { message, help } = problem
   const sentence = /[.!?]$/.test(message) ? message : `${message}.`
-  return [sentence, rendered?.trimEnd(), help].filter((part) => part !== undefined && part !== '').join('\n')
+  return [sentence, renderedDiagnostic(problem), help].filter((part) => part !== undefined && part !== '').join('\n')
 }
 
 function uriOf(file: string): string {
