@@ -117,7 +117,8 @@ export class ByteLines {
   /** Set as long as the bytes are those of the chunk. */
   #place: ResultPlace | undefined
   #hasPlaces: boolean | undefined
-  #isKept = false
+  /** Gives the bytes back, if they stay unchanged until then. */
+  #giveBack: (() => void) | undefined
   /** The kernel's results about the message objects, from before the lines had to wait. */
   #objects: ReadObjects | undefined
   /** Lines that the kernel must not read. */
@@ -157,25 +158,33 @@ export class ByteLines {
     const { content } = kernel
     this.origin.keys.enter(kernel)
     if (content.lines === this) return kernel
-    const bytes = this.#held()
+    const place = this.#enterBytes(kernel)
     const { count } = this
-    const from = this.#starts[0] as number
-    const to = this.#ends[count - 1] as number
-    const input = kernel.at('input')
-    kernel.memory.set(bytes.subarray(from, to), input)
-    kernel.memory[input + to - from] = 0x0a
     kernel.call.begin(this.#isAscii)
     content.lines = this
     content.isRead = false
     if (this.#objects !== undefined) {
-      this.#enterObjects(kernel, this.#objects)
+      this.#enterObjects(kernel, this.#objects, place)
       return kernel
     }
     kernel.starts.set(this.#starts.length === count ? this.#starts : this.#starts.subarray(0, count))
     kernel.ends.set(this.#ends.length === count ? this.#ends : this.#ends.subarray(0, count))
-    kernel.call.readLines(count, input - from)
+    kernel.call.readLines(count, place - (this.#starts[0] as number))
     this.#markExcluded(kernel)
     return kernel
+  }
+
+  /** Returns where the first line is in the kernel. */
+  #enterBytes(kernel: Kernel): number {
+    const bytes = this.#held()
+    const from = this.#starts[0] as number
+    const chunk = kernel.placeOf(bytes)
+    if (chunk !== undefined) return chunk + from
+    const to = this.#ends[this.count - 1] as number
+    const input = kernel.at('input')
+    kernel.memory.set(bytes.subarray(from, to), input)
+    kernel.memory[input + to - from] = 0x0a
+    return input
   }
 
   /** The same, and also reads the objects in their messages. */
@@ -185,7 +194,7 @@ export class ByteLines {
     if (content.isRead) return kernel
     const objects = this.#objectsOfOthers()
     if (objects !== undefined) {
-      this.#enterObjects(kernel, objects)
+      this.#enterObjects(kernel, objects, kernel.starts[0] as number)
       return kernel
     }
     content.isRead = true
@@ -200,8 +209,8 @@ export class ByteLines {
   }
 
   /** Brings in what was read of the lines, whose bytes are in the kernel. */
-  #enterObjects(kernel: Kernel, objects: ReadObjects): void {
-    objects.enter(kernel)
+  #enterObjects(kernel: Kernel, objects: ReadObjects, place: number): void {
+    objects.enter(kernel, place)
     kernel.content.isRead = true
     this.#hasOdd = objects.hasOdd
   }
@@ -368,7 +377,7 @@ export class ByteLines {
     const to = members[member + 2] as number
     if (memory[from] === 0x22) {
       // An escape may decode to a character outside ASCII.
-      const isAscii = this.#isAscii && from < recoded
+      const isAscii = this.#isAscii && (from < recoded || from >= recoded + kernel.at('maxInput'))
       const text = isAscii ? memory.latin1Slice(from + 1, to - 1) : memory.utf8Slice(from + 1, to - 1)
       if (!text.includes('\\')) return text
     }
@@ -414,11 +423,10 @@ export class ByteLines {
   /** Removes one holder. When there are no more holders, the lines must not be read again. */
   release(): void {
     if (--this.#holders > 0) return
-    const bytes = this.#bytes
     this.#bytes = undefined
-    const { content } = theKernel()
-    if (content.lines === this) content.lines = undefined
-    if (this.#isKept && bytes !== undefined) blocks.give(bytes)
+    this.#leaveKernel()
+    this.#giveBack?.()
+    this.#giveBack = undefined
     this.#objects?.release()
     this.#objects = undefined
   }
@@ -434,16 +442,29 @@ export class ByteLines {
     for (const line of this.#excluded) kernel.flags[line] = (kernel.flags[line] as number) | isUnusual
   }
 
-  /** Called before the memory of the lines is reused: copies bytes that are still needed. */
-  keep(): void {
+  /**
+   * Called before the memory of the lines is reused: copies bytes that are still needed. @param lend leaves the memory to the
+   * lines in place of a copy, and returns how they give it back; undefined if it cannot
+   */
+  keep(lend?: () => (() => void) | undefined): void {
     const bytes = this.#bytes
-    if (bytes === undefined || this.#isKept) return
+    if (bytes === undefined || this.#giveBack !== undefined) return
     const objects = this.#objectsOfOthers()
     this.#place = undefined
     if (this.#holders === 0) {
       this.#bytes = undefined
+      this.#leaveKernel()
       return
     }
+    const kernel = theKernel()
+    const { content } = kernel
+    if (objects !== undefined) this.#objects = objects.retain()
+    else if (content.lines === this && content.isRead) this.#objects = this.#objectsIn(kernel)
+    this.#giveBack = lend?.()
+    if (this.#giveBack === undefined) this.#copy(bytes)
+  }
+
+  #copy(bytes: Buffer): void {
     const { count } = this
     const from = this.#starts[0] as number
     const length = (this.#ends[count - 1] as number) - from
@@ -456,11 +477,14 @@ export class ByteLines {
       this.#ends[line] = (this.#ends[line] as number) - from
     }
     this.#bytes = block
-    this.#isKept = true
-    const kernel = theKernel()
-    const { content } = kernel
-    if (objects !== undefined) this.#objects = objects.retain()
-    else if (content.lines === this && content.isRead) this.#objects = this.#objectsIn(kernel)
+    this.#giveBack = () => blocks.give(block)
+    // The kernel may have read them in place.
+    this.#leaveKernel()
+  }
+
+  #leaveKernel(): void {
+    const { content } = theKernel()
+    if (content.lines === this) content.lines = undefined
   }
 }
 

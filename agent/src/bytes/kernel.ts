@@ -9,8 +9,9 @@ interface Calls {
   setKeys(count: number, stamp: number): void
   setRecodedLength(length: number): void
   readLines(count: number, shift: number): void
+  splitLines(chunk: number, from: number, length: number, maxBytes: number): number
   packLines(count: number): void
-  unpackLines(count: number): void
+  unpackLines(count: number, shift: number): void
   hasFlag(flag: number, count: number): boolean
   readObjects(from: number, to: number): number
   findKey(from: number): number
@@ -87,6 +88,9 @@ export class Kernel {
   /** Eight numbers per member that does not come from the message. */
   readonly outside: Int32Array
   readonly edited: Uint8Array
+  /** Offsets within a chunk of the lines that were found last. */
+  readonly splitStarts: Int32Array
+  readonly splitEnds: Int32Array
   /** By column and line, the number of a value. */
   readonly columns: Int32Array
   /** Three numbers per value: its offset, its length, and its estimated size. */
@@ -124,6 +128,8 @@ export class Kernel {
     this.members = new Int32Array(buffer, this.at('members'), 4 * this.at('maxMembers'))
     this.outside = new Int32Array(buffer, this.at('outside'), 8 * this.at('maxOutside'))
     this.edited = new Uint8Array(buffer, this.at('edited'), this.at('maxKeys'))
+    this.splitStarts = ofLines('splitStarts')
+    this.splitEnds = ofLines('splitEnds')
     this.columns = new Int32Array(buffer, this.at('columns'), this.at('maxColumns') * this.at('maxLines'))
     this.values = new Int32Array(buffer, this.at('values'), 3 * this.at('maxValues'))
     if (this.at('memoryEnd') > buffer.byteLength) throw new RangeError('The memory of the kernel is too small.')
@@ -134,6 +140,11 @@ export class Kernel {
     const value = this.#constants[name]
     if (value === undefined) throw new TypeError(`The kernel has no constant ${name}.`)
     return value
+  }
+
+  /** Where a buffer begins in the memory of the kernel; undefined if it is elsewhere. */
+  placeOf(bytes: Buffer): number | undefined {
+    return bytes.buffer === this.memory.buffer ? bytes.byteOffset : undefined
   }
 
   /** A number that the kernel changes. */
@@ -147,6 +158,11 @@ let kernel: Kernel | undefined
 /** Created on first use, so that agents that do not need it do not pay for it. */
 export function theKernel(): Kernel {
   kernel ??= new Kernel()
+  return kernel
+}
+
+/** The kernel if something has needed it. */
+export function usedKernel(): Kernel | undefined {
   return kernel
 }
 

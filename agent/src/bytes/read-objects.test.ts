@@ -8,10 +8,11 @@ import type { LogEvent } from '../event/log.ts'
 import { PodByteLane } from '../sources/orchestrator_logs/byte-lane.ts'
 import { CriParser } from '../sources/orchestrator_logs/cri.ts'
 import { SharedReads } from '../tailing/shared-reads.ts'
-import { compileDelimiter, SlabPool } from '../tailing/slab.ts'
+import { chunkPool, compileDelimiter } from '../tailing/slab.ts'
 import { BytePod } from '../testing/byte-pod.ts'
 import { buildTransform } from '../testing/harness.ts'
 import { ByteBatch } from './byte-batch.ts'
+import { chunkBytes } from './chunks.ts'
 import { CurrentKeys } from './current-keys.ts'
 import { theKernel } from './kernel.ts'
 
@@ -80,7 +81,7 @@ function readTogether(
   handedOn: (batch: ByteBatch, pod: number) => void,
 ) {
   const lines = messages.map((message) => Buffer.from(`2026-11-23T10:11:12.123456789Z stdout F ${message}`))
-  const pool = new SlabPool(64 * 1024)
+  const pool = chunkPool()
   const reads = new SharedReads(pool)
   const shares = pods.map(() => reads.open('file', { offset: 0 }))
   const slab = pool.take()
@@ -105,7 +106,7 @@ test.each([
   { names: 'names of their own', shared: false, objects: 2 },
 ])('of pipelines that read one chunk with $names, $objects read its objects', async ({ shared, objects }) => {
   const messages = Array.from(
-    { length: 100 },
+    { length: 200 },
     (_, index) => (forms[index % forms.length] as (typeof forms)[number]).message,
   )
   const one = new CurrentKeys()
@@ -133,7 +134,7 @@ test.each([
     })
   })
 
-  expect(waiting[0]).toBeGreaterThan(64 * 1024)
+  expect(waiting[0]).toBeGreaterThan(chunkBytes)
   expect(waiting.at(-1)).toBe(0)
   const found = batches.map(written)
   expect(found[0]).toEqual(messages.map((message) => forms.find((form) => form.message === message)?.json ?? message))

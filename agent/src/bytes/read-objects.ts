@@ -17,12 +17,15 @@ export class ReadObjects {
   readonly #lineBytes: number
   readonly #memberBytes: number
   readonly #recodedLength: number
+  /** Where the first line was in the kernel. */
+  readonly #place: number
 
   /** Copies the results for the lines in the kernel. */
   constructor(kernel: Kernel, keys: KeyTable, lineCount: number, hasOdd: boolean, blocks: BlockPool) {
     this.keys = keys
     this.hasOdd = hasOdd
     this.#lineCount = lineCount
+    this.#place = kernel.starts[0] as number
     this.#lineBytes = kernel.at('packedBytes') * lineCount
     this.#memberBytes = 16 * kernel.current('memberCount')
     this.#recodedLength = kernel.current('recodedLength')
@@ -40,14 +43,14 @@ export class ReadObjects {
     return this.#lineBytes + this.#memberBytes + this.#recodedLength
   }
 
-  /** Restores the results: the kernel must contain the bytes of the same lines at the same offsets. */
-  enter(kernel: Kernel): void {
+  /** Restores the results for the same lines. @param place where the first of them is in the kernel now */
+  enter(kernel: Kernel, place: number): void {
     const { memory } = kernel
     const block = this.#block
     copyPart(block, 0, memory, kernel.at('output'), this.#lineBytes)
     copyPart(block, this.#lineBytes, memory, kernel.at('members'), this.#memberBytes)
     copyPart(block, this.#lineBytes + this.#memberBytes, memory, kernel.at('recoded'), this.#recodedLength)
-    kernel.call.unpackLines(this.#lineCount)
+    kernel.call.unpackLines(this.#lineCount, place - this.#place)
     kernel.call.setRecodedLength(this.#recodedLength)
   }
 

@@ -3,6 +3,8 @@
 // may exclude lines.
 
 import { isAscii, isUtf8 } from 'node:buffer'
+import { chunkBytes, hasFreeChunk, isChunk, takeChunk } from '../bytes/chunks.ts'
+import { usedKernel } from '../bytes/kernel.ts'
 import type { ResultPlace } from '../bytes/shared-result.ts'
 import { Timestamp } from '../event/timestamp.ts'
 import { Bytes } from '../event/value.ts'
@@ -34,8 +36,12 @@ export class Slab {
   /** The shared result of a view of all lines. */
   results: ResultPlace | undefined
 
-  constructor(buffer: Buffer) {
+  readonly #pool: SlabPool | undefined
+
+  /** @param pool to which the slab returns when it was lent */
+  constructor(buffer: Buffer, pool?: SlabPool) {
     this.buffer = buffer
+    this.#pool = pool
   }
 
   /** Finds the lines in the bytes `[from, length)`. A line longer than `maxLineBytes` is skipped and counted. */
@@ -43,6 +49,7 @@ export class Slab {
     this.count = 0
     this.discarded = 0
     this.#encoding = encodings.unknown
+    if (delimiter.isNewline && this.#splitInKernel(from, length, maxLineBytes)) return
     const bytes = this.buffer
     const width = delimiter.length
     let at = from
@@ -55,6 +62,36 @@ export class Slab {
       at = end + width
     }
     this.consumed = at
+  }
+
+  /** False if the bytes are not in the memory of the kernel, or have too many lines for it. */
+  #splitInKernel(from: number, length: number, maxLineBytes: number): boolean {
+    const kernel = usedKernel()
+    const place = kernel?.placeOf(this.buffer)
+    if (kernel === undefined || place === undefined) return false
+    const count = kernel.call.splitLines(place, from, length, maxLineBytes)
+    if (count < 0) return false
+    while (this.starts.length < count) {
+      this.starts = grown(this.starts)
+      this.ends = grown(this.ends)
+    }
+    this.starts.set(kernel.splitStarts.subarray(0, count))
+    this.ends.set(kernel.splitEnds.subarray(0, count))
+    this.count = count
+    this.consumed = kernel.memory.readInt32LE(kernel.at('splitEnd'))
+    this.discarded = kernel.memory.readInt32LE(kernel.at('splitTooLong'))
+    return true
+  }
+
+  /**
+   * Leaves the bytes to a holder until it gives them back; undefined if it must copy them. A few lines must not keep a large buffer, and
+   * only chunks of the kernel are worth keeping.
+   */
+  lend(): (() => void) | undefined {
+    const pool = this.#pool
+    if (pool === undefined || this.isView || this.isSparse || !isChunk(this.buffer)) return undefined
+    this.held = true
+    return () => pool.give(this)
   }
 
   /** Removes the lines that are not wanted; returns their number. */
@@ -180,6 +217,7 @@ function grown(array: Int32Array): Int32Array<ArrayBuffer> {
 /** The line delimiter. */
 export interface Delimiter {
   readonly length: number
+  readonly isNewline: boolean
   /** Bytes per character unit; lines begin at multiples of it: 2 for UTF-16, otherwise 1. */
   readonly unit: number
   /** Index of the next delimiter at or after `from`; negative if there is none. */
@@ -197,9 +235,12 @@ export function searchedBytes(length: number, { length: delimiterBytes, unit }: 
 
 export function compileDelimiter(bytes: Buffer, unit = 1): Delimiter {
   const single = bytes.length === 1 ? (bytes[0] as number) : undefined
-  if (single !== undefined) return { length: 1, unit, find: (haystack, from) => haystack.indexOf(single, from) }
+  if (single !== undefined) {
+    return { length: 1, isNewline: single === 0x0a, unit, find: (haystack, from) => haystack.indexOf(single, from) }
+  }
   return {
     length: bytes.length,
+    isNewline: false,
     unit,
     find(haystack, from) {
       let at = haystack.indexOf(bytes, from)
@@ -210,23 +251,41 @@ export function compileDelimiter(bytes: Buffer, unit = 1): Delimiter {
   }
 }
 
-/** Maximum number of spare slabs. */
+/** Enough for the lines that wait in a buffer of 10,000 events. */
+const maxSpareChunks = 32
+
+/** Spare slabs. */
 export class SlabPool {
   readonly #free: Slab[] = []
   readonly capacity: number
   readonly #keep: number
+  /** Whether the slabs are chunks of the kernel, as far as there are enough. */
+  readonly #hasChunks: boolean
 
-  constructor(capacity: number, keep = 8) {
+  /** @param keep maximum number of spare slabs */
+  constructor(capacity: number, keep = 8, hasChunks = false) {
     this.capacity = capacity
     this.#keep = keep
+    this.#hasChunks = hasChunks && capacity === chunkBytes
   }
 
   take(): Slab {
-    return this.#free.pop() ?? new Slab(Buffer.allocUnsafeSlow(this.capacity))
+    const slab = this.#free.pop()
+    if (slab !== undefined) return slab
+    const chunk = this.#hasChunks ? takeChunk() : undefined
+    return new Slab(chunk ?? Buffer.allocUnsafeSlow(this.capacity), this)
   }
 
   give(slab: Slab): void {
     slab.held = false
-    if (this.#free.length < this.#keep && slab.buffer.length === this.capacity) this.#free.push(slab)
+    if (this.#free.length >= this.#keep || slab.buffer.length !== this.capacity) return
+    // A slab that is none, from before the kernel was needed, gives way to a chunk.
+    if (this.#hasChunks && !isChunk(slab.buffer) && hasFreeChunk()) return
+    this.#free.push(slab)
   }
+}
+
+/** A pool of slabs whose lines the kernel reads in place. */
+export function chunkPool(): SlabPool {
+  return new SlabPool(chunkBytes, maxSpareChunks, true)
 }

@@ -1,6 +1,7 @@
 // A pod whose lines are passed on as bytes, as the source of pod logs does it.
 
 import type { ByteBatch } from '../bytes/byte-batch.ts'
+import { chunkBytes, isChunk } from '../bytes/chunks.ts'
 import { CurrentKeys } from '../bytes/current-keys.ts'
 import { Finalizer } from '../event/finalizer.ts'
 import { LogEvent, noMetadata } from '../event/log.ts'
@@ -8,9 +9,12 @@ import type { ValueObject } from '../event/value.ts'
 import { PodByteLane } from '../sources/orchestrator_logs/byte-lane.ts'
 import { CriParser } from '../sources/orchestrator_logs/cri.ts'
 import type { PodFile } from '../sources/orchestrator_logs/pod-file.ts'
-import { compileDelimiter, Slab } from '../tailing/slab.ts'
+import { chunkPool, compileDelimiter, Slab } from '../tailing/slab.ts'
 
 const newline = Buffer.from('\n')
+
+/** As in the sources of an agent. */
+const pool = chunkPool()
 
 /** A pod whose lines are read, as bytes and as objects. */
 export class BytePod {
@@ -19,6 +23,7 @@ export class BytePod {
   readonly #cri = new CriParser(() => 0)
   readonly #hasFile: boolean
   readonly #place: Buffer | undefined
+  #reads = 0
 
   /**
    * @param place where its chunks lie one after the other, as those of all pods do in an agent; each has a place of its own if not given
@@ -37,11 +42,20 @@ export class BytePod {
   /** The lines as bytes, in a chunk that is used for something else once `handedOn` has returned. */
   read(lines: readonly Buffer[], handedOn: (batch: ByteBatch) => void): void {
     const bytes = Buffer.concat([Buffer.from('rest of another line\n'), ...lines.flatMap((line) => [line, newline])])
-    const slab = new Slab(this.#place ?? Buffer.alloc(Math.max(bytes.length + 50, 65_536), '"}'))
+    const slab = this.#slabFor(bytes.length)
     bytes.copy(slab.buffer)
     slab.split(21, bytes.length, compileDelimiter(newline), 1 << 20)
     this.readSlab(slab, lines, handedOn)
+    if (slab.held) return
     if (this.#place === undefined) slab.buffer.fill('x')
+    if (isChunk(slab.buffer)) pool.give(slab)
+  }
+
+  /** Every other one is in the memory of the kernel. */
+  #slabFor(bytes: number): Slab {
+    this.#reads++
+    if (this.#reads % 2 === 0 && bytes <= chunkBytes) return pool.take()
+    return new Slab(this.#place ?? Buffer.alloc(Math.max(bytes + 50, chunkBytes), '"}'))
   }
 
   /** The same for lines that are in a chunk. */
@@ -53,7 +67,7 @@ export class BytePod {
     })
     if (read === undefined) throw new Error('The lane took nothing.')
     handedOn(this.lane.batch(read, objects, new Finalizer()))
-    read.lines.keep()
+    read.lines.keep(() => slab.lend())
   }
 
   /** The same lines as objects, without those that are no lines of the runtime. */

@@ -20,6 +20,10 @@ export const maxLikeKeys: i32 = 512
 export const maxColumns: i32 = 16
 export const maxValues: i32 = 0x4000
 export const maxValueBytes: i32 = 0x40000
+/** Bytes of a chunk, the distance between chunks, and their number. */
+export const chunkBytes: i32 = 0x10000
+export const chunkStride: i32 = chunkBytes + 4096
+export const maxChunks: i32 = 64
 const room: i32 = 256
 
 // Line data: each area holds an integer per line.
@@ -93,7 +97,9 @@ export const recoded: i32 = input + maxInput + room
 export const output: i32 = recoded + maxInput + room
 /** For each combination of eight bits, the source indices of sixteen bytes. Computed once, then constant. */
 export const shuffles: i32 = output + maxOutput + room
-export const memoryEnd: i32 = shuffles + 4096 + room
+/** Chunks of files, whose lines are read in place. Each begins a page. */
+export const chunks: i32 = (shuffles + 4096 + room + 4095) & ~4095
+export const memoryEnd: i32 = chunks + maxChunks * chunkStride
 
 // Bits of `flags`.
 export const isError: i32 = 1

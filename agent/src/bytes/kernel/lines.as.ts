@@ -7,15 +7,62 @@ import {
   firsts,
   flags,
   isError,
+  isOdd,
   isUnusual,
+  maxInput,
+  maxLines,
+  members,
   messages,
   output,
+  recoded,
   shapes,
   starts,
   timeMs,
   timeNs,
   totals,
 } from './layout.as'
+
+/**
+ * Results of `splitLines`: the bytes up to the end of the last whole line, the number of lines that are too long, and the offsets of all
+ * others.
+ */
+export const splitEnd: i32 = output
+export const splitTooLong: i32 = splitEnd + 4
+export const splitStarts: i32 = splitEnd + 16
+export const splitEnds: i32 = splitStarts + maxLines * 4
+
+/**
+ * Finds the lines that end with a newline in bytes `[from, length)` of a chunk, except those of more than `maxBytes` bytes. Returns their
+ * number; -1 if there are too many.
+ */
+export function splitLines(chunk: i32, from: i32, length: i32, maxBytes: i32): i32 {
+  const newlines = v128.splat<u8>(0x0a)
+  let count: i32 = 0
+  let tooLong: i32 = 0
+  let start = from
+  for (let at = from; at < length; at += 64) {
+    const place = chunk + at
+    let found = <u64>v128.bitmask<u8>(v128.eq<u8>(v128.load(place), newlines))
+    found |= (<u64>v128.bitmask<u8>(v128.eq<u8>(v128.load(place, 16), newlines))) << 16
+    found |= (<u64>v128.bitmask<u8>(v128.eq<u8>(v128.load(place, 32), newlines))) << 32
+    found |= (<u64>v128.bitmask<u8>(v128.eq<u8>(v128.load(place, 48), newlines))) << 48
+    for (; found !== 0; found &= found - 1) {
+      const end = at + <i32>ctz(found)
+      if (end >= length) break
+      if (end - start > maxBytes) tooLong++
+      else {
+        if (count === maxLines) return -1
+        store<i32>(splitStarts + count * 4, start)
+        store<i32>(splitEnds + count * 4, end)
+        count++
+      }
+      start = end + 1
+    }
+  }
+  store<i32>(splitEnd, start)
+  store<i32>(splitTooLong, tooLong)
+  return count
+}
 
 /** Reads the prefixes of lines, whose offsets are reduced by `shift`. */
 export function readLines(count: i32, shift: i32): void {
@@ -53,8 +100,8 @@ export function packLines(count: i32): void {
   memory.copy(output + bytes * 8, shapes, bytes)
 }
 
-/** The reverse of `packLines`. The input must contain the same lines at the same offsets. */
-export function unpackLines(count: i32): void {
+/** The reverse of `packLines`, for the same lines, which now begin `shift` bytes further. Their members must be there. */
+export function unpackLines(count: i32, shift: i32): void {
   const bytes = count * 4
   memory.copy(starts, output, bytes)
   memory.copy(ends, output + bytes, bytes)
@@ -65,7 +112,32 @@ export function unpackLines(count: i32): void {
   memory.copy(counts, output + bytes * 6, bytes)
   memory.copy(totals, output + bytes * 7, bytes)
   memory.copy(shapes, output + bytes * 8, bytes)
+  if (shift !== 0) moveLines(count, shift)
   for (let line = 0; line < count; line++) store<u8>(load<i32>(ends + line * 4), 0x0a)
+}
+
+/** Adapts the offsets of lines and of their members. */
+function moveLines(count: i32, shift: i32): void {
+  for (let line = 0; line < count; line++) {
+    move(starts + line * 4, shift)
+    move(ends + line * 4, shift)
+    move(messages + line * 4, shift)
+    if ((load<i32>(flags + line * 4) & (isUnusual | isOdd)) !== 0) continue
+    const first = members + load<i32>(firsts + line * 4) * 16
+    const end = first + load<i32>(counts + line * 4) * 16
+    for (let member = first; member < end; member += 16) {
+      // A name that is known by its position.
+      if (load<i32>(member) < 0) move(member, -shift)
+      const value = load<i32>(member + 4)
+      if (value >= recoded && value < recoded + maxInput) continue
+      move(member + 4, shift)
+      move(member + 8, shift)
+    }
+  }
+}
+
+function move(place: i32, shift: i32): void {
+  store<i32>(place, load<i32>(place) + shift)
 }
 
 /** Whether one of the lines `[0, count)` has a flag. */

@@ -8,6 +8,7 @@ import type { SourceContext, Subscription } from '../../component.ts'
 import { PenstockError } from '../../errors.ts'
 import { ApiServerClient } from '../../kube/client.ts'
 import { inClusterTarget, kubeConfigTarget } from '../../kube/config.ts'
+import { chunkPool } from '../../tailing/slab.ts'
 import type { Tailer } from '../../tailing/tail.ts'
 import type { TailOptions } from '../../tailing/tailed-file.ts'
 import { untilAborted } from '../../timing/wait.ts'
@@ -86,7 +87,7 @@ class Standalone implements PodLogEnvironment {
     this.root = resolve(options.logs_dir)
     this.metadata = new PodMetadata()
     this.metadata.keepFor(options.delay_deletion_ms)
-    this.tailing = { dataDir, componentId: context.id }
+    this.tailing = { dataDir, componentId: context.id, pool: chunkPool() }
     this.#client = client
     this.#stopping = context.stopping
     this.#access = new KubeAccess(

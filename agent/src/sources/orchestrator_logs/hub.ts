@@ -14,7 +14,7 @@ import type { DiscoveryHooks, DiscoveryRules, Finder } from '../../tailing/disco
 import type { TailFiles } from '../../tailing/files.ts'
 import { SharedDiscovery } from '../../tailing/shared-discovery.ts'
 import { SharedReads } from '../../tailing/shared-reads.ts'
-import { SlabPool } from '../../tailing/slab.ts'
+import { chunkPool } from '../../tailing/slab.ts'
 import type { ComponentEvents } from '../../telemetry/component-events.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { version } from '../../version.ts'
@@ -44,7 +44,6 @@ export interface HubOptions {
   readonly files?: TailFiles | undefined
 }
 
-const slabBytes = 64 * 1024
 /** Below this the kubelet begins to evict pods. */
 const minFree = 0.1
 
@@ -73,7 +72,7 @@ export class PodLogHub {
   /** Deleted pods stay known for the longest time that any source requests. */
   readonly metadata = new PodMetadata()
   readonly access: KubeAccess
-  readonly pool = new SlabPool(slabBytes, 32)
+  readonly pool = chunkPool()
   /** Pipelines at the same position of a file read it once. */
   readonly reads = new SharedReads(this.pool)
   readonly #kubelet: ApiServerClient | undefined

@@ -174,7 +174,7 @@ export class PodLogReader implements TailHooks<PodFile> {
       wait = this.#handOn(tailed, slab.end, read)
     } finally {
       // The slab is about to be reused for lines of another pod.
-      read?.lines.keep()
+      read?.lines.keep(() => slab.lend())
     }
     if (heldMs === 0) return wait
     return wait === undefined ? delayed(heldMs) : Promise.all([wait, delayed(heldMs)]).then(() => undefined)
