@@ -38,6 +38,8 @@ export interface RequestWriter {
 
 /** The events of a batch, as the writer takes them. */
 interface Run {
+  /** Whether they are lines still: their estimated sizes then bound what is written of them. */
+  readonly areLines: boolean
   size(index: number): number
   encode(from: number, to: number, request: OpenRequest): void
 }
@@ -51,6 +53,12 @@ const maxOpenBytes = 64 << 20
  * all the same, the request is halved when it is sent.
  */
 const roomFor = (bytes: number, events: number): number => 2 * bytes + 256 * events
+
+/**
+ * The most that lines take in a body, besides text that the sink adds to each: a character is at most seven bytes of JSON that is quoted
+ * once more.
+ */
+const mostFor = (bytes: number, events: number): number => 8 * bytes + 256 * events
 
 /**
  * Templates and options can add text to each event, which the size of the event does not include. So a request also ends when its body
@@ -137,6 +145,7 @@ export class Batcher {
   #objects(events: readonly AnyEvent[]): Run {
     const writer = this.#writer
     return {
+      areLines: false,
       size: (index) => (events[index] as AnyEvent).size,
       encode: (from, to, request) => writer.encode(events, from, to, request),
     }
@@ -145,6 +154,7 @@ export class Batcher {
   #lines(batch: ByteBatch): Run {
     const writer = this.#writer
     return {
+      areLines: true,
       size: (index) => batch.size(index),
       encode: (from, to, request) => writer.encodeLines?.(batch, from, to, request),
     }
@@ -240,9 +250,10 @@ export class Batcher {
   #encode(run: Run, from: number, to: number, finalizer: Finalizer, request: OpenRequest, bytes: number): number {
     const before = request.count
     const written = request.body.length + request.bytesToCome
+    const isSafe = run.areLines && written + mostFor(bytes, to - from) <= this.#maxWritten
     let end = from
     while (end < to && request.stoppedAt === undefined) {
-      const stop = Math.min(to, end + this.#stride(request))
+      const stop = isSafe ? to : Math.min(to, end + this.#stride(request))
       run.encode(end, stop, request)
       end = request.stoppedAt ?? stop
       if (request.body.length + request.bytesToCome > this.#maxWritten) request.stoppedAt = end

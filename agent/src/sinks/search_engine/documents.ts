@@ -19,6 +19,9 @@ import { metricLog } from '../../transforms/metric-log.ts'
 import type { ActionLines } from './action-lines.ts'
 import type { Destination, Destinations } from './destinations.ts'
 
+/** Bytes of action lines between two looks at the length of the body. */
+const maxActionBytes = 1 << 20
+
 export interface DocumentOptions {
   readonly destinations: Destinations
   readonly lines: ActionLines
@@ -109,9 +112,11 @@ export class DocumentWriter {
         const before = destinations.counted
         const destination = destinations.of(batch.eventAt(at))
         if (destination !== undefined) {
+          const line = this.#options.lines.withoutId(destination.action, destination.name)
+          const stop = Math.min(to, at + Math.ceil(maxActionBytes / line.length))
           // The event itself was counted, so other events cannot share the result.
-          if (before === destinations.counted) while (end < to && groups[end] === group) end++
-          this.#writeAlike(batch, at, end, destination, open)
+          if (before === destinations.counted) while (end < stop && groups[end] === group) end++
+          this.#writeAlike(batch, at, end, destination, line, open)
         }
       }
       at = end
@@ -121,8 +126,14 @@ export class DocumentWriter {
   }
 
   /** Writes events of one destination. */
-  #writeAlike(batch: ByteBatch, from: number, to: number, destination: Destination, open: OpenRequest): void {
-    const line = this.#options.lines.withoutId(destination.action, destination.name)
+  #writeAlike(
+    batch: ByteBatch,
+    from: number,
+    to: number,
+    destination: Destination,
+    line: Buffer,
+    open: OpenRequest,
+  ): void {
     if (line.length > maxAffix()) {
       for (let at = from; at < to; at++) this.#writeDocument({ ...destination, document: batch.eventAt(at) }, open)
       return
