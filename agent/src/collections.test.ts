@@ -116,6 +116,7 @@ const bounds: Readonly<Record<string, readonly string[]>> = {
     'transforms/remap.ts #dropped',
     'transforms/remap.ts tags',
     'sinks/file/parts.ts #parts', // of one batch
+    'sinks/log_aggregator/line-run.ts streams', // of as many entries
     'formats/grok.ts #fieldCounts',
     'formats/json-forms.ts #seen',
     'formats/regex-cost.ts #members',

@@ -9,6 +9,7 @@ import { getField, type Value } from '../event/value.ts'
 import { isFailedJson, jsonFloat, parseJson, writeJson } from '../formats/json.ts'
 import { BlockPool } from './blocks.ts'
 import type { Form } from './form.ts'
+import { GroupTexts } from './group-texts.ts'
 import { type Kernel, theKernel } from './kernel.ts'
 import type { KeyTable } from './key-table.ts'
 import { type LinePart, type OriginField, Plan } from './plan.ts'
@@ -68,9 +69,6 @@ export class LineOrigin {
 /** Shared by all lines in the thread. */
 const blocks = new BlockPool()
 
-/** Maximum length of the text that identifies a group of lines. */
-const maxLikeText = 4096
-
 /** Message members of one name. */
 interface NamedValues {
   /** For each line, the first line with the same value; -1 if it has no such member. */
@@ -96,6 +94,13 @@ export interface LineLikeness {
   readonly second: boolean
 }
 
+interface LineGroups {
+  /** For each line, the first equal line. */
+  readonly firsts: Int32Array
+  /** Undefined until they are asked for, or if a name is unknown. */
+  texts: GroupTexts | undefined
+}
+
 export class ByteLines {
   readonly origin: LineOrigin
   readonly count: number
@@ -109,7 +114,9 @@ export class ByteLines {
   /** Requested members, by their names, which come from a configuration. */
   #values: Map<string, NamedValues> | undefined
   /** Groups by requested likeness, which comes from a configuration. */
-  #groups: Map<string, Int32Array> | undefined
+  #groups: Map<string, LineGroups> | undefined
+  /** The likeness that was asked for last, and its groups. */
+  #last: { readonly likeness: LineLikeness; readonly groups: LineGroups | undefined } | undefined
   #times: LineTimes | undefined
   /** The name that was asked for last, and whether some line may have such a member. */
   #asked: { readonly name: string; readonly mayHave: boolean } | undefined
@@ -265,7 +272,16 @@ export class ByteLines {
   }
 
   /** For each line, the first equal line; undefined if that is unknown. */
-  groups({ members, stream, second }: LineLikeness): Int32Array | undefined {
+  groups(likeness: LineLikeness): Int32Array | undefined {
+    return this.#groupsBy(likeness)?.firsts
+  }
+
+  #groupsBy(likeness: LineLikeness): LineGroups | undefined {
+    if (this.#last?.likeness !== likeness) this.#last = { likeness, groups: this.#anyGroupsBy(likeness) }
+    return this.#last.groups
+  }
+
+  #anyGroupsBy({ members, stream, second }: LineLikeness): LineGroups | undefined {
     const id = joinedKey([stream ? 'stream' : '', second ? 'second' : '', ...members])
     this.#groups ??= new Map()
     const known = this.#groups.get(id)
@@ -275,7 +291,7 @@ export class ByteLines {
     if (keyCount === undefined) return undefined
     const { count } = this
     kernel.call.alike(keyCount, stream, second, count)
-    const groups = kernel.joined.slice(0, count)
+    const groups = { firsts: kernel.joined.slice(0, count), texts: undefined }
     this.#groups.set(id, groups)
     return groups
   }
@@ -284,16 +300,18 @@ export class ByteLines {
    * Text that identifies the group of a line among lines of one origin. Undefined if it is not known, if it is very long, or if the
    * second of the time matters.
    */
-  likeText(line: number, { members, stream, second }: LineLikeness): string | undefined {
-    if (second) return undefined
-    const kernel = members.length === 0 ? this.enter() : this.enterRead()
-    const keyCount = this.#enterNames(kernel, members)
-    if (keyCount === undefined || keyCount < members.length) return undefined
-    const length = kernel.call.listMembers(line, keyCount)
-    if (length < 0 || length > maxLikeText) return undefined
-    const output = kernel.at('output')
-    const text = kernel.memory.latin1Slice(output, output + length)
-    return stream && ((kernel.flags[line] as number) & kernel.at('isError')) !== 0 ? `${text}stderr` : text
+  likeText(line: number, likeness: LineLikeness): string | undefined {
+    const { members, stream, second } = likeness
+    const groups = second ? undefined : this.#groupsBy(likeness)
+    if (groups === undefined) return undefined
+    if (groups.texts === undefined) {
+      const kernel = members.length === 0 ? this.enter() : this.enterRead()
+      const keyCount = this.#enterNames(kernel, members)
+      // No line has one of the names, or the kernel knows it only by its positions.
+      if (keyCount === undefined || keyCount < members.length) return undefined
+      groups.texts = new GroupTexts(kernel, groups.firsts, keyCount)
+    }
+    return groups.texts.of(groups.firsts[line] as number, stream)
   }
 
   /**

@@ -18,7 +18,7 @@ interface Calls {
   hasMember(key: number, count: number): boolean
   group(key: number, count: number): void
   alike(keyCount: number, byStream: boolean, bySecond: boolean, count: number): void
-  listMembers(line: number, keyCount: number): number
+  listGroups(keyCount: number, count: number, maxBytes: number): number
   readTimes(count: number): void
   measure(from: number, to: number, outside: number, mode: number): number
   writeQuoted(line: number, outside: number, mode: number): number
@@ -75,6 +75,9 @@ export class Kernel {
   readonly joined: Int32Array
   /** The keys of those members. */
   readonly likeKeys: Int32Array
+  /** Where the text of a group begins and ends in the output, by its first line. */
+  readonly textStarts: Int32Array
+  readonly textEnds: Int32Array
   readonly timeMs: Float64Array
   readonly timeNs: Int32Array
   /** Lines to be written as entries. */
@@ -120,6 +123,8 @@ export class Kernel {
     this.grouped = ofLines('grouped')
     this.joined = ofLines('joined')
     this.likeKeys = new Int32Array(buffer, this.at('likeKeys'), this.at('maxLikeKeys'))
+    this.textStarts = ofLines('textStarts')
+    this.textEnds = ofLines('textEnds')
     this.timeMs = new Float64Array(buffer, this.at('timeMs'), this.at('maxLines'))
     this.timeNs = ofLines('timeNs')
     this.selected = ofLines('selected')

@@ -59,6 +59,18 @@ export class OpenRequest {
     }
   }
 
+  /** Marks copies of the events `[first, last]` of another body, which lie `shift` bytes further there. */
+  markMoved(starts: Uint32Array, ends: Uint32Array, first: number, last: number, shift: number): void {
+    const count = this.count + last - first + 1
+    if (count > this.ends.length) this.#grow(count)
+    const to = this.count - first
+    for (let index = first; index <= last; index++) {
+      this.starts[index + to] = (starts[index] as number) + shift
+      this.ends[index + to] = (ends[index] as number) + shift
+    }
+    this.count = count
+  }
+
   #grow(count: number): void {
     this.starts = grown(this.starts, count)
     this.ends = grown(this.ends, count)

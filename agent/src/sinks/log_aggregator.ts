@@ -16,7 +16,7 @@ import { bool, map, oneOf, optional, template, text, url } from '../schema/optio
 import { compileTemplate, type Template } from '../template.ts'
 import { EntryWriter } from './log_aggregator/entries.ts'
 import { compileLabels, isLabelName } from './log_aggregator/labels.ts'
-import { finishStreams, jsonFormat, protobufFormat } from './log_aggregator/streams.ts'
+import { assembleStreams, finishStreams, jsonFormat, protobufFormat } from './log_aggregator/streams.ts'
 
 /** Maximum length of a label name, or of a template for one, by the destination's defaults. */
 const maxNameLength = 1024
@@ -144,7 +144,7 @@ export const logAggregator = defineSink({
         encodeLines: (batch, from, to, open) => entries.writeLines(batch, from, to, open),
         takesBytes: encoder.lineFields !== undefined,
         finish: (open, pool) => finishStreams(open, pool, format),
-        assemble: format.assemble,
+        assemble: assembleStreams(format),
         classify: (response, sent) => classifyInHalves(response, sent, ofSome),
         ...(snappy === undefined
           ? {}

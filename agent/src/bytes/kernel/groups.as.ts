@@ -167,21 +167,47 @@ function hashOfMembers(line: i32, keyCount: i32): u64 {
   return hash
 }
 
+/** Where the text of a group begins and ends in `output`, by its first line. Both are -1 if it is too long. */
+export const textStarts: i32 = groups
+export const textEnds: i32 = grouped
+
 /**
- * Copies the members of a line whose keys are in `likeKeys` to `output`. Each is followed by a newline, which no member contains; a
- * missing member is empty. Returns their length; -1 if they are too long.
+ * For each group in `joined`, copies the members whose keys are in `likeKeys` from its first line to `output`. Each is followed by a
+ * newline, which no member contains; a missing member is empty. A text has at most `maxBytes` bytes. Returns the end of all.
  */
-export function listMembers(line: i32, keyCount: i32): i32 {
-  let at = output
+export function listGroups(keyCount: i32, count: i32, maxBytes: i32): i32 {
+  memory.fill(likeGuesses, 0, keyCount * 4)
+  let end = output
+  for (let line = 0; line < count; line++) {
+    if (load<i32>(joined + line * 4) !== line) continue
+    const isShort = lengthOfMembers(line, keyCount) <= min(maxBytes, output + maxOutput - 64 - end)
+    store<i32>(textStarts + line * 4, isShort ? end : -1)
+    if (isShort) end = copyLikeMembers(end, line, keyCount)
+    store<i32>(textEnds + line * 4, isShort ? end : -1)
+  }
+  return end
+}
+
+function lengthOfMembers(line: i32, keyCount: i32): i32 {
+  let length = keyCount
   for (let index: i32 = 0; index < keyCount; index++) {
-    const member = memberOf(line, load<i32>(likeKeys + index * 4), 0)
+    const member = memberOf(line, load<i32>(likeKeys + index * 4), load<i32>(likeGuesses + index * 4))
+    if (member < 0) continue
+    store<i32>(likeGuesses + index * 4, member - load<i32>(firsts + line * 4))
+    length += load<i32>(members + member * 16 + 8) - load<i32>(members + member * 16 + 4)
+  }
+  return length
+}
+
+function copyLikeMembers(to: i32, line: i32, keyCount: i32): i32 {
+  let at = to
+  for (let index: i32 = 0; index < keyCount; index++) {
+    const member = memberOf(line, load<i32>(likeKeys + index * 4), load<i32>(likeGuesses + index * 4))
     if (member >= 0) {
       const from = load<i32>(members + member * 16 + 4)
-      const length = load<i32>(members + member * 16 + 8) - from
-      if (at + length + 64 > output + maxOutput) return -1
-      at = copy(at, from, length)
+      at = copy(at, from, load<i32>(members + member * 16 + 8) - from)
     }
     store<u8>(at++, 0x0a)
   }
-  return at - output
+  return at
 }

@@ -8,7 +8,7 @@
 // converts other strings to that form, and the caller converts numbers and nested values; a line that neither can convert is left to
 // the caller.
 
-export { alike, group, hasMember, listMembers } from './groups.as'
+export { alike, group, hasMember, listGroups, textEnds, textStarts } from './groups.as'
 export * from './json.as'
 export { findKey } from './keys.as'
 export * from './layout.as'

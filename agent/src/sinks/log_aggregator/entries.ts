@@ -17,8 +17,8 @@ import { type TimeField, timeField } from '../../time-field.ts'
 import { Faults } from './faults.ts'
 import { isRootField, writeWithout } from './hidden.ts'
 import type { StreamLabels } from './labels.ts'
-import { LineRun } from './line-run.ts'
-import { markEntry, type PushFormat, Stream } from './streams.ts'
+import { LineRun, maxRun } from './line-run.ts'
+import { markEntry, markRun, type PushFormat, Stream } from './streams.ts'
 import { SuppliedInstants } from './supplied-instants.ts'
 
 /** Maximum number of remembered streams and their latest entry times. */
@@ -105,7 +105,7 @@ export class EntryWriter {
   #mayHaveOwnTime = false
   /** Entries to be written by one call. */
   readonly #run = new LineRun()
-  readonly #ends = new Int32Array(256)
+  readonly #ends = new Int32Array(maxRun)
 
   constructor(context: SinkContext, options: EntryOptions) {
     const { timestampKey } = context.globals.logSchema
@@ -280,21 +280,21 @@ export class EntryWriter {
     const { count, ms, ns } = run
     let done = 0
     while (done < count) {
-      let start = body.length
+      const start = body.length
       const written = batch.writeEntries(run, done, run.hidden, fields, entryTail, body, ends)
-      for (let index = 0; index < written; index++, done++) {
-        const end = ends[index] as number
-        markEntry(open, start + 1, run.streamOf(done), ms[done] as number, ns[done] as number, end)
-        start = end
+      if (written > 0) {
+        markRun(open, run, done, written, start, ends)
+        done += written
+        continue
       }
-      if (written > 0) continue
       // This single entry is larger than the kernel's buffer.
       const instant = new Timestamp(ms[done] as number, ns[done] as number)
       const time = run.hidden === this.#hiddenWithTime ? this.#hiddenTimestamp : undefined
-      this.#writeObject(batch.eventAt(run.placeOf(done)), run.streamOf(done), instant, undefined, time, open)
+      const stream = run.streams[run.streamAt(done)] as Stream
+      this.#writeObject(batch.eventAt(run.placeOf(done)), stream, instant, undefined, time, open)
       done++
     }
-    run.count = 0
+    run.clear()
   }
 
   /** False if the event is not sent. */

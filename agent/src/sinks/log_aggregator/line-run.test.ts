@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LineRun } from './line-run.ts'
+import { LineRun, maxRun } from './line-run.ts'
 import { Stream } from './streams.ts'
 
 const [a, b, c] = ['a', 'b', 'c'].map((name) => new Stream(Buffer.from(name))) as [Stream, Stream, Stream]
@@ -7,7 +7,9 @@ const [a, b, c] = ['a', 'b', 'c'].map((name) => new Stream(Buffer.from(name))) a
 /** The entries in write order: stream, index, line, time. */
 function entriesOf(run: LineRun): string[] {
   return Array.from({ length: run.count }, (_, index) =>
-    [run.streamOf(index).header, run.placeOf(index), run.lines[index], run.ms[index], run.ns[index]].join(' '),
+    [run.streams[run.streamAt(index)]?.header, run.placeOf(index), run.lines[index], run.ms[index], run.ns[index]].join(
+      ' ',
+    ),
   )
 }
 
@@ -31,7 +33,7 @@ test('a run that was written takes others', () => {
   const run = new LineRun()
   for (const stream of [a, b, a]) run.add(run.count, 1, 2, 3, stream)
   run.sort()
-  run.count = 0
+  run.clear()
   for (const stream of [c, b, a, c]) run.add(run.count, 1, 2, 3, stream)
 
   run.sort()
@@ -46,6 +48,6 @@ test('a run may have as many streams as entries', () => {
   run.sort()
 
   expect(Array.from({ length: run.count }, (_, index) => run.placeOf(index))).toEqual(
-    Array.from({ length: 256 }, (_, index) => index),
+    Array.from({ length: maxRun }, (_, index) => index),
   )
 })

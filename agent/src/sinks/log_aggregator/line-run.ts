@@ -5,7 +5,7 @@ import type { EntryRun } from '../../bytes/byte-target.ts'
 import type { Stream } from './streams.ts'
 
 /** Maximum number of entries per call. */
-const maxRun = 256
+export const maxRun = 512
 
 interface Columns {
   readonly lines: Int32Array
@@ -13,7 +13,6 @@ interface Columns {
   readonly ns: Int32Array
   /** The indices of the events in their batch. */
   readonly places: Int32Array
-  readonly streams: Stream[]
 }
 
 const columns = (): Columns => ({
@@ -21,18 +20,25 @@ const columns = (): Columns => ({
   ms: new Float64Array(maxRun),
   ns: new Int32Array(maxRun),
   places: new Int32Array(maxRun),
-  streams: [],
 })
+
+/** Number of the last run; streams remember it. */
+let lastRun = 0
 
 export class LineRun implements EntryRun {
   count = 0
   /** Fields removed from the lines. */
   hidden: readonly string[] = []
+  /** The streams of the entries, in the order of their first entries. */
+  readonly streams: Stream[] = []
   #now = columns()
   #other = columns()
+  /** For each entry, the index of its stream, before the entries are sorted. */
   readonly #streamOf = new Int32Array(maxRun)
-  readonly #next = new Int32Array(maxRun + 1)
-  #sorts = 0
+  /** For each stream, the number of its entries, and the index after the last of them. */
+  readonly #counts = new Int32Array(maxRun)
+  readonly #ends = new Int32Array(maxRun)
+  #number = ++lastRun
 
   get isFull(): boolean {
     return this.count === maxRun
@@ -54,10 +60,6 @@ export class LineRun implements EntryRun {
     return this.#now.places[index] as number
   }
 
-  streamOf(index: number): Stream {
-    return this.#now.streams[index] as Stream
-  }
-
   add(place: number, line: number, ms: number, ns: number, stream: Stream): void {
     const now = this.#now
     const index = this.count++
@@ -65,7 +67,13 @@ export class LineRun implements EntryRun {
     now.ms[index] = ms
     now.ns[index] = ns
     now.places[index] = place
-    now.streams[index] = stream
+    if (stream.run !== this.#number) {
+      stream.run = this.#number
+      stream.place = this.streams.push(stream) - 1
+      this.#counts[stream.place] = 0
+    }
+    this.#streamOf[index] = stream.place
+    this.#counts[stream.place] = (this.#counts[stream.place] as number) + 1
   }
 
   /**
@@ -73,38 +81,49 @@ export class LineRun implements EntryRun {
    * events.
    */
   sort(): void {
-    const { count } = this
+    const { count, streams } = this
+    const streamOf = this.#streamOf
+    const next = this.#ends
+    let first = 0
+    for (let stream = 0; stream < streams.length; stream++) {
+      next[stream] = first
+      first += this.#counts[stream] as number
+    }
+    if (streams.length === 1) {
+      next[0] = count
+      return
+    }
     const from = this.#now
     const into = this.#other
-    const streamOf = this.#streamOf
-    const next = this.#next
-    const sort = ++this.#sorts
-    let streams = 0
-    next[0] = 0
     for (let index = 0; index < count; index++) {
-      const stream = from.streams[index] as Stream
-      if (stream.sort !== sort) {
-        stream.sort = sort
-        stream.place = streams++
-        next[streams] = 0
-      }
-      const place = stream.place
-      streamOf[index] = place
-      next[place + 1] = (next[place + 1] as number) + 1
-    }
-    if (streams < 2) return
-    for (let place = 1; place < streams; place++) next[place] = (next[place] as number) + (next[place - 1] as number)
-    for (let index = 0; index < count; index++) {
-      const place = streamOf[index] as number
-      const at = next[place] as number
-      next[place] = at + 1
+      const stream = streamOf[index] as number
+      const at = next[stream] as number
+      next[stream] = at + 1
       into.lines[at] = from.lines[index] as number
       into.ms[at] = from.ms[index] as number
       into.ns[at] = from.ns[index] as number
       into.places[at] = from.places[index] as number
-      into.streams[at] = from.streams[index] as Stream
     }
     this.#now = into
     this.#other = from
+  }
+
+  /** The index of the stream of a sorted entry. */
+  streamAt(index: number): number {
+    let stream = 0
+    while ((this.#ends[stream] as number) <= index) stream++
+    return stream
+  }
+
+  /** The index after the last sorted entry of a stream. */
+  endOf(stream: number): number {
+    return this.#ends[stream] as number
+  }
+
+  /** Begins with other entries. */
+  clear(): void {
+    this.count = 0
+    this.streams.length = 0
+    this.#number = ++lastRun
   }
 }

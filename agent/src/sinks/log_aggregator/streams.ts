@@ -10,6 +10,8 @@ import { DeferredEvent } from '../../event/deferred.ts'
 import type { LogEvent } from '../../event/log.ts'
 import type { Timestamp } from '../../event/timestamp.ts'
 import { writeJsonStringOf } from '../../formats/json-bytes.ts'
+import { entriesIn, positionsIn, Runs, runsOf } from './entry-runs.ts'
+import type { LineRun } from './line-run.ts'
 
 /** A stream: its labels in wire format, and the instant of its latest entry in a finished request. */
 export class Stream {
@@ -17,8 +19,8 @@ export class Stream {
   readonly header: Buffer
   latestMs = Number.NEGATIVE_INFINITY
   latestNs = 0
-  /** Number of the last sort that included this stream, and the stream's index there. */
-  sort = 0
+  /** Number of the last run that included this stream, and the stream's index there. */
+  run = 0
   place = 0
   /** The last request with an entry of this stream, and the stream's number there. */
   request: OpenRequest | undefined
@@ -44,6 +46,11 @@ interface Entries {
   streamOf: Uint32Array
   ms: Float64Array
   ns: Uint32Array
+  /** Instant of the last entry of each stream, and whether none of them is before the one that precedes it in its stream. */
+  readonly lastMs: number[]
+  readonly lastNs: number[]
+  isOrdered: boolean
+  readonly runs: Runs
 }
 
 /** The wire format of streams and entries. */
@@ -59,7 +66,16 @@ export interface PushFormat {
     metadata: ReadonlyMap<string, string> | undefined,
     body: Body,
   ): number | string
-  readonly assemble: Assemble
+  /** Writes runs of entries, those of a stream together: `[first, last, stream]`, three numbers for each run. */
+  write(from: Source, runs: Uint32Array, into: OpenRequest): void
+}
+
+/** The entries of a request, and their bytes. */
+type Source = Parameters<Assemble>[0]
+
+/** Puts chosen entries of a request together again. */
+export function assembleStreams(format: PushFormat): Assemble {
+  return (from, positions, into) => format.write(from, runsOf(positions, (from.state as Entries).streamOf), into)
 }
 
 function entriesOf(request: OpenRequest): Entries {
@@ -73,6 +89,10 @@ function entriesOf(request: OpenRequest): Entries {
       streamOf: new Uint32Array(room),
       ms: new Float64Array(room),
       ns: new Uint32Array(room),
+      lastMs: [],
+      lastNs: [],
+      isOrdered: true,
+      runs: new Runs(),
     }
     request.state = entries
   }
@@ -80,37 +100,84 @@ function entriesOf(request: OpenRequest): Entries {
 }
 
 /** Marks the bytes written since `start` as an entry of a stream, with its instant. */
-export function markEntry(
-  request: OpenRequest,
-  start: number,
-  stream: Stream,
-  ms: number,
-  ns: number,
-  end = request.body.length,
-): void {
+export function markEntry(request: OpenRequest, start: number, stream: Stream, ms: number, ns: number): void {
   const entries = entriesOf(request)
   const at = request.count
-  request.mark(start, end)
-  if (at === entries.ms.length) {
-    entries.streamOf = doubled(entries.streamOf, new Uint32Array(at * 2))
-    entries.ms = doubled(entries.ms, new Float64Array(at * 2))
-    entries.ns = doubled(entries.ns, new Uint32Array(at * 2))
-  }
-  entries.streamOf[at] = stream.request === request ? stream.number : numberOf(request, entries, stream)
+  request.mark(start)
+  makeRoom(entries, at + 1)
+  const number = stream.request === request ? stream.number : numberOf(request, entries, stream)
+  entries.streamOf[at] = number
   entries.ms[at] = ms
   entries.ns[at] = ns
+  const lastMs = entries.lastMs[number] as number
+  if (ms < lastMs || (ms === lastMs && ns < (entries.lastNs[number] as number))) entries.isOrdered = false
+  entries.lastMs[number] = ms
+  entries.lastNs[number] = ns
+  entries.runs.add(at, at, number)
+}
+
+/**
+ * Marks the bytes written since `start` as entries of a run, from its entry `first` on: each begins with a comma, and ends at its place
+ * in `ends`.
+ */
+export function markRun(
+  request: OpenRequest,
+  run: LineRun,
+  first: number,
+  count: number,
+  start: number,
+  ends: Int32Array,
+): void {
+  const entries = entriesOf(request)
+  const shift = request.count - first
+  request.markEach(start + 1, ends, count, 0, 1, 0)
+  makeRoom(entries, request.count)
+  const { streamOf, ms, ns, lastMs, lastNs, runs } = entries
+  const { ms: runMs, ns: runNs, streams } = run
+  const end = first + count
+  let index = first
+  for (let place = run.streamAt(first); index < end; place++) {
+    const stream = streams[place] as Stream
+    const number = stream.request === request ? stream.number : numberOf(request, entries, stream)
+    const last = Math.min(run.endOf(place), end) - 1
+    runs.add(index + shift, last + shift, number)
+    let beforeMs = lastMs[number] as number
+    let beforeNs = lastNs[number] as number
+    for (; index <= last; index++) {
+      const nextMs = runMs[index] as number
+      const nextNs = runNs[index] as number
+      if (nextMs < beforeMs || (nextMs === beforeMs && nextNs < beforeNs)) entries.isOrdered = false
+      streamOf[index + shift] = number
+      ms[index + shift] = nextMs
+      ns[index + shift] = nextNs
+      beforeMs = nextMs
+      beforeNs = nextNs
+    }
+    lastMs[number] = beforeMs
+    lastNs[number] = beforeNs
+  }
 }
 
 function numberOf(request: OpenRequest, entries: Entries, stream: Stream): number {
   let number = entries.numbers.get(stream)
   if (number === undefined) {
     number = entries.streams.push(stream) - 1
+    entries.lastMs.push(Number.NEGATIVE_INFINITY)
+    entries.lastNs.push(0)
     entries.numbers.set(stream, number)
     request.bytesToCome += stream.header.length
   }
   stream.request = request
   stream.number = number
   return number
+}
+
+function makeRoom(entries: Entries, count: number): void {
+  if (count <= entries.ms.length) return
+  const room = Math.max(count, 2 * entries.ms.length)
+  entries.streamOf = doubled(entries.streamOf, new Uint32Array(room))
+  entries.ms = doubled(entries.ms, new Float64Array(room))
+  entries.ns = doubled(entries.ns, new Uint32Array(room))
 }
 
 function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
@@ -120,11 +187,25 @@ function doubled<A extends Uint32Array | Float64Array>(from: A, into: A): A {
 
 /** Puts the entries in their final order; returns the request to send. */
 export function finishStreams(request: OpenRequest, pool: BodyPool, format: PushFormat): OpenRequest {
-  const order = finalOrder(request)
+  const { streams, lastMs, lastNs, isOrdered, runs } = entriesOf(request)
+  // Streams outlive the request, so the reference must be cleared.
+  for (const stream of streams) if (stream.request === request) stream.request = undefined
+  let order: Uint32Array
+  let sorted: Uint32Array
+  if (isOrdered) {
+    sorted = runs.byStream(streams.length)
+    order = positionsIn(sorted, request.count)
+    for (const [number, stream] of streams.entries()) {
+      stream.pushed(lastMs[number] as number, lastNs[number] as number)
+    }
+  } else {
+    order = finalOrder(request)
+    sorted = runsOf(order, entriesOf(request).streamOf)
+  }
   const finished = new OpenRequest(request.key, pool.take(), request.owners.ordered(order), request.count)
   finished.bytes = request.bytes
   const { starts, ends, state } = request
-  format.assemble({ source: request.body.view(), starts, ends, state }, order, finished)
+  format.write({ source: request.body.view(), starts, ends, state }, sorted, finished)
   pool.give(request.body)
   return finished
 }
@@ -132,8 +213,6 @@ export function finishStreams(request: OpenRequest, pool: BodyPool, format: Push
 /** Positions of the entries by stream, then by time; equal times keep their order. Updates the latest instant of each stream. */
 function finalOrder(request: OpenRequest): Uint32Array {
   const { streams, streamOf, ms, ns } = entriesOf(request)
-  // Streams outlive the request, so the reference must be cleared.
-  for (const stream of streams) if (stream.request === request) stream.request = undefined
   const count = request.count
   const order = new Uint32Array(count)
   const next = new Uint32Array(streams.length + 1)
@@ -171,14 +250,7 @@ function finalOrder(request: OpenRequest): Uint32Array {
 }
 
 /** Copies consecutive entries of the source, with the bytes between them, and marks them. */
-function copyRun(
-  from: Parameters<Assemble>[0],
-  first: number,
-  last: number,
-  stream: number,
-  into: OpenRequest,
-  entries: Entries,
-): void {
+function copyRun(from: Source, first: number, last: number, stream: number, into: OpenRequest, entries: Entries): void {
   const { source, starts, ends } = from
   const { body } = into
   const begin = starts[first] as number
@@ -186,38 +258,10 @@ function copyRun(
   body.reserve(end - begin)
   source.copy(body.buffer, body.length, begin, end)
   const shift = body.length - begin
-  for (let position = first; position <= last; position++) {
-    const at = into.count
-    body.length = (ends[position] as number) + shift
-    into.mark((starts[position] as number) + shift)
-    entries.streamOf[at] = stream
-  }
-}
-
-/** Runs of the current body. The array keeps the size of the largest body. */
-let reused = new Uint32Array(0)
-
-/** Runs of consecutive positions of one stream: `[first, last, stream]`, three numbers per run. Valid until the next call. */
-function runsOf(positions: ArrayLike<number>, streamOf: Uint32Array): Uint32Array {
-  if (reused.length < 3 * positions.length) reused = new Uint32Array(3 * positions.length)
-  const runs = reused
-  let count = 0
-  let at = 0
-  while (at < positions.length) {
-    const first = positions[at] as number
-    const stream = streamOf[first] as number
-    let last = first
-    at++
-    while (at < positions.length && positions[at] === last + 1 && streamOf[last + 1] === stream) {
-      last++
-      at++
-    }
-    runs[count] = first
-    runs[count + 1] = last
-    runs[count + 2] = stream
-    count += 3
-  }
-  return runs.subarray(0, count)
+  const { streamOf } = entries
+  for (let at = into.count + last - first; at >= into.count; at--) streamOf[at] = stream
+  into.markMoved(starts, ends, first, last, shift)
+  body.length += end - begin
 }
 
 /** The entries of a finished request, needed to cut parts from it. */
@@ -228,6 +272,10 @@ function finishedEntries(count: number, streams: Stream[]): Entries {
     streamOf: new Uint32Array(count),
     ms: new Float64Array(0),
     ns: new Uint32Array(0),
+    lastMs: [],
+    lastNs: [],
+    isOrdered: true,
+    runs: new Runs(),
   }
 }
 
@@ -297,14 +345,13 @@ export function jsonFormat(encoder: Encoder): PushFormat {
       body.writeByte(0x5d)
       return start
     },
-    assemble(from, positions, into) {
+    write(from, runs, into) {
       const source = from.state as Entries
-      const entries = finishedEntries(positions.length, source.streams)
+      const entries = finishedEntries(entriesIn(runs), source.streams)
       into.state = entries
       const { body } = into
       body.writeText('{"streams":[')
       let current = -1
-      const runs = runsOf(positions, source.streamOf)
       for (let run = 0; run < runs.length; run += 3) {
         const stream = runs[run + 2] as number
         if (stream !== current) {
@@ -363,12 +410,11 @@ export function protobufFormat(encoder: Encoder): PushFormat {
       for (const pair of pairs) writeField(body, 0x1a, pair)
       return start
     },
-    assemble(from, positions, into) {
+    write(from, runs, into) {
       const source = from.state as Entries
-      const entries = finishedEntries(positions.length, source.streams)
+      const entries = finishedEntries(entriesIn(runs), source.streams)
       into.state = entries
       const { starts, ends } = from
-      const runs = runsOf(positions, source.streamOf)
       for (let run = 0; run < runs.length; ) {
         const stream = runs[run + 2] as number
         const { header } = source.streams[stream] as Stream
