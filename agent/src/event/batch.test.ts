@@ -5,7 +5,7 @@ import { Finalizer } from './finalizer.ts'
 
 const batch = () => logBatch([log({ message: 'a' }), log({ message: 'b' })], new Finalizer())
 
-test('each holder of shared events has its own, and the last of them needs no copies', () => {
+test('each holder of shared events gets its own, and the last one needs no copies', () => {
   const last = batch()
   const first = last.share()
   const second = last.share()
@@ -18,7 +18,7 @@ test('each holder of shared events has its own, and the last of them needs no co
   expect(held[2]?.[0]).toBe(events[0])
 })
 
-test('events that someone keeps as they are, or holds a part of, are copied by all others', () => {
+test('if a holder keeps the events unchanged or has a slice of them, all others make copies', () => {
   const kept = batch()
   const changed = kept.share()
   for (const round of [1, 2]) for (const event of ownEvents(changed)) event.fields['more'] = round

@@ -1,6 +1,6 @@
-// The unit of work. Components pass on batches; queues, back-pressure, acknowledgement and counters work on batches, never on
-// single events. A batch holds one share of its finalizer. Its events may not exist as objects yet: `count` and `bytes` are
-// always cheap, `events` may have to make them.
+// The unit of work. Components pass batches; queues, back-pressure, acknowledgement and counters work on batches, never on single
+// events. A batch owns one share of its finalizer. Its events may not exist as objects yet: `count` and `bytes` are always cheap,
+// but `events` may have to create the objects.
 
 import type { EventStatus, Finalizer } from './finalizer.ts'
 import type { LogEvent } from './log.ts'
@@ -14,16 +14,16 @@ export interface LogBatch {
   readonly count: number
   /** Sum of the estimated JSON sizes of the events, in bytes. */
   readonly bytes: number
-  /** The events as objects; made on first use where the batch still is bytes. */
+  /** The events as objects. If the batch still consists of bytes, the first access creates them. */
   readonly events: LogEvent[]
   readonly finalizer: Finalizer
-  /** True while another holder has the same events: copy them before a change (`ownEvents`). */
+  /** True while another holder has the same events. Copy them before changing them (`ownEvents`). */
   readonly shared: boolean
-  /** The other holders of a shared batch; undefined for a part of one, whose holders are not counted. */
+  /** The holders of a shared batch; undefined for a slice of one, whose holders are not counted. */
   holders: Holders | undefined
   /** A part of the batch, events `[from, to)`, under the same finalizer. The caller accounts for the shares. */
   slice(from: number, to: number): LogBatch
-  /** The same batch for a further holder: both are marked shared. The caller retains a share for it. */
+  /** The same batch for another holder. Both are marked as shared. The caller retains a share of the finalizer for it. */
   share(): LogBatch
 }
 
@@ -49,20 +49,20 @@ export function metricBatch(events: MetricEvent[], finalizer: Finalizer): Metric
   return new ArrayBatch('metric', events, finalizer) as MetricBatch
 }
 
-/** Holders of the same events that have not made copies of their own. */
+/** The holders of the same events that have not made their own copies. */
 export interface Holders {
   count: number
 }
 
 /**
- * The events of a batch, to be changed in place, which is done once: copies where another holder has them too. A caller that
- * changes fields must call `changed` or `changedIn`.
+ * The events of a batch for changes in place: copies, if another holder has the same events. Call it once for a batch. A caller
+ * that changes fields must call `changed` or `changedIn`.
  */
 export function ownEvents(batch: LogBatch): LogEvent[] {
   if (!batch.shared) return batch.events
   const { holders } = batch
   batch.holders = undefined
-  // The last one need not copy what all others have copied.
+  // The last holder needs no copies, because all others have made theirs.
   if (holders !== undefined && --holders.count === 0) return batch.events
   const events = batch.events
   const own = new Array<LogEvent>(events.length)
@@ -70,7 +70,7 @@ export function ownEvents(batch: LogBatch): LogEvent[] {
   return own
 }
 
-/** The end of a whole batch. */
+/** Finalizes all events of a batch. */
 export function finalizeBatch(batch: Batch, status: EventStatus): void {
   batch.finalizer.release(1, status)
 }

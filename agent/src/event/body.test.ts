@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Body, BodyPool } from './body.ts'
 
-/** Takes and gives back one body after the other; returns those that came. */
+/** Takes and returns bodies one by one. The result contains the bodies. */
 function inTurn(pool: BodyPool, times: number): Set<Body> {
   const seen = new Set<Body>()
   for (let time = 0; time < times; time++) {
@@ -12,7 +12,7 @@ function inTurn(pool: BodyPool, times: number): Set<Body> {
   return seen
 }
 
-test('a pool keeps the bodies that are used, and lets go of those that only a burst needed', () => {
+test('a pool keeps the bodies in use, and releases those that only a burst needed', () => {
   const pool = new BodyPool(16, 8)
   const burst = Array.from({ length: 8 }, () => pool.take())
   for (const body of burst) pool.give(body)
@@ -21,7 +21,7 @@ test('a pool keeps the bodies that are used, and lets go of those that only a bu
   expect(later.filter((body) => burst.includes(body))).toHaveLength(1)
 })
 
-test('a body that has grown far beyond its size is not kept', () => {
+test('a pool does not keep a body that has grown far beyond its initial capacity', () => {
   const pool = new BodyPool(16)
   const body = pool.take()
   body.writeText('x'.repeat(100))

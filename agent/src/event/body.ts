@@ -1,5 +1,5 @@
-// The bytes of one outgoing request. Encoders write events into a body one after the other; a batch is never one string.
-// Bodies come from a pool and go back to it: a fresh buffer of 1 MB costs as much as reading the events that fill it.
+// The bytes of one outgoing request. Encoders write events into a body one by one; a batch is never a single string.
+// Bodies come from a pool and return to it, because allocating a buffer of 1 MB costs as much as reading the events that fill it.
 
 export class Body {
   buffer: Buffer
@@ -10,7 +10,7 @@ export class Body {
     this.buffer = Buffer.allocUnsafeSlow(capacity)
   }
 
-  /** Makes room for `bytes` more. */
+  /** Ensures capacity for `bytes` more. */
   reserve(bytes: number): void {
     const needed = this.length + bytes
     if (needed <= this.buffer.length) return
@@ -20,7 +20,7 @@ export class Body {
   }
 
   writeText(text: string): void {
-    this.reserve(text.length * 3) // the longest that UTF-8 makes of a UTF-16 unit
+    this.reserve(text.length * 3) // the maximum length of a UTF-16 unit in UTF-8
     this.length += this.buffer.write(text, this.length)
   }
 
@@ -35,7 +35,7 @@ export class Body {
     this.length += bytes.length
   }
 
-  /** Takes back what was written after `length`, for an event that could not be encoded. */
+  /** Removes everything written after `length`, for an event that could not be encoded. */
   truncate(length: number): void {
     this.length = length
   }
@@ -46,21 +46,21 @@ export class Body {
   }
 }
 
-/** Bodies returned between two checks of how many are needed. */
-const lookAfter = 64
+/** Number of returned bodies between two checks of how many are needed. */
+const checkInterval = 64
 
-/** Bodies in reserve, for one sink. After a time with many requests it keeps no more than those that are used. */
+/** The spare bodies of one sink. After a burst of requests, the pool releases the bodies that are no longer needed. */
 export class BodyPool {
   readonly #free: Body[] = []
-  /** Smallest number of idle bodies since the last check: these were not needed. */
+  /** Minimum number of idle bodies since the last check, which were therefore not needed. */
   #unused = 0
-  #untilLook = lookAfter
+  #untilCheck = checkInterval
   readonly #capacity: number
   readonly #keep: number
 
   /**
-   * @param capacity bytes that a new body has room for
-   * @param keep bodies kept when idle
+   * @param capacity initial capacity of a body, in bytes
+   * @param keep maximum number of idle bodies
    */
   constructor(capacity = 1 << 20, keep = 8) {
     this.#capacity = capacity
@@ -77,8 +77,8 @@ export class BodyPool {
   give(body: Body): void {
     // One huge event must not keep its memory forever.
     if (this.#free.length < this.#keep && body.buffer.length <= this.#capacity * 4) this.#free.push(body)
-    if (--this.#untilLook > 0) return
-    this.#untilLook = lookAfter
+    if (--this.#untilCheck > 0) return
+    this.#untilCheck = checkInterval
     this.#free.splice(0, this.#unused)
     this.#unused = this.#free.length
   }

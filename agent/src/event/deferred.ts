@@ -1,25 +1,25 @@
-// An event that a program has changed, but whose fields nothing has read yet. Usually only its size and its JSON are needed. Both come
-// from the text that the program would parse, so no object is created.
+// An event that a program has changed, but whose fields nothing has read yet. Usually only its size and its JSON are needed. Both can
+// be derived from the text that the program would parse, so no object is created.
 
 import type { Body } from './body.ts'
 import { type EventMetadata, LogEvent } from './log.ts'
 import { copyObject, setField, type Value, type ValueObject } from './value.ts'
 
-/** The handling of events whose fields are created later, or never. It keeps no state of a single event, but identifies it by a key. */
+/** Handles events whose fields are created later or never. It has no state for a single event; a key identifies the event. */
 export interface Deferral<K = unknown> {
-  /** Makes the fields. */
+  /** Creates the fields. */
   make(key: K, metadata: EventMetadata): ValueObject
-  /** Writes the fields as the JSON that encoders write, but for some where it can hide them. */
+  /** Writes the fields as the JSON that encoders write, without the hidden fields if `hides` is true. */
   writeJson(key: K, body: Body, hidden: readonly string[]): void
   /**
-   * Writes what an encoder leaves of the event: JSON, or a JSON string that holds the JSON.
-   * @param choice what the encoder leaves
-   * @returns false if it cannot; then nothing is written
+   * Writes the part of the event that an encoder selects, as JSON or as a JSON string that contains the JSON.
+   * @param choice the encoder's selection
+   * @returns false if it cannot, in which case it writes nothing
    */
   writeChosen?(key: K, body: Body, hidden: readonly string[], choice: object, isQuoted: boolean): boolean
-  /** Whether it can leave fields out. */
+  /** Whether it can omit fields. */
   readonly hides: boolean
-  /** A field of the root; undefined if there is none. Left out: it is only known once the fields are made. */
+  /** A field of the root; undefined if it does not exist. A deferral without this method cannot know it before creating the fields. */
   fieldOf?(key: K, name: string): Value | undefined
 }
 
@@ -30,10 +30,10 @@ export class DeferredEvent<K = unknown> extends LogEvent {
   readonly #key: K | undefined
   #fields: ValueObject | undefined
   readonly #knownSize: number
-  /** Fields that the JSON omits for now; those of the event stay. */
+  /** Fields that the JSON omits for now. The event keeps them. */
   hidden: readonly string[] = nothingHidden
 
-  /** @param size the estimated size of the fields that will be made */
+  /** @param size the estimated size of the fields, once created */
   constructor(key: K, metadata: EventMetadata, deferral: Deferral<K>, size: number) {
     super(noFields, metadata)
     this.#key = key
@@ -41,7 +41,7 @@ export class DeferredEvent<K = unknown> extends LogEvent {
     this.#knownSize = size
   }
 
-  /** Whether `hidden` has a meaning: the fields are not made yet. */
+  /** Whether `hidden` has an effect, which is the case until the fields are created. */
   get hides(): boolean {
     return this.#deferral?.hides === true
   }
@@ -55,7 +55,7 @@ export class DeferredEvent<K = unknown> extends LogEvent {
     return deferral?.fieldOf === undefined ? super.field(name) : deferral.fieldOf(this.#key as K, name)
   }
 
-  /** Writes the JSON of the fields; false if they have been made since, and are to be written as those of any event. */
+  /** Writes the JSON of the fields. Returns false if the fields exist by now; then write them as for any other event. */
   writeJson(body: Body): boolean {
     if (this.#deferral === undefined) return false
     this.#deferral.writeJson(this.#key as K, body, this.hidden)
@@ -63,8 +63,9 @@ export class DeferredEvent<K = unknown> extends LogEvent {
   }
 
   /**
-   * Writes what an encoder leaves of the event, as JSON or as a JSON string that holds the JSON; false if that is to be made of the fields.
-   * @param choice what the encoder leaves
+   * Writes the part of the event that an encoder selects, as JSON or as a JSON string that contains the JSON.
+   * @param choice the encoder's selection
+   * @returns false if it cannot; then the encoder must use the fields
    */
   writeChosen(body: Body, choice: object, isQuoted: boolean): boolean {
     return this.#deferral?.writeChosen?.(this.#key as K, body, this.hidden, choice, isQuoted) === true
@@ -80,7 +81,7 @@ export class DeferredEvent<K = unknown> extends LogEvent {
   }
 
   static {
-    // An accessor in place of the property of other events, which stays a property: they are read more often than anything else.
+    // An accessor only for this class. Other events keep a plain property, because nothing is read more often than `fields`.
     Object.defineProperty(DeferredEvent.prototype, 'fields', {
       get(this: DeferredEvent): ValueObject {
         const deferral = this.#deferral
@@ -91,7 +92,7 @@ export class DeferredEvent<K = unknown> extends LogEvent {
         return this.#fields as ValueObject
       },
       set(this: DeferredEvent, fields: ValueObject) {
-        // The constructor of the base class sets it first, when nothing of this class is there.
+        // The constructor of the base class assigns `fields` before the members of this class exist.
         if (!(#deferral in this)) return
         this.#deferral = undefined
         this.#fields = fields

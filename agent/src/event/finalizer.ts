@@ -1,10 +1,10 @@
 // End-to-end acknowledgement. A source makes one finalizer for each batch and receives one status for all its events.
-// Holders count shares: splitting a batch, or handing it to several consumers, retains; finishing with it releases.
+// It counts shares: splitting a batch or passing it to several consumers retains shares, and finishing a batch releases them.
 
-/** How an event ended. `dropped` is neutral: filtered out, or discarded by a failing transform. */
+/** How an event ended. `dropped` is neutral: the event was filtered out, or a failing transform discarded it. */
 export type EventStatus = 'dropped' | 'delivered' | 'errored' | 'rejected'
 
-/** The status that the source receives: the worst of its events. */
+/** The status that the source receives: the worst status of all events in the batch. */
 export type BatchStatus = 'delivered' | 'errored' | 'rejected'
 
 const rank = { dropped: 0, delivered: 0, errored: 1, rejected: 2 } as const
@@ -20,7 +20,7 @@ export class Finalizer {
     this.#finalized = finalized
   }
 
-  /** Adds shares: one for each further holder. */
+  /** Adds shares, one for each additional holder. */
   retain(shares: number): void {
     this.#shares += shares
   }

@@ -1,7 +1,7 @@
-// Several texts as one key for grouping events. The length precedes each text, so different texts always give different keys, whatever
-// events contain.
+// Joins several texts into one key for grouping events. The length precedes each text, so different texts always result in different
+// keys, whatever characters the events contain.
 
-/** Stands for a text that there is not. */
+/** Represents an undefined text. */
 const absent = '-'
 
 export function joinedKey(texts: readonly (string | undefined)[]): string {
@@ -15,7 +15,7 @@ export function keyPart(text: string | undefined): string {
   return text === undefined ? absent : `${text.length}:${text}`
 }
 
-/** The texts of a joined key. */
+/** Splits a joined key into its texts. */
 export function splitKey(key: string): (string | undefined)[] {
   const texts: (string | undefined)[] = []
   for (let at = 0; at < key.length; ) {

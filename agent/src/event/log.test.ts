@@ -8,8 +8,8 @@ import { Float, type Value, type ValueObject } from './value.ts'
 const values: (Value | undefined)[] = [undefined, 'text', '', 7, -1234567, 0.5, 2n ** 60n, true, null, new Float(1), { in: { a: 1 } }, ['x', 2]] // biome-ignore format: a table
 const names = ['b', 'env', 'message', 'z', 'ä', '10']
 
-test('size and JSON of an event of which some fields changed are those of one that has them from the start', () => {
-  // Often enough for shapes to be known; the same numbers each time.
+test('after a change of some fields, size and JSON equal those of a new event with the same fields', () => {
+  // Repeated until shapes exist; the results must stay the same.
   const chance = new Random(20260101)
   const random = (below: number) => chance.below(below)
   for (let round = 0; round < 3000; round++) {
@@ -22,7 +22,7 @@ test('size and JSON of an event of which some fields changed are those of one th
       const touched = [names[random(names.length)] as string, names[random(names.length)] as string]
       const before = touched.map((name) => own.fields[name])
       for (const name of touched) own.fields[name] = values[random(values.length)]
-      // A field that is named twice changes once.
+      // A field that is listed twice must count only once.
       if (touched[0] === touched[1]) own.changedIn(touched.slice(1), before.slice(1))
       else own.changedIn(touched, before)
     }

@@ -1,10 +1,10 @@
-// A log event: the root value, which is an object nearly always, and metadata that travels beside it.
+// A log event: its fields, and metadata that is not part of them.
 
 import { type Shape, shapeOf } from './shape.ts'
 import { memberSize, sizeByShape } from './size.ts'
 import { copyObject, getField, type Value, type ValueObject } from './value.ts'
 
-/** Data about an event that is not part of it: what programs reach as `%`, and secrets. Immutable; writers replace it. */
+/** Data about an event that is not part of its fields: the values that programs access with `%`, and secrets. Immutable. */
 export interface EventMetadata {
   readonly value: ValueObject
   readonly secrets: Readonly<Record<string, string>>
@@ -13,7 +13,7 @@ export interface EventMetadata {
 export const noMetadata: EventMetadata = Object.freeze({ value: Object.freeze({}), secrets: Object.freeze({}) })
 
 export class LogEvent {
-  /** The root. Its owner may change the root object in place, and calls `changed` after it. An accessor in `DeferredEvent`. */
+  /** The root object. Its owner may change it in place, and must then call `changed`. `DeferredEvent` has an accessor instead. */
   declare fields: ValueObject
   metadata: EventMetadata
   #size = -1
@@ -24,32 +24,32 @@ export class LogEvent {
     this.metadata = metadata
   }
 
-  /** Estimated size as JSON in bytes: the unit of `*_event_bytes_total` and of `batch.max_bytes`. */
+  /** Estimated size as JSON in bytes, for `*_event_bytes_total` and `batch.max_bytes`. */
   get size(): number {
     if (this.#size < 0) this.#size = sizeByShape(this.fields, this.shape)
     return this.#size
   }
 
-  /** A field of the root; undefined if there is none. Some events need not be made for it. */
+  /** A field of the root; undefined if it does not exist. Deferred events may know it without creating their fields. */
   field(name: string): Value | undefined {
     return getField(this.fields, name)
   }
 
-  /** The shape of the root; null if its keys are not hot. */
+  /** The shape of the root; null if its sequence of keys is not hot. */
   get shape(): Shape | null {
     if (this.#shape === undefined) this.#shape = shapeOf(this.fields)
     return this.#shape
   }
 
-  /** Call after a change of the fields, so that size and shape are worked out again. */
+  /** Call after changing the fields, so that size and shape are computed again. */
   changed(): void {
     this.#size = -1
     this.#shape = undefined
   }
 
   /**
-   * In place of `changed` where only these fields may have changed: size and shape, if they are known, follow from them.
-   * @param before what the fields were, in the order of `names`
+   * Call instead of `changed` if only these fields may have changed. Updates the size and the shape, if known.
+   * @param before the previous values of the fields, in the order of `names`
    */
   changedIn(names: readonly string[], before: readonly (Value | undefined)[]): void {
     if (this.#size < 0) {
@@ -57,7 +57,7 @@ export class LogEvent {
       return
     }
     let size = this.#size
-    // A cold object may become hot by the change, or by the check after it.
+    // A cold object may have a hot sequence of keys after the change, so its shape is looked up again.
     let shape = this.#shape ?? undefined
     for (let index = 0; index < names.length; index++) {
       const name = names[index] as string
@@ -72,12 +72,12 @@ export class LogEvent {
     this.#shape = shape
   }
 
-  /** An event of its own with the same content. The values are shared, because values are immutable. */
+  /** A separate event with the same content. Both share the values, which are immutable. */
   copy(): LogEvent {
     return new LogEvent(copyObject(this.fields), this.metadata)
   }
 
-  /** A copy with the known size and shape: code that changes its fields must declare it. */
+  /** A copy with the known size and shape. A caller that changes its fields must call `changed` or `changedIn`. */
   measuredCopy(): LogEvent {
     const copy = this.copy()
     copy.#size = this.#size
@@ -86,7 +86,7 @@ export class LogEvent {
   }
 }
 
-/** The root for a value that is not an object: it is under the message key. */
+/** The root object for a value that is not an object: the value becomes the field with the message key. */
 export function rootFor(value: Value, messageKey: string): ValueObject {
   return { [messageKey]: value }
 }

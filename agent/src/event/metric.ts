@@ -1,4 +1,4 @@
-// A metric event. Names inside follow the wire names in camelCase; the JSON form is written by codecs.
+// A metric event. Its members are the wire names in camelCase; codecs write the JSON form.
 
 import { type EventMetadata, noMetadata } from './log.ts'
 import { metricSize } from './size.ts'
@@ -17,7 +17,7 @@ export type MetricValue =
     }
   | {
       readonly type: 'histogram'
-      /** Not cumulative; the last limit may be infinite. */
+      /** Not cumulative. The last limit may be infinite. */
       readonly buckets: readonly { readonly upperLimit: number; readonly count: number }[]
       readonly count: number
       readonly sum: number
@@ -29,7 +29,7 @@ export type MetricValue =
       readonly sum: number
     }
 
-/** A tag's value: text, null for a bare tag, or several of these. */
+/** A tag's value: text, null for a bare tag, or a list of these. */
 export type TagValue = string | null | readonly (string | null)[]
 
 export type MetricTags = Map<string, TagValue>
@@ -51,7 +51,7 @@ export class MetricEvent {
   kind: MetricKind
   value: MetricValue
   timestamp: Timestamp | undefined
-  /** Owned by the event; `undefined` when there are none. */
+  /** Owned by the event; `undefined` if there are none. */
   tags: MetricTags | undefined
   intervalMs: number | undefined
   metadata: EventMetadata
@@ -77,7 +77,7 @@ export class MetricEvent {
   }
 }
 
-/** One value of a tag as `metric_tag_values: single` shows it: the last that is not null; undefined if there is none. */
+/** The value that `metric_tag_values: single` writes for a tag: the last one that is not null; undefined if there is none. */
 export function singleTagValue(value: TagValue): string | undefined {
   if (typeof value === 'string') return value
   if (value === null) return undefined

@@ -5,17 +5,17 @@ import { copyObject, getField, isObject, setField, type Value, type ValueObject 
 
 export type PathSegment = string | number
 
-/** Indexes that can be written are no farther from zero: writing at one fills everything before it. */
+/** Maximum absolute value of an index. It is limited because writing to an index fills the array up to it. */
 export const maxIndex = 65_535
 
 export interface Path {
-  /** Where the path starts: in the event or in its metadata. */
+  /** Whether the path starts in the event or in its metadata. */
   readonly root: 'event' | 'metadata'
-  /** Fields by name, array items by index (negative: from the end). Empty: the root itself. */
+  /** Names of fields, and indexes of array items (negative indexes count from the end). Empty for the root itself. */
   readonly segments: readonly PathSegment[]
 }
 
-/** Reads a path as a user wrote it; undefined if it is none. */
+/** Parses a path that a user wrote; undefined if it is not valid. */
 export function parsePath(text: string): Path | undefined {
   let at = 0
   let root: Path['root'] = 'event'
@@ -70,7 +70,7 @@ function closingQuote(text: string, from: number): number {
   return -1
 }
 
-/** Text form of a path, with a leading dot and quotes only where they are needed. */
+/** A path as text, with a leading dot, and with quotes only if needed. */
 export function pathText(path: Path): string {
   let text = path.root === 'metadata' ? '%' : '.'
   for (const segment of path.segments) {
@@ -84,7 +84,7 @@ export function pathText(path: Path): string {
   return text
 }
 
-/** The value at a path below an object; undefined where there is none. */
+/** The value at a path below an object; undefined if there is none. */
 export function getValue(root: Value, segments: readonly PathSegment[]): Value | undefined {
   let value: Value | undefined = root
   for (let index = 0; index < segments.length; index++) {
@@ -110,8 +110,8 @@ export function getPath(event: LogEvent, { root, segments }: Path): Value | unde
 }
 
 /**
- * Writes below an owned root object in place. Everything below the root is copied along the path; what is missing is made:
- * objects for names, arrays (filled with null) for indexes.
+ * Writes a value below an owned root object, which changes in place. All values along the path are copied. Missing parents are
+ * created: objects for names, arrays (filled with null) for indexes.
  */
 export function setPath(root: ValueObject, segments: readonly PathSegment[], value: Value): void {
   const first = segments[0]
@@ -153,8 +153,8 @@ export function written(
 }
 
 /**
- * Removes what is at the path below an owned root object and gives it back; undefined if nothing was there.
- * @param compact also removes parents that became empty, the root excepted
+ * Removes and returns the value at a path below an owned root object; undefined if there is none.
+ * @param compact whether to remove parents that became empty, except the root
  */
 export function removePath(root: ValueObject, segments: readonly PathSegment[], compact = false): Value | undefined {
   const removed = getValue(root, segments)

@@ -8,7 +8,7 @@ import { markShared, sharedObject } from './shared-object.ts'
 import { logSize } from './size.ts'
 import { Float, type Value, type ValueObject } from './value.ts'
 
-/** As an encoder does it. */
+/** Writes an object in the same way as an encoder. */
 function written(fields: ValueObject): string {
   const event = new LogEvent(fields)
   const body = new Body(64)
@@ -17,10 +17,10 @@ function written(fields: ValueObject): string {
   return body.view().toString()
 }
 
-/** The duties of encoders: keys in the order of code points, absent members left out. */
+/** The expected output of encoders: keys sorted by code point, without absent members. */
 function owed(fields: ValueObject): string {
   const names = Object.keys(fields).filter((name) => fields[name] !== undefined)
-  // All of the keys in these tests are of the basic plane.
+  // All keys in these tests are in the Basic Multilingual Plane.
   names.sort((left, right) => (left < right ? -1 : 1))
   return `{${names.map((name) => `${JSON.stringify(name)}:${jsonOf(fields[name] as Value)}`).join(',')}}`
 }
@@ -66,15 +66,15 @@ function randomFields(random: Random, names: readonly string[], depth = 0): Valu
   return fields
 }
 
-test('an object is written the same whether its sequence of keys is new, known or hot', () => {
+test('the output for an object is the same whether its sequence of keys is new, known or hot', () => {
   const random = new Random(20261122)
   const rare = memberNames.filter((_, index) => index % 2 === 0)
-  const usual = ['level', 'b', 'a"quoted"', 'ä', 'deep']
+  const keys = ['level', 'b', 'a"quoted"', 'ä', 'deep']
   for (let round = 0; round < 2 * hotLooks; round++) {
     const fields = randomFields(random, rare)
     expect(written(fields)).toBe(owed(fields))
     const often: ValueObject = {}
-    for (const name of usual) often[name] = fields[name]
+    for (const name of keys) often[name] = fields[name]
     expect(written(often)).toBe(owed(often))
     expect(new LogEvent(often).size).toBe(logSize({ ...often }))
   }
@@ -82,12 +82,12 @@ test('an object is written the same whether its sequence of keys is new, known o
   expectBounded()
 })
 
-test('only sequences that are in use all the time get code, and lose it when they are not any more', () => {
+test('only sequences in constant use get generated code, and they lose it when they cool down', () => {
   const hot = (index: number): ValueObject => ({ [`only_${index}`]: index, message: 'm' })
   for (let look = 0; look < hotLooks - 1; look++) expect(shapeOf(hot(1))).toBeNull()
   expect(shapeOf(hot(1))?.names).toEqual(['message', 'only_1'])
   const { shapes } = shapeUsage()
-  // The epoch of its heat ends, and another without it.
+  // The hot epoch ends, and so does the next one without such objects.
   for (let look = 0; look < 2 * 140_000; look++) shapeOf(hot(2))
   expect(shapeOf(hot(1))).toBeNull()
   expect(shapeOf(hot(2))).not.toBeNull()
@@ -99,7 +99,7 @@ test.each([
   { keys: 'long', length: 200, lines: 10_000, members: 12 },
   { keys: 'huge', length: 20_000, lines: 200, members: 12 },
   { keys: 'many', length: 8, lines: 100, members: 3000 },
-])('$keys keys that are new with each line take a bounded amount of memory', ({ length, lines, members }) => {
+])('$keys keys that are new in each line use a bounded amount of memory', ({ length, lines, members }) => {
   const random = new Random(7)
   for (let line = 0; line < lines; line++) {
     const fields: ValueObject = {}
@@ -115,7 +115,7 @@ test.each([
   expectBounded()
 })
 
-test('twenty thousand sequences in rotation take a bounded amount of memory, and no code', () => {
+test('twenty thousand sequences in rotation use a bounded amount of memory, and no generated code', () => {
   const names = Array.from({ length: 15 }, (_, index) => `member_${index}`)
   const before = shapeUsage().shapes
   for (let line = 0; line < 60_000; line++) {
@@ -128,12 +128,12 @@ test('twenty thousand sequences in rotation take a bounded amount of memory, and
   expectBounded()
 })
 
-test('objects that each have a key more than the one before take a bounded amount of memory', () => {
+test('objects with one more key each time use a bounded amount of memory', () => {
   const chain = (index: number, length: number, fields: ValueObject = {}): ValueObject => {
     for (let member = 0; member < length; member++) fields[`c${index}_${member}`] = member
     return fields
   }
-  for (let look = 0; look < 1 << 18; look++) shapeOf({}) // what the tests before have left is forgotten
+  for (let look = 0; look < 1 << 18; look++) shapeOf({}) // forget the sequences of earlier tests
   for (let index = 0; index < 100; index++) writeJson(chain(index, 128))
   for (let index = 0; index < 100; index++) {
     for (let length = 1; length <= 128; length++) {
@@ -147,7 +147,7 @@ test('objects that each have a key more than the one before take a bounded amoun
   }
 })
 
-test('hot sequences beyond the limit go without code', () => {
+test('hot sequences beyond the limit get no generated code', () => {
   for (let index = 0; index < 150; index++) {
     const names = Array.from({ length: 40 }, (_, member) => `s${index}_member_${member}`)
     for (let look = 0; look < hotLooks; look++) {
@@ -160,7 +160,7 @@ test('hot sequences beyond the limit go without code', () => {
   expectBounded()
 })
 
-test('a shared object and the objects below it keep their size and their bytes', () => {
+test('the size and the bytes of a shared object and its nested objects are kept', () => {
   const pod: ValueObject = { name: 'web', labels: { app: 'shop' }, ips: ['10.0.0.1'] }
   markShared(pod)
   const fields = (index: number): ValueObject => ({ index, pod })
@@ -170,9 +170,9 @@ test('a shared object and the objects below it keep their size and their bytes',
   expect(sharedObject(pod)?.size).toBe(logSize({ ...pod }))
   expect(written(fields(2))).toBe(written({ index: 2, pod: { ...pod } }))
   expect(sharedObject(pod)?.json).toBe(json)
-  // Labels that a program has moved are still the shared ones.
+  // Labels that a program has moved to another field are still shared.
   expect(sharedObject(pod['labels'] as ValueObject)?.size).toBe(logSize({ app: 'shop' }))
-  // An object of another kind, or one that nobody has marked, is never kept.
+  // Nothing is kept for values of other kinds, or for objects that are not marked.
   expect(sharedObject({ ...pod })).toBeUndefined()
 })
 

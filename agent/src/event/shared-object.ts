@@ -1,28 +1,28 @@
-// Objects that many events share, such as the metadata of a container: their size and their JSON are worked out once and kept with
-// the object, for as long as something holds it. The producer marks them, because looking up every object would cost more.
+// Objects that many events share, such as the metadata of a container. Their size and JSON are computed once, and kept for as long as
+// the object is referenced. The producer marks these objects, because tracking every object would cost more.
 
 import { isObject, type Value } from './value.ts'
 
 export interface SharedObject {
-  /** Estimated size as JSON in bytes; negative: not known yet. */
+  /** Estimated size as JSON in bytes; negative if not yet known. */
   size: number
   /** The object as JSON in UTF-8. */
   json: Uint8Array | undefined
 }
 
-/** Longer JSON is written again each time: it is too large to be kept beside the object. */
+/** Maximum length of JSON that is kept. Longer JSON is written anew each time. */
 export const maxKeptJson = 64 * 1024
 
 const sharedObjects = new WeakMap<object, SharedObject>()
 
-/** Marks an object and the objects below it; none of them may change after that. */
+/** Marks an object and all nested objects. None of them may change afterwards. */
 export function markShared(value: Value | undefined): void {
   if (!isObject(value) || sharedObjects.has(value)) return
   sharedObjects.set(value, { size: -1, json: undefined })
   for (const member of Object.values(value)) markShared(member)
 }
 
-/** The known facts about an object; undefined if it was never marked. */
+/** The known facts about an object; undefined if it is not marked. */
 export function sharedObject(value: object): SharedObject | undefined {
   return sharedObjects.get(value)
 }

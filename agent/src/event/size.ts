@@ -1,4 +1,4 @@
-// Estimated size of events as JSON, in bytes. An estimate: escapes and the width of non-ASCII characters are not looked at.
+// Estimated size of events as JSON, in bytes. The estimate ignores escapes and the width of non-ASCII characters.
 
 import type { MetricEvent, TagValue } from './metric.ts'
 import { type Shape, shapeOf } from './shape.ts'
@@ -29,7 +29,7 @@ export function memberSize(name: string, value: Value): number {
   return name.length + 4 + valueSize(value)
 }
 
-/** Code that adds up the members of one shape. */
+/** Generates code that adds up the sizes of a shape's members. */
 function compileSize(names: readonly string[]): (fields: ValueObject) => number {
   const terms = names.map(
     (name) => `value = fields[${JSON.stringify(name)}]
@@ -82,7 +82,7 @@ function numberSize(value: number): number {
   return 12
 }
 
-/** Size of name, namespace and tags, which each of several series of a metric repeats. */
+/** Size of the name, the namespace and the tags, which every series of a metric repeats. */
 export function identitySize(metric: MetricEvent): number {
   let size = 80 + metric.name.length + (metric.namespace?.length ?? 0)
   if (metric.tags !== undefined) {

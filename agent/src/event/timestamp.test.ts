@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Random } from '../testing/random.ts'
 import { Timestamp } from './timestamp.ts'
 
-test('a timestamp is written as bytes as it is written as text', () => {
+test('the bytes of a timestamp equal its text', () => {
   const random = new Random(20261122)
   const times = [
     new Timestamp(0, 0),

@@ -1,8 +1,8 @@
-// An instant in UTC to the nanosecond: milliseconds since the epoch and the nanoseconds within that millisecond.
-// Two numbers instead of one BigInt, which would cost more on every event.
+// An instant in UTC with nanosecond precision: milliseconds since the epoch, and nanoseconds within that millisecond.
+// It uses two numbers because one BigInt would cost more on every event.
 
 export class Timestamp {
-  /** Milliseconds since 1970-01-01T00:00:00Z, an integer, rounded towards the past. */
+  /** Milliseconds since 1970-01-01T00:00:00Z, an integer, rounded down. */
   readonly ms: number
   /** Nanoseconds within the millisecond, 0 to 999 999. */
   readonly ns: number
@@ -37,7 +37,7 @@ export class Timestamp {
     return `${this.ms}${sixDigits(this.ns)}`
   }
 
-  /** RFC 3339 in UTC with `Z` and the fewest of 0, 3, 6 or 9 fraction digits. */
+  /** RFC 3339 in UTC with `Z`, and with 0, 3, 6 or 9 fraction digits, as few as possible. */
   toString(): string {
     const second = Math.floor(this.ms / 1000)
     const milli = this.ms - second * 1000
@@ -49,8 +49,8 @@ export class Timestamp {
   }
 
   /**
-   * Writes what `toString` gives from `at` on; returns the end. Bytes behind the end of the array are dropped, as by any write
-   * to it.
+   * Writes the text of `toString` at `at`, and returns the end. Bytes beyond the end of the array are lost, as with any write to
+   * a typed array.
    */
   writeTo(bytes: Uint8Array, at: number): number {
     const second = Math.floor(this.ms / 1000)
@@ -86,11 +86,11 @@ export class Timestamp {
   }
 }
 
-// Events of one second are many: the text up to the second is worked out once for each second.
+// Many events have the same second, so the text up to the second is cached.
 let cachedSecond = Number.NaN
 let cachedText = ''
 
-/** Date and time up to the second. Years of more than four digits, or before 0, have a sign and no zeros beyond four digits. */
+/** Date and time up to the second. A negative year, or one with more than four digits, has a sign and is padded to four digits. */
 export function isoSecond(date: Date): string {
   const text = date.toISOString()
   const end = text.length - 5

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { sortedFieldNames } from './value.ts'
 
-test('fields are listed by code point, whatever was listed before', () => {
+test('fields are sorted by code point, regardless of earlier calls', () => {
   const names = ['b', 'a', '\u{ffff}', '\u{10000}', 'B', '']
   const sorted = ['', 'B', 'a', 'b', '\u{ffff}', '\u{10000}']
   const object = Object.fromEntries(names.map((name) => [name, 1]))

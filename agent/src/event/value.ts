@@ -1,12 +1,12 @@
-// The values that fields hold. Three rules hold everywhere:
-//  1. A value inside an event is immutable. Only the root object of an event may be changed in place, by the event's one owner;
-//     a write below the root copies the objects along its path. So a copy of an event is a copy of its root object.
-//  2. A property that is `undefined` is absent. Fields are removed by assigning `undefined`, never by `delete`, which would
-//     turn the object into a slow dictionary.
-//  3. A JavaScript number that is an integer is an integer, any other number is a float. An integer beyond 2^53 is a bigint;
-//     a float without a fraction (1.0, 1e300, -0.0) is a `Float`.
-// An object without a prototype is a dictionary: the engine keeps no layout for its keys, which costs less where the keys are data
-// and never come again. It means the same as any other object.
+// The values of fields. Three rules apply everywhere:
+//  1. Values inside an event are immutable. Only the event's owner may change its root object in place; a write below the root copies
+//     the objects along the path. So copying an event means copying its root object.
+//  2. A property that is `undefined` is absent. To remove a field, assign `undefined`; never use `delete`, which would turn the object
+//     into a slow dictionary.
+//  3. An integral JavaScript number is an integer, any other number is a float. An integer beyond 2^53 is a bigint; a float without a
+//     fraction (1.0, 1e300, -0.0) is a `Float`.
+// An object without a prototype is a dictionary: the engine keeps no layout for its keys, which costs less if the keys are data that
+// does not recur. Otherwise it behaves like any other object.
 
 import type { Timestamp } from './timestamp.ts'
 
@@ -33,11 +33,11 @@ export class Bytes {
   }
 }
 
-/** A regular expression as a value; equal when the pattern text is equal. */
+/** A regular expression as a value. Two are equal if their patterns are equal. */
 export class Regex {
   /** The pattern as the user wrote it. */
   readonly source: string
-  /** Its translation, compiled once. */
+  /** The pattern translated to JavaScript, compiled once. */
   readonly compiled: RegExp
 
   constructor(source: string, compiled: RegExp) {
@@ -59,17 +59,17 @@ export type Value =
   | Value[]
   | ValueObject
 
-/** An object value: own properties only; `undefined` means absent; key order has no meaning. */
+/** An object value. Only own properties count, `undefined` means absent, and the order of keys has no meaning. */
 export interface ValueObject {
   [key: string]: Value | undefined
 }
 
-/** Wraps a float so that it stays one: integral values get a box, others stay plain numbers. */
+/** A float as a value: wraps an integral number in `Float`, so that it does not become an integer. */
 export function float(value: number): number | Float {
   return Number.isInteger(value) ? new Float(value) : value
 }
 
-/** An integer from a bigint: a plain number as long as that is exact. The caller has wrapped it to 64 bits. */
+/** Converts a bigint, already wrapped to 64 bits, to a plain number if that is exact. */
 export function integer(value: bigint): number | bigint {
   return value >= -9007199254740991n && value <= 9007199254740991n ? Number(value) : value
 }
@@ -82,7 +82,7 @@ export function isFloat(value: Value | undefined): value is number | Float {
   return (typeof value === 'number' && !Number.isInteger(value)) || value instanceof Float
 }
 
-/** True for plain objects, not for arrays and the boxes. */
+/** True for plain objects; false for arrays and for classes such as `Float`. */
 export function isObject(value: Value | undefined): value is ValueObject {
   if (typeof value !== 'object' || value === null) return false
   const prototype = Object.getPrototypeOf(value)
@@ -100,7 +100,7 @@ export function emptyDictionary(): ValueObject {
   return Object.create(null) as ValueObject
 }
 
-/** A copy of the object alone, not of its values; that of a dictionary is one. */
+/** A shallow copy. The copy of a dictionary is also a dictionary. */
 export function copyObject(object: ValueObject): ValueObject {
   return isDictionary(object) ? copyDictionary(object) : { ...object }
 }
@@ -111,32 +111,32 @@ function copyDictionary(object: ValueObject): ValueObject {
   return copy
 }
 
-/** Both objects in a new one; where both have a field, that of the second. */
+/** Merges two objects into a new one. Fields of the second object take precedence. */
 export function mergeObjects(first: ValueObject, second: ValueObject): ValueObject {
   if (isDictionary(second)) {
     const merged = copyDictionary(first)
     for (const key in second) if (second[key] !== undefined) merged[key] = second[key]
     return merged
   }
-  // The platform copies all members at once; a member that is undefined must not displace one.
+  // The fast path of the engine copies all members. It is correct only if no undefined member can replace a value.
   if (isComplete(second)) return Object.assign(copyObject(first), second)
   const merged = copyObject(first)
   for (const key in second) if (second[key] !== undefined) setField(merged, key, second[key])
   return merged
 }
 
-/** True if `Object.assign` would copy all members as they are. */
+/** Whether `Object.assign` copies the object correctly. */
 function isComplete(object: ValueObject): boolean {
   for (const key in object) if (object[key] === undefined || key === '__proto__') return false
   return true
 }
 
-/** Reads a field whose name is only known at run time; names such as `constructor` are fields like any other. */
+/** Reads a field whose name is only known at run time. Names such as `constructor` are ordinary fields. */
 export function getField(object: ValueObject, key: string): Value | undefined {
   return inherited.has(key) && !Object.hasOwn(object, key) ? undefined : object[key]
 }
 
-/** Writes a field in place; only for objects that the caller owns. `__proto__` is a field like any other. */
+/** Writes a field in place, in an object that the caller owns. `__proto__` is an ordinary field. */
 export function setField(object: ValueObject, key: string, value: Value | undefined): void {
   if (key === '__proto__') {
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true })
@@ -145,7 +145,7 @@ export function setField(object: ValueObject, key: string, value: Value | undefi
   }
 }
 
-/** True if plain property access could reach Object.prototype with this name, so that `getField` is needed. */
+/** Whether plain access to this property could read from Object.prototype, so that `getField` is needed. */
 export function isInheritedName(key: string): boolean {
   return inherited.has(key)
 }
@@ -159,7 +159,7 @@ export function fieldNames(object: ValueObject): string[] {
   return names
 }
 
-/** Names of the present fields in the order of their UTF-8 bytes, which is the order of the language and of every encoder. */
+/** Names of the present fields in the order of their UTF-8 bytes, as the remap language and all encoders require. */
 export function sortedFieldNames(object: ValueObject): string[] {
   const names = fieldNames(object)
   if (names.length > maxNames) return names.sort(compareKeys)
@@ -172,14 +172,14 @@ export function sortedFieldNames(object: ValueObject): string[] {
   return sorted.slice()
 }
 
-// Events of one origin have the same fields in the same order: what was sorted a moment ago need not be sorted again.
+// Events from one origin have the same fields in the same order, so recently sorted lists are cached.
 const nameLists = 64
 const maxNames = 64
 const sortedLists = new Array<{ readonly names: readonly string[]; readonly sorted: readonly string[] } | undefined>(
   nameLists,
 )
 
-/** Characters of the names of a list that is kept: names come from data. */
+/** Maximum total length of the names in a cached list, because names come from data. */
 const maxCharacters = 4096
 
 function areShort(names: readonly string[]): boolean {
@@ -194,14 +194,14 @@ function sameNames(left: readonly string[], right: readonly string[]): boolean {
   return true
 }
 
-/** Orders strings by code point, which equals the order of their UTF-8 bytes; plain comparison goes by UTF-16 unit. */
+/** Orders strings by code point, which equals the order of their UTF-8 bytes. Plain comparison would use UTF-16 units. */
 export function compareKeys(left: string, right: string): number {
   const length = Math.min(left.length, right.length)
   for (let index = 0; index < length; index++) {
     let a = left.charCodeAt(index)
     let b = right.charCodeAt(index)
     if (a !== b) {
-      // Surrogates (D800 to DFFF) stand for code points above everything in E000 to FFFF.
+      // Surrogates (D800 to DFFF) represent code points above E000 to FFFF.
       if (a >= 0xd800 && b >= 0xd800) {
         a = a >= 0xe000 ? a - 0x800 : a + 0x2000
         b = b >= 0xe000 ? b - 0x800 : b + 0x2000
@@ -212,9 +212,9 @@ export function compareKeys(left: string, right: string): number {
   return left.length - right.length
 }
 
-/** A string value from bytes: text if they are valid UTF-8, otherwise the bytes. */
+/** Converts bytes to a string value: text if they are valid UTF-8, otherwise `Bytes`. */
 export function stringFromBytes(bytes: Buffer): string | Bytes {
   const text = bytes.toString('utf8')
-  // U+FFFD in the text means that either the input held one or something was replaced.
+  // U+FFFD in the text means either that the input contains it, or that invalid bytes were replaced.
   return text.includes('\ufffd') && !bytes.equals(Buffer.from(text, 'utf8')) ? new Bytes(Buffer.from(bytes)) : text
 }
