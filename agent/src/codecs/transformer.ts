@@ -1,5 +1,5 @@
-// Which fields of a log event are sent and how its timestamps are written: the shared part of every `encoding`.
-// Values are shared between sinks, so nothing is changed in place; an event that needs no change is passed unchanged.
+// The common part of every `encoding`: selects the fields of a log event and formats its timestamps.
+// Sinks share values, so nothing changes in place. An event that needs no change is passed on as it is.
 
 import { allFields, type FieldSelection } from '../bytes/form.ts'
 import { getValue, type Path, parsePath, pathText, removePath, setPath } from '../event/path.ts'
@@ -8,7 +8,7 @@ import { copyObject, float, integer, isObject, setField, type Value, type ValueO
 import type { TransformerOptions } from '../schema/groups.ts'
 
 export interface Transformer {
-  /** The fields to send: the given object itself, or a changed copy. */
+  /** Returns the fields to send: the same object, or a changed copy. */
   apply(fields: ValueObject): ValueObject
 }
 
@@ -31,7 +31,7 @@ export function compileTransformer(options: TransformerOptions): Transformer | u
   }
 }
 
-/** The parts that an `encoding` keeps of events, if it chooses no fields below the root. */
+/** The selection of an `encoding`, if it contains only fields of the root. */
 export function compileSelection(options: TransformerOptions): FieldSelection | undefined {
   const only = options.only_fields === undefined ? undefined : rootFields(options.only_fields)
   const except = rootFields(options.except_fields ?? [])
@@ -41,13 +41,13 @@ export function compileSelection(options: TransformerOptions): FieldSelection | 
   return { only: only && new Set(only), except, converted: convert && ((value) => converted(value, convert)) }
 }
 
-/** The names of the fields; undefined if some are not at the root. */
+/** The names of the fields; undefined if some of them are nested. */
 function rootFields(texts: readonly string[]): string[] | undefined {
   const names = eventPaths(texts).map(({ segments: [name, ...below] }) => (below.length === 0 ? name : undefined))
   return names.every((name) => typeof name === 'string') ? names : undefined
 }
 
-/** The problem of the two lists of fields; undefined if there is none. */
+/** The problem with the two lists of fields; undefined if there is none. */
 export function transformerProblem(options: Partial<TransformerOptions>): string | undefined {
   const only = new Set(eventPaths(options.only_fields ?? []).map(pathText))
   const both = eventPaths(options.except_fields ?? []).some((path) => only.has(pathText(path)))
@@ -82,12 +82,12 @@ const timestampForms: Record<Exclude<TransformerOptions['timestamp_format'], 'rf
   unix_float: (instant) => float((instant.ms * 1000 + Math.floor(instant.ns / 1000)) / 1e6),
 }
 
-/** How one instant is written by an `encoding`; the writer of the value formats RFC 3339 itself. */
+/** Formats a timestamp for an `encoding`. RFC 3339 needs no conversion, because it is the default form of a timestamp. */
 export function timestampForm(options: Pick<TransformerOptions, 'timestamp_format'>): (instant: Timestamp) => Value {
   return options.timestamp_format === 'rfc3339' ? (instant) => instant : timestampForms[options.timestamp_format]
 }
 
-/** The value with its timestamps converted at any depth; itself where there are none. */
+/** The value with its timestamps converted at every depth; the same value if it contains none. */
 function converted(value: Value, convert: Convert): Value {
   if (typeof value !== 'object' || value === null) return value
   if (value instanceof Timestamp) return convert(value)

@@ -1,4 +1,4 @@
-// The lanes that a declaration promises are those that the built component uses.
+// A built component uses the lane that its declaration promises.
 
 import { expect, test } from 'vitest'
 import type { SinkDeclaration, TransformDeclaration } from '../component.ts'
@@ -40,12 +40,12 @@ test.each([
   {
     type: 'http',
     options: { ...http, encoding: { codec: 'json', except_fields: ['a.b'] } },
-    reason: 'chooses fields below the root',
+    reason: 'selects nested fields',
   },
   {
     type: 'http',
     options: { ...http, encoding: { codec: 'json', only_fields: ['.'] } },
-    reason: 'chooses fields below the root',
+    reason: 'selects nested fields',
   },
   {
     type: 'http',
@@ -66,7 +66,7 @@ test.each([
   {
     type: 'log_aggregator',
     options: { ...aggregator, encoding: { codec: 'json', only_fields: ['a.b'] } },
-    reason: 'chooses fields below the root',
+    reason: 'selects nested fields',
   },
   { type: 'blackhole', options: {}, reason: undefined },
   { type: 'console', options: json, reason: undefined },
@@ -157,7 +157,7 @@ test.each([
   if (reason === undefined) expect(found).toBeUndefined()
   else expect(found).toContain(reason)
   const transform = await buildTransform('remap', { source })
-  // Another field than the message is only known to be none of a line when lines come.
+  // Only when lines arrive is it known that they have no field other than the message.
   if (reason?.includes('parses') !== true) expect(transform.takesBytes === true).toBe(reason === undefined)
 })
 

@@ -20,7 +20,7 @@ function decoder(options: { decoding?: object; framing?: object }, stream = true
 
 const fields = (events: readonly (LogEvent | MetricEvent)[]) => events.map((event) => (event as LogEvent).fields)
 
-/** Pushes the bytes in pieces of each size from one byte to all at once; every way must give the same. */
+/** Pushes the bytes in pieces of every size, from one byte to all bytes. The results must be the same. */
 function everyWay(options: { decoding?: object; framing?: object }, bytes: Buffer) {
   const results = new Set<string>()
   let result = { messages: [] as unknown[], failures: [] as string[] }
@@ -81,11 +81,11 @@ test.each<[string, object | undefined, string, unknown[], string[]]>([
     ['The length of a frame is not a number.'],
   ],
   ['whole stream', { method: 'bytes' }, 'one\ntwo', ['one\ntwo'], []],
-])('frames by %s, in whatever pieces they come', (_name, frames, text, messages, failures) => {
+])('frames by %s, split into any pieces', (_name, frames, text, messages, failures) => {
   expect(everyWay(frames === undefined ? {} : { framing: frames }, Buffer.from(text))).toEqual({ messages, failures })
 })
 
-test('frames by length; one beyond the limit is skipped', () => {
+test('frames by length; a frame beyond the limit is skipped', () => {
   const frame = (text: string) => Buffer.concat([Buffer.from([0, 0, 0, text.length]), Buffer.from(text)])
   const options = { framing: { method: 'length_delimited', length_delimited: { max_frame_length: 5 } } }
   const good = Buffer.concat([frame('one'), frame(''), frame('three')])
@@ -106,7 +106,7 @@ test('bytes that are not UTF-8 are kept', () => {
   expect(fields(events)).toEqual([{ message: new Bytes(Buffer.from([0x61, 0xff])) }])
 })
 
-test('json: objects, arrays of objects, blank frames, the present time where there is none', () => {
+test('json: objects, arrays of objects, blank frames; events without a time get the current time', () => {
   const json = decoder({ decoding: { codec: 'json' } })
   const decoded = json.push(
     Buffer.from('{"timestamp":"t","n":9007199254740993,"f":1.0}\n \n[{"timestamp":1},{"timestamp":2}]\n{"a":1}\n'),
@@ -121,7 +121,7 @@ test('json: objects, arrays of objects, blank frames, the present time where the
 })
 
 test.each(['[{"a":1},2]', '1', '{"a":', 'nonsense'])(
-  'json: %s is a failure and no event, and the stream continues',
+  'json: %s is a failure without an event, and the stream continues',
   (bad) => {
     const json = decoder({ decoding: { codec: 'json' } })
     const decoded = json.push(Buffer.from(`${bad}\n{"ok":true}\n`))
@@ -130,7 +130,7 @@ test.each(['[{"a":1},2]', '1', '{"a":', 'nonsense'])(
   },
 )
 
-test('lossy replaces what is not UTF-8; otherwise the frame fails', () => {
+test('`lossy` replaces invalid UTF-8; without it, the frame fails', () => {
   const bytes = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}')])
   expect(fields(decoder({ decoding: { codec: 'json' } }, false).message(bytes).events)[0]).toMatchObject({
     a: '\ufffd',
@@ -139,7 +139,7 @@ test('lossy replaces what is not UTF-8; otherwise the frame fails', () => {
   expect(strict).toMatchObject({ events: [], failures: ['The frame is not valid UTF-8.'] })
 })
 
-test('gelf: names of the format become names of events', () => {
+test('gelf: fields of the format become fields of events', () => {
   const text =
     '{"version":"1.1","host":"h","short_message":"hi","timestamp":1767323045.6,"level":3,"line":7,"_id":"x","_app":"a"}\0'
   expect(fields(decoder({ decoding: { codec: 'gelf' } }).push(Buffer.from(text)).events)).toEqual([
@@ -163,11 +163,11 @@ test.each([
   ],
   ['{"version":"1.1","host":"h","short_message":"hi","_a":[]}', "'_a' field must be a string or a number"],
   ['{"version":"1.1","short_message":"hi"}', "'host' field is required and must be a string"],
-])('gelf: %s is refused', (text, problem) => {
+])('gelf: %s is rejected', (text, problem) => {
   expect(decoder({ decoding: { codec: 'gelf' } }, false).message(Buffer.from(text)).failures).toEqual([problem])
 })
 
-test('syslog: both forms, and what is none', () => {
+test('syslog: both forms, and text in neither form', () => {
   const syslog = decoder({ decoding: { codec: 'syslog' } })
   const decoded = syslog.push(
     Buffer.from(
@@ -232,7 +232,7 @@ test('native: damaged messages are failures, never exceptions', () => {
   expect(native.message(Buffer.from('not protobuf at all')).failures).toHaveLength(1)
 })
 
-test('events of both types become batches in their order under one finalizer', () => {
+test('events of both types become batches in order, with one finalizer', () => {
   const ends: string[] = []
   const finalizer = new Finalizer((status) => ends.push(status))
   const log = () => new LogEvent({})

@@ -1,11 +1,11 @@
-// Bytes to events, for every source. Exports:
+// Decodes bytes into events, for all sources. Exports:
 //
-//  - `compileDecoder(decoding, framing, globals, { stream })`: a `Decoder`. Sources of streams call `push` and at last `end`;
-//    sources of messages call `message`, or `parts` for messages from remote senders. One decoder belongs to one stream.
+//  - `compileDecoder(decoding, framing, globals, { stream })`: a `Decoder`. Sources of streams call `push` and finally `end`;
+//    sources of messages call `message`, or `parts` for messages from remote senders. Each stream needs its own decoder.
 //  - `eventBatches(events, finalizer)`: the events as batches, in order, of one type each.
 //
-// A frame that cannot be decoded adds a text to `failures`, and the stream continues. Events contain the codec's fields (json, gelf and
-// syslog add a missing time); the source adds the rest.
+// A frame that cannot be decoded adds a message to `failures`, and the stream continues. Events contain the fields of the codec (json,
+// gelf and syslog add a missing time); the source adds the other fields.
 
 import { isUtf8 } from 'node:buffer'
 import { type Batch, type EventType, logBatch, metricBatch } from '../../event/batch.ts'
@@ -25,23 +25,23 @@ import { fieldsFromGelf } from './gelf.ts'
 import { metricFromJson } from './metric-json.ts'
 import { readNative } from './native.ts'
 
-/** The result of some bytes. */
+/** The result of decoding some bytes. */
 export interface Decoded {
   readonly events: (LogEvent | MetricEvent)[]
-  /** A text for each frame that was skipped, because it was too long or not of the codec. */
+  /** A message for each skipped frame, which was too long or could not be decoded. */
   readonly failures: string[]
 }
 
 export interface Decoder {
-  /** Takes the next bytes of a stream. */
+  /** Decodes the next bytes of a stream. */
   push(bytes: Buffer): Decoded
-  /** The end of the stream. */
+  /** Ends the stream. */
   end(): Decoded
-  /** Takes a whole message, which may hold several frames. */
+  /** Decodes a whole message, which may contain several frames. */
   message(bytes: Buffer): Decoded
   /**
-   * The same bit by bit, for who waits before the next: a message of a thousand bytes may hold a thousand empty frames, and
-   * their events need not be in memory at once.
+   * Decodes a whole message step by step. A message of a thousand bytes may contain a thousand empty frames, and a caller that waits
+   * between the steps need not have all their events in memory at once.
    */
   parts(bytes: Buffer): Iterable<Decoded>
 }
@@ -49,13 +49,13 @@ export interface Decoder {
 /** How a decoder is used. */
 export interface DecoderUse {
   readonly stream: boolean
-  /** Longest stream that is one frame; messages have the limits of their origin. */
+  /** Maximum length of a stream that is one frame. The origin limits the length of messages. */
   readonly maxLength?: number
-  /** The time of events that have none; the present if not given. */
+  /** Returns the time for events without one; by default the current time. */
   readonly now?: () => Timestamp
 }
 
-/** Bytes of a message that are decoded at once. */
+/** Number of message bytes that are decoded in one step. */
 const partBytes = 16_384
 
 /** The global settings that decoding depends on; `Globals` has them. */
@@ -116,13 +116,13 @@ export function decodedTypes({ codec }: Pick<DecodingOptions, 'codec'>): readonl
   return codec === 'native' || codec === 'native_json' ? ['log', 'metric'] : ['log']
 }
 
-/** Framing of streams where none is chosen. */
+/** The default framing of streams. */
 export function defaultFraming(codec: DecodingCodec): FramingMethod {
   if (codec === 'native') return 'length_delimited'
   return codec === 'gelf' ? 'character_delimited' : 'newline_delimited'
 }
 
-/** The events as batches in their order. The finalizer's one share stands for the first batch; further ones are retained. */
+/** The events as batches, in order. The finalizer's existing share is for the first batch; the function retains shares for the others. */
 export function eventBatches(events: (LogEvent | MetricEvent)[], finalizer: Finalizer): Batch[] {
   const batches: Batch[] = []
   let from = 0
@@ -138,7 +138,7 @@ export function eventBatches(events: (LogEvent | MetricEvent)[], finalizer: Fina
   return batches
 }
 
-/** Adds the events of a frame; returns the text of the problem if it is not of the codec, and then adds none. */
+/** Adds the events of a frame. If the frame cannot be decoded, returns a message and adds no events. */
 type Decode = (frame: Buffer, events: (LogEvent | MetricEvent)[]) => string | undefined
 
 function compileCodec(options: DecodingOptions, globals: DecodingGlobals, now: () => Timestamp): Decode {

@@ -1,4 +1,4 @@
-// Codec `gelf` in reverse: a GELF 1.1 message as the fields of a log event.
+// Decoder for the codec `gelf`: converts a GELF 1.1 message to the fields of a log event.
 
 import { Timestamp } from '../../event/timestamp.ts'
 import { Float, float, isObject, setField, type Value, type ValueObject } from '../../event/value.ts'
@@ -6,7 +6,7 @@ import { Float, float, isObject, setField, type Value, type ValueObject } from '
 const validName = /^[\p{L}\p{M}\p{N}\p{Pc}.-]*$/u
 const textFields = new Set(['host', 'full_message', 'facility', 'file', 'version'])
 
-/** The fields, or the text of what is wrong with the message. */
+/** The fields, or a message about the problem. */
 export function fieldsFromGelf(
   message: Value,
   messageKey: string,
@@ -60,7 +60,7 @@ function number(value: Value): number | undefined {
   return typeof value === 'number' ? value : undefined
 }
 
-/** Seconds with a fraction of at most microseconds: more is beyond what a double of this size holds. */
+/** Converts seconds to an instant in microseconds, because a double of this size has no higher precision. */
 function instant(seconds: number): Timestamp {
   const micros = Math.round(seconds * 1e6)
   const ms = Math.floor(micros / 1000)

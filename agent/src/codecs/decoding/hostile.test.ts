@@ -1,4 +1,4 @@
-// Every codec behind every framing, fed by senders that mean harm. The seed is fixed; the name of a test says it.
+// Every codec with every framing, fed by malicious senders. The seed is fixed; the name of a test contains it.
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -13,7 +13,7 @@ import { compileDecoder, type Decoded, type Decoder } from './decoder.ts'
 
 const seed = 20_260_101
 const limit = 4096
-// Protobuf cannot be between delimiters: its bytes look like them.
+// Delimiters do not work with protobuf, because its data may contain the same bytes.
 const pairs = decodingCodecs.flatMap((codec) =>
   framingMethods
     .filter((method) => codec !== 'native' || !['newline_delimited', 'character_delimited'].includes(method))
@@ -44,7 +44,7 @@ test.each(pairs)(`codec $codec, framing $method: no message is an exception (see
 })
 
 test.each(pairs.filter(({ method }) => method === 'newline_delimited' || method === 'character_delimited'))(
-  `codec $codec, framing $method: a stream goes on after every fault (seed ${seed})`,
+  `codec $codec, framing $method: a stream continues after every fault (seed ${seed})`,
   ({ codec, method }) => {
     const random = new Random(seed)
     const stream = decoder(codec, method, true)
@@ -80,20 +80,20 @@ test.each([
   }
   stream.push(Buffer.from(first, 'latin1'))
   const before = used()
-  let most = 0
+  let peak = 0
   for (let pushed = 0; pushed < 128; pushed++) {
     stream.push(piece)
-    if (pushed % 16 === 0) most = Math.max(most, used() - before)
+    if (pushed % 16 === 0) peak = Math.max(peak, used() - before)
   }
-  // One piece and the limit are all that may be held; the rest is the allowance for the test itself.
-  expect(most).toBeLessThan(piece.length + 2 * limit + 512 * 1024)
+  // Memory may contain one piece and one frame of the maximum length; the rest is an allowance for the test itself.
+  expect(peak).toBeLessThan(piece.length + 2 * limit + 512 * 1024)
 })
 
-test('a message of empty frames is not as many events at once', () => {
-  const most = { events: 0, all: 0 }
+test('the events of a message of empty frames are not in memory all at once', () => {
+  const peak = { events: 0, all: 0 }
   for (const { events } of decoder('bytes', 'newline_delimited', false).parts(Buffer.alloc(1 << 20, 0x0a))) {
-    most.events = Math.max(most.events, events.length)
-    most.all += events.length
+    peak.events = Math.max(peak.events, events.length)
+    peak.all += events.length
   }
-  expect(most).toEqual({ events: 16_384, all: 1 << 20 })
+  expect(peak).toEqual({ events: 16_384, all: 1 << 20 })
 })

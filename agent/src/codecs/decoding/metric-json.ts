@@ -1,11 +1,11 @@
-// A metric event from its JSON form (codec `native_json`, recorded cases, unit tests of a configuration).
+// Parses the JSON form of a metric event (codec `native_json`, recorded cases, unit tests of a configuration).
 
 import { MetricEvent, type MetricKind, type MetricTags, type MetricValue, type TagValue } from '../../event/metric.ts'
 import { Timestamp } from '../../event/timestamp.ts'
 import { Float, isObject, type Value, type ValueObject } from '../../event/value.ts'
 import { parseRfc3339 } from '../../formats/datetime.ts'
 
-/** The metric, or the text of what is wrong with its form. */
+/** The metric, or a message about the problem. */
 export function metricFromJson(form: Value | undefined): MetricEvent | string {
   if (!isObject(form)) return 'a metric must be an object'
   const name = form['name']
@@ -17,7 +17,7 @@ export function metricFromJson(form: Value | undefined): MetricEvent | string {
   let timestamp: Timestamp | undefined
   if (typeof form['timestamp'] === 'string') {
     timestamp = parseRfc3339(form['timestamp'])
-    if (timestamp === undefined) return '`timestamp` of a metric must be a date of RFC 3339'
+    if (timestamp === undefined) return '`timestamp` of a metric must be an RFC 3339 date'
   } else if (form['timestamp'] instanceof Timestamp) {
     timestamp = form['timestamp']
   }
@@ -96,7 +96,7 @@ function valueFrom(form: ValueObject): MetricValue | string {
   return 'a metric must have one of `counter`, `gauge`, `set`, `distribution`, `aggregated_histogram`, `aggregated_summary`'
 }
 
-/** Pairs of numbers of an array of objects; the first number may have one of several names. */
+/** Reads pairs of numbers from an array of objects. The first number may have one of several names. */
 function pairsFrom(items: Value | undefined, first: readonly string[], second: string): [number, number][] | undefined {
   if (!Array.isArray(items)) return undefined
   const pairs: [number, number][] = []

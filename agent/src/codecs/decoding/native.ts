@@ -1,4 +1,4 @@
-// Codec `native` in reverse: the protobuf message `EventArray`, or one log or metric, as events.
+// Decoder for the codec `native`: converts the protobuf message `EventArray` to events.
 
 import { LogEvent, noMetadata } from '../../event/log.ts'
 import { MetricEvent, type MetricTags, type MetricValue, type TagValue } from '../../event/metric.ts'
@@ -6,12 +6,13 @@ import { Timestamp } from '../../event/timestamp.ts'
 import { float, integer, isObject, setField, stringFromBytes, type Value, type ValueObject } from '../../event/value.ts'
 import { MalformedProtobuf, ProtobufReader } from '../../formats/protobuf.ts'
 
-/** The events of an `EventArray`; throws `MalformedProtobuf`. */
+/** The events of an `EventArray`. Throws `MalformedProtobuf`. */
 export function readNative(bytes: Buffer, messageKey: string): (LogEvent | MetricEvent)[] {
   const events: (LogEvent | MetricEvent)[] = []
   const array = new ProtobufReader(bytes)
   while (array.next()) {
-    if (array.field !== 1 && array.field !== 2 && array.field !== 3) throw new MalformedProtobuf('no array of events')
+    if (array.field !== 1 && array.field !== 2 && array.field !== 3)
+      throw new MalformedProtobuf('the message is not an array of events')
     const isMetrics = array.field === 2
     const items = array.message()
     while (items.next()) {
@@ -37,7 +38,7 @@ function readLog(reader: ProtobufReader, messageKey: string): LogEvent {
   return new LogEvent(fields, known ? { ...noMetadata, value: metadata as ValueObject } : noMetadata)
 }
 
-/** Deepest nesting of values; deeper messages are refused. */
+/** Maximum nesting of values. Messages with deeper nesting are rejected. */
 const maxDepth = 128
 
 function readValue(reader: ProtobufReader, depth: number): Value {
@@ -235,7 +236,7 @@ function readAggregate(reader: ProtobufReader, isHistogram: boolean): MetricValu
     : { type: 'summary', quantiles: pairs.map(([quantile, value]) => ({ quantile, value })), count, sum }
 }
 
-/** Two numbers, each a double or a varint. */
+/** Reads two numbers, each a double or a varint. */
 function readPair(reader: ProtobufReader): [number, number] {
   const pair: [number, number] = [0, 0]
   while (reader.next()) {

@@ -1,5 +1,5 @@
-// Codec `avro`: a log event as the bare datum of a schema, without container header or registry prefix.
-// The library is loaded when a sink uses the codec, and not before.
+// Codec `avro`: writes a log event as the bare datum of a schema, without container header or registry prefix.
+// The library is loaded only when a sink uses the codec.
 
 import { createRequire } from 'node:module'
 import type * as avsc from 'avsc'
@@ -11,11 +11,11 @@ import { Bytes, Float, getField, isObject, Regex, type Value, type ValueObject }
 const require = createRequire(import.meta.url)
 
 export interface AvroWriter {
-  /** Writes the datum; returns the text of the problem if the event does not fit the schema. */
+  /** Writes the datum. Returns a message if the event does not match the schema. */
   write(fields: ValueObject, body: Body): string | undefined
 }
 
-/** Compiles a schema given as JSON; throws a PenstockError if it is none. */
+/** Compiles a JSON schema; throws a PenstockError if it is invalid. */
 export function compileAvro(schema: string): AvroWriter {
   const { Type, types } = require('avsc') as typeof avsc
   let type: avsc.Type
@@ -36,13 +36,13 @@ export function compileAvro(schema: string): AvroWriter {
         body.reserve(256)
         const end = encodeAt(type, datum, body)
         if (end < 0) {
-          // The library counts on when it runs out of room: -end bytes were missing.
+          // The buffer was too small: the library returns the number of missing bytes as a negative number.
           body.reserve(body.buffer.length - body.length - end)
           encodeAt(type, datum, body)
         }
         return undefined
       } catch (error) {
-        return `The event does not fit the Avro schema: ${errorText(error)}`
+        return `The event does not match the Avro schema: ${errorText(error)}`
       }
     },
   }
@@ -54,7 +54,7 @@ function encodeAt(type: avsc.Type, datum: unknown, body: Body): number {
   return end
 }
 
-/** Longs of all 64 bits, as bigint. */
+/** Longs with all 64 bits, as bigint. */
 function int64(longType: typeof avsc.types.LongType): avsc.Type {
   return longType.__with({
     fromBuffer: (bytes: Buffer) => bytes.readBigInt64LE(),
@@ -72,7 +72,7 @@ function int64(longType: typeof avsc.types.LongType): avsc.Type {
 
 class Misfit extends Error {}
 
-/** The value in the form that the library expects for a type; throws a `Misfit` if there is none. */
+/** Converts a value to the form that the library expects for a type; throws a `Misfit` if this is impossible. */
 function shaped(type: avsc.Type, value: Value | undefined, path: string): unknown {
   const misfit = () => new Misfit(`${path === '' ? 'the event' : path} is not a valid ${type.typeName}`)
   switch (type.typeName) {
@@ -130,7 +130,7 @@ function shaped(type: avsc.Type, value: Value | undefined, path: string): unknow
       const result: Record<string, unknown> = {}
       for (const field of (type as avsc.types.RecordType).fields) {
         const item = getField(value, field.name)
-        // The schema may have a default for what is missing.
+        // The schema may have a default for a missing field.
         if (item === undefined && field.defaultValue() !== undefined) result[field.name] = field.defaultValue()
         else result[field.name] = shaped(field.type, item, `${path}.${field.name}`)
       }

@@ -1,4 +1,4 @@
-// Codec `csv`: the chosen fields of a log event as one record, without a header and without a line end.
+// Codec `csv`: writes the selected fields of a log event as one record, without a header and without a line break.
 
 import { getValue, type PathSegment, parsePath } from '../../event/path.ts'
 import { isObject, Regex, type Value, type ValueObject } from '../../event/value.ts'
@@ -8,7 +8,7 @@ import { valueText } from '../value-text.ts'
 
 export type CsvOptions = NonNullable<EncodingOptions['csv']>
 
-/** Compiles the columns; what it returns gives the record of an event. */
+/** Compiles the columns into a function that returns the record of an event. */
 export function compileCsv(options: CsvOptions): (fields: ValueObject) => string {
   const paths: readonly (readonly PathSegment[])[] = options.fields.map((field) => parsePath(field)?.segments ?? [])
   const write = compileCsvWriter({

@@ -54,7 +54,7 @@ test.each([
   { codec: 'json', except_fields: ['b'] },
   { codec: 'native_json' },
   { codec: 'logfmt' },
-])('an event whose fields are made later is written as any other (%j)', (given) => {
+])('an event whose fields are created later is encoded like any other (%j)', (given) => {
   const splicer = new JsonSplicer({ merges: false, members: new Map() })
   const text = '{"b":"x y","a":1.5}'
   const deferral = {
@@ -134,7 +134,7 @@ test.each([
   ['unix_us', '1767323045123456'],
   ['unix_ns', '1767323045123456789'],
   ['unix_float', '1767323045.123456'],
-])('timestamp_format %s reaches timestamps at any depth and leaves the event alone', (timestamp_format, text) => {
+])('timestamp_format %s converts timestamps at any depth and does not change the event', (timestamp_format, text) => {
   const when = at('2026-01-02T03:04:05.123456789Z')
   const event = log({ when, deep: { list: [when, 1] } })
   const before = structuredClone(JSON.stringify(event.fields))
@@ -150,11 +150,11 @@ test.each([
     'LogEvent contains a value with an invalid type. field = "level" type = "string" expected type = "integer"',
   ],
   [log({ host: 'h', message: 'm', 'a b': 1 }), 'LogEvent contains an invalid field name: "a b"'],
-])('gelf refuses what the format cannot say (%#)', (event, problem) => {
+])('gelf rejects events that the format cannot represent (%#)', (event, problem) => {
   expect(encoded({ codec: 'gelf' }, event)).toBe(problem)
 })
 
-test('codecs for logs refuse metrics and leave the body unchanged', () => {
+test('codecs for logs reject metrics and leave the body unchanged', () => {
   expect(encoded({ codec: 'logfmt' }, metric({}))).toBe('The codec `logfmt` cannot encode a metric event.')
 })
 
@@ -296,7 +296,7 @@ test.each([
   expect(framed(given, frames, events).toString('latin1')).toBe(expected)
 })
 
-test('native survives the way there and back, long texts included', () => {
+test('native: a log event survives encoding and decoding, including long texts', () => {
   const long = 'é'.repeat(40_000)
   const event = log({ ...rich.fields, re: 'x', long, empty: {}, neg: -7, list: [] })
   const bytes = framed({ codec: 'native' }, { method: 'bytes' }, [event])
@@ -318,7 +318,7 @@ test.each<Partial<MetricParts>>([
   { value: { type: 'distribution', statistic: 'summary', samples: [{ value: 0, rate: 300 }] } },
   { value: { type: 'histogram', count: 2, sum: 1.5, buckets: [{ upperLimit: Number.POSITIVE_INFINITY, count: 2 }] } },
   { value: { type: 'summary', count: 2, sum: 1.5, quantiles: [{ quantile: 0.5, value: 1 }] } },
-])('native carries a metric there and back (%#)', (parts) => {
+])('native: a metric survives encoding and decoding (%#)', (parts) => {
   const event = metric(parts)
   expect(readNative(Buffer.from(framed({ codec: 'native' }, { method: 'bytes' }, [event])), 'message')).toEqual([event])
 })
@@ -374,7 +374,7 @@ test.each([
   { given: { codec: 'json', except_fields: ['b'] }, expected: '{"c":3}' },
   { given: { codec: 'json', timestamp_format: 'unix' }, expected: '{"b":2,"c":3}' },
   { given: { codec: 'logfmt' }, expected: 'b=2 c=3' },
-])('what a sink hides of an event whose fields are not made yet is not written with $given', ({ given, expected }) => {
+])('hidden fields of an event whose fields are created later are not written with $given', ({ given, expected }) => {
   const fields = { a: 1, b: 2, c: 3 }
   const deferral = {
     hides: true,
@@ -384,7 +384,7 @@ test.each([
         JSON.stringify(Object.fromEntries(Object.entries(fields).filter(([name]) => !hidden.includes(name)))),
       )
     },
-    // As it is where the kernel does not take the line.
+    // The form that is used if the kernel does not accept the line.
     writeChosen: () => false,
   }
   const event = new DeferredEvent(1, noMetadata, deferral, 10)

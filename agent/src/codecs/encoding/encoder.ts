@@ -1,14 +1,14 @@
-// Events to bytes, for every sink. Exports:
+// Encodes events into bytes, for all sinks. Exports:
 //
 //  - `compileEncoder(encoding, messageKey?)`: an `Encoder`, whose `encode(event, body)` writes one event without framing.
-//    It takes the `encoding` option of a sink with codecs, or the smaller one without (`transformer()`), which means `json`.
+//    It accepts the `encoding` option of a sink with codecs, or the smaller option without a codec (`transformer()`), which means `json`.
 //  - `compileStreamEncoder(encoding, framing, messageKey?, screen?)`: a `StreamEncoder`, whose `encode` also closes the frame
 //    (newline, length, …; the codec's default framing if `framing` is undefined). For files, sockets, consoles, http bodies.
 //  - `encodingProblems(encoding)`: problems of the option that a schema cannot express, for `check` of a declaration.
 //    `framingProblems` of framing/encode.ts does the same for `framing`.
 //
-// `encode` returns the text of a problem, or undefined; after a problem the body is unchanged. The bytes of an event go straight into
-// the body. Only `compile…` throws (PenstockError).
+// `encode` writes the bytes of an event directly into the body. If there is a problem, it returns a message and leaves the body
+// unchanged. Only `compile…` throws (PenstockError).
 
 import type { FieldSelection } from '../../bytes/form.ts'
 import type { Body } from '../../event/body.ts'
@@ -31,15 +31,15 @@ import { writeNative } from './native.ts'
 
 export interface Encoder {
   readonly codec: EncodingCodec
-  /** Whether log events are written as their JSON on one line, and nothing else. */
+  /** Whether the output for a log event is exactly its JSON on one line. */
   readonly isPlainJson: boolean
-  /** The parts of log events that are written as JSON on one line; undefined if other things are written, or fields below the root are chosen. */
+  /** The fields to write as single-line JSON; undefined if the output has another form, or the selection contains nested fields. */
   readonly lineFields: FieldSelection | undefined
-  /** Writes the event into the body; the text of the problem if it cannot be encoded. */
+  /** Writes the event into the body. Returns a message if the event cannot be encoded. */
   encode(event: LogEvent | MetricEvent, body: Body): string | undefined
 }
 
-/** Why events that stay lines cannot be encoded so, as a part of a sentence; undefined if they can. */
+/** The reason why lines cannot be encoded without converting them to objects, as a clause; undefined if they can. */
 export function linesReason(
   options: EncodingOptions | TransformerOptions,
   framing?: OutgoingFramingOptions,
@@ -47,7 +47,7 @@ export function linesReason(
   const encoder = compileEncoder(options)
   if (encoder.codec !== 'json') return `its codec is \`${encoder.codec}\``
   if (encoder.lineFields === undefined)
-    return 'its `encoding` chooses fields below the root, or writes events on several lines'
+    return 'its `encoding` selects nested fields, or writes an event on several lines'
   if (framing === undefined) return undefined
   const { delimiter } = compileFraming(encoder.codec, framing)
   const isByte = delimiter !== undefined && delimiter.length < 2 && delimiter[0] !== 0
@@ -61,7 +61,7 @@ export interface StreamEncoder extends Encoder {
 /** The output form of codec `pretty` without a known terminal. */
 const plainScreen: Screen = { color: false }
 
-/** @param messageKey the field of log events with their message (`log_schema.message_key`) */
+/** @param messageKey the field that contains the message of a log event (`log_schema.message_key`) */
 export function compileEncoder(
   options: EncodingOptions | TransformerOptions,
   messageKey = 'message',
@@ -116,7 +116,7 @@ export function compileStreamEncoder(
   }
 }
 
-/** Problems of an `encoding` option, with the path below it. */
+/** Problems with an `encoding` option, with their paths. */
 export function encodingProblems(options: EncodingOptions | TransformerOptions): { path: string; message: string }[] {
   const problems: { path: string; message: string }[] = []
   const transformer = transformerProblem(options)
@@ -149,7 +149,7 @@ export function encodingProblems(options: EncodingOptions | TransformerOptions):
   return problems
 }
 
-/** Writes an event; `fields` are those of a log event after the transformer, undefined for a metric. */
+/** Writes an event. `fields` are the fields of a log event after the transformer; undefined for a metric. */
 type Write = (event: LogEvent | MetricEvent, fields: ValueObject | undefined, body: Body) => string | undefined
 
 // One case for each codec.

@@ -1,4 +1,4 @@
-// Codec `gelf`: a log event as a GELF 1.1 message. Names of further fields get the underscore that the format demands.
+// Codec `gelf`: writes a log event as a GELF 1.1 message. Names of additional fields get the underscore that the format requires.
 
 import { Timestamp } from '../../event/timestamp.ts'
 import {
@@ -26,7 +26,7 @@ const ownNames = new Set([
 ])
 const validName = /^[\p{L}\p{M}\p{N}\p{Pc}.-]*$/u
 
-/** The message as an object, or the text of the problem that keeps the event from being one. */
+/** The message as an object, or a text about the problem. */
 export function gelfFields(fields: ValueObject, messageKey: string): ValueObject | string {
   const message: ValueObject = { version: '1.1' }
   const short = getField(fields, 'short_message')

@@ -1,12 +1,12 @@
-// Metric events as JSON (codecs `json` and `native_json`) and as a line of text (codec `text`).
-// Members of the JSON form have a fixed order, tags are sorted; values are floats and always show it (`1.0`).
+// Writes metric events as JSON (codecs `json` and `native_json`) and as a line of text (codec `text`).
+// The members of the JSON form have a fixed order, and tags are sorted. Values always look like floats (`1.0`).
 
 import { type MetricEvent, type MetricTags, singleTagValue, type TagValue } from '../../event/metric.ts'
 import { compareKeys } from '../../event/value.ts'
 import { floatText, jsonFloat } from '../../formats/json.ts'
 import { prettyMetric, type Screen } from '../../formats/pretty.ts'
 
-/** How tags are shown: their last value, arrays of all, or (`native`) arrays only where there are several. */
+/** How to write the values of a tag: only the last value, an array of all, or (`native`) an array only if there are several. */
 export type TagForm = 'single' | 'full' | 'native'
 
 export function metricJson(metric: MetricEvent, tags: TagForm): string {
@@ -78,7 +78,7 @@ export function metricText(metric: MetricEvent, tags: TagForm): string {
   return metric.timestamp === undefined ? text : `${metric.timestamp.toString()} ${text}`
 }
 
-/** The same for people: with the time of day. */
+/** The same for people, with the time of day. */
 export function metricPretty(metric: MetricEvent, tags: TagForm, screen: Screen): string {
   return prettyMetric(timelessText(metric, tags), metric.timestamp?.toString(), screen)
 }

@@ -1,5 +1,5 @@
-// Codec `native`: an event as the protobuf message `EventArray` that agents of this design exchange.
-// Field numbers are fixed by that format (`logs` 1, `metrics` 2; see the tables below); maps are written in the order of their keys.
+// Codec `native`: writes an event as the protobuf message `EventArray` that agents of this design exchange.
+// The format defines the field numbers (`logs` 1, `metrics` 2, …). Maps are sorted by key.
 
 import type { Body } from '../../event/body.ts'
 import { LogEvent } from '../../event/log.ts'

@@ -1,21 +1,21 @@
-// Frames out of a stream of bytes, in whatever pieces it arrives. A frame that is too long is reported and skipped, whatever length it
-// states, and reading continues with the next one. Memory never holds more than one frame within its limit. Frames are views of the
-// reader's memory: valid until the next push.
+// Splits a stream of bytes into frames, regardless of the pieces in which it arrives. A frame that is too long is reported and skipped,
+// and reading continues with the next one. The reader stores at most one frame of permitted length. Frames are views of its memory, so
+// they are valid only until the next push.
 
 import { defaultFrameLength, type FramingMethod, type FramingOptions } from '../../schema/groups.ts'
 import { delimiterByte } from './encode.ts'
 
-/** The result of the bytes so far. */
+/** The result of reading some bytes. */
 export interface Frames {
   readonly frames: Buffer[]
-  /** A text for each frame that was skipped. */
+  /** A message for each skipped frame. */
   readonly failures: string[]
 }
 
-/** Takes frames from the front of `bytes` and returns how many bytes they used. `scanned` bytes were seen before. */
+/** Reads frames from the beginning of `bytes`, and returns how many bytes they used. The first `scanned` bytes were already searched. */
 interface Splitter {
   split(bytes: Buffer, scanned: number, out: Frames): number
-  /** The stream has ended with `bytes` left over. */
+  /** Handles the end of the stream. `bytes` are the remaining bytes. */
   end(bytes: Buffer, out: Frames): void
 }
 
@@ -23,11 +23,11 @@ const nothing = Buffer.alloc(0)
 
 export class FrameReader {
   readonly #splitter: Splitter
-  /** Bytes of a frame that has not ended: `#memory[0, #length)`. */
+  /** Bytes of an incomplete frame: `#memory[0, #length)`. */
   #memory = nothing
   #length = 0
 
-  /** @param maxLength of a whole stream that is one frame: that method has no option for it */
+  /** @param maxLength maximum length for the method `bytes`, which has no option for it and treats a whole stream as one frame */
   constructor(options: FramingOptions | FramingMethod, maxLength?: number) {
     this.#splitter = splitter(options, maxLength)
   }
@@ -47,7 +47,7 @@ export class FrameReader {
     } else if (done === view.length) {
       this.#length = 0
     } else if (done > 0) {
-      // The returned frames are still views of this memory, so the rest moves to new memory.
+      // The returned frames are views of this memory, so move the rest to new memory.
       const rest = view.subarray(done)
       this.#memory = nothing
       this.#length = 0
@@ -56,7 +56,7 @@ export class FrameReader {
     return out
   }
 
-  /** The end of the stream: remaining bytes are a frame if the method allows it. */
+  /** Ends the stream. Remaining bytes are a frame if the method allows it. */
   end(): Frames {
     const out: Frames = { frames: [], failures: [] }
     this.#splitter.end(this.#memory.subarray(0, this.#length), out)
@@ -122,7 +122,7 @@ class WholeStream implements Splitter {
 class Delimited implements Splitter {
   readonly #delimiter: number
   readonly #maxLength: number
-  /** True within a frame that is too long. */
+  /** True inside a frame that is too long. */
   #skipping = false
 
   constructor(delimiter: number, maxLength = Number.POSITIVE_INFINITY) {
@@ -157,7 +157,7 @@ class Delimited implements Splitter {
 
 class LengthDelimited implements Splitter {
   readonly #maxLength: number
-  /** Bytes still to come of a frame that is too long. */
+  /** Number of bytes left to skip of a frame that is too long. */
   #skip = 0
 
   constructor(maxLength: number) {
@@ -192,9 +192,9 @@ class LengthDelimited implements Splitter {
 /** `LEN SP MSG` of RFC 6587; a frame that does not begin with a digit from 1 to 9 ends at a newline. */
 class OctetCounting implements Splitter {
   readonly #maxLength: number
-  /** Bytes still to come of a counted frame that is too long. */
+  /** Number of bytes left to skip of a counted frame that is too long. */
   #skip = 0
-  /** True until the next newline, within a line that is too long or has no valid count. */
+  /** True until the next newline, inside a line that is too long or has an invalid count. */
   #skippingLine = false
 
   constructor(maxLength = Number.POSITIVE_INFINITY) {

@@ -1,18 +1,18 @@
-// Framing of encoded events in a stream of bytes: a delimiter after each, or its length before.
-// The event is already in the body when its frame is closed, so a length is put before it by moving it.
+// Frames encoded events in a stream of bytes, with a delimiter after each event or its length before it.
+// The event is already in the body when its frame is closed, so it must be moved to insert the length.
 
 import type { Body } from '../../event/body.ts'
 import type { EncodingCodec, FramingMethod, OutgoingFramingOptions } from '../../schema/groups.ts'
 
 export interface FrameEncoder {
   readonly method: FramingMethod
-  /** Bytes that are between the frames of this method; undefined where each frame carries its length. */
+  /** The bytes between two frames; undefined if each frame contains its length. */
   readonly delimiter: Buffer | undefined
-  /** Closes the frame of what was written to the body since `start`. */
+  /** Closes the frame that begins at `start` in the body. */
   close(body: Body, start: number): void
 }
 
-/** The framing of a stream: as chosen, else the default of the codec. */
+/** The framing of a stream: the configured one, or else the default of the codec. */
 export function compileFraming(codec: EncodingCodec, options: OutgoingFramingOptions | undefined): FrameEncoder {
   if (options !== undefined) return frameEncoder(options.method, delimiterByte(options))
   switch (codec) {
@@ -26,7 +26,7 @@ export function compileFraming(codec: EncodingCodec, options: OutgoingFramingOpt
   }
 }
 
-/** Problems of the `framing` option that a schema cannot express, for `check` of a declaration. */
+/** Problems with the `framing` option that a schema cannot express, for `check` of a declaration. */
 export function framingProblems(options: OutgoingFramingOptions | undefined): { path: string; message: string }[] {
   if (options?.method !== 'character_delimited') return []
   const path = 'framing.character_delimited.delimiter'
@@ -38,7 +38,7 @@ export function framingProblems(options: OutgoingFramingOptions | undefined): { 
   return [{ path, message: `\`delimiter\` must be a single byte, not ${JSON.stringify(delimiter)}` }]
 }
 
-/** The byte of `character_delimited`, given as a number or a character. */
+/** The delimiter byte of `character_delimited`, configured as a number or a character. */
 export function delimiterByte(options: OutgoingFramingOptions): number {
   const delimiter = options?.character_delimited?.delimiter ?? 0
   return typeof delimiter === 'number' ? delimiter : delimiter.charCodeAt(0) & 0xff
