@@ -528,7 +528,7 @@ test('namespaced pipelines reach no address of the node, and what their programs
   await eventually(() => {
     expect(paths).toContain('/')
     expect(agent.err).toContain(
-      'is not among those that the TenantPolicy opens to the namespace (rule T7): es.shop.test',
+      'is not among the hosts that the TenantPolicy permits for the namespace (rule T7): es.shop.test',
     )
   })
   expect(paths).not.toContain('/own')

@@ -96,7 +96,7 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
       files: { 'ca.pem': 'no certificate' },
       config: withSink('    tls: { ca_file: ./ca.pem }\n'),
       command: run,
-      says: '`tls.ca_file`: the file ./ca.pem is no certificate in PEM or DER form',
+      says: '`tls.ca_file`: the file ./ca.pem is not a certificate in PEM or DER format',
     },
   },
   PEN_PROXY_INVALID: {
@@ -116,7 +116,7 @@ export const errorHelp: Readonly<Record<ErrorCode, ErrorHelp>> = {
     example: {
       config: withSink('    auth: { strategy: basic, user: me, password: pw }\n').replace('http://', 'http://me:pw@'),
       command: run,
-      says: 'Remove the user information from the address, or `auth`.',
+      says: 'Remove either the user information from the address or the option `auth`.',
     },
   },
   PEN_HEALTHCHECK: {

@@ -1,4 +1,4 @@
-// Bodies of answers, whose length the other side decides: the client keeps at most the number of bytes that the caller requested, and
+// Response bodies. The server decides their length, so the client keeps at most the number of bytes that the caller requested, and
 // decompresses a body only up to that number.
 
 import {
@@ -13,15 +13,15 @@ import {
   type ZstdDecompress,
 } from 'node:zlib'
 
-/** Bytes of the answers under way that one client holds, all together. */
+/** Maximum number of bytes that one client holds for all current responses together. */
 export const maxHeldBytes = 64 << 20
 
-/** The bytes that the current answers of one client hold together. */
+/** The number of bytes that one client holds for its current responses. */
 export interface HeldBytes {
   held: number
 }
 
-/** Collects the beginning of a body. Pieces are copied: views of one byte each would cost a hundred times their size. */
+/** Collects the beginning of a body. It copies the pieces, because a view of a single byte would cost a hundred times its size. */
 export class AnswerBody {
   readonly #limit: number
   readonly #client: HeldBytes
@@ -35,7 +35,7 @@ export class AnswerBody {
     this.#client = client
   }
 
-  /** Bytes that have come and are not kept. */
+  /** Number of received bytes that were not kept. */
   get surplus(): number {
     return this.#received - this.#length
   }
@@ -48,11 +48,11 @@ export class AnswerBody {
     const taken = end - this.#length
     if (taken > 0) piece.copy(this.#bytes as Buffer, this.#length, 0, taken)
     this.#length = Math.max(this.#length, end)
-    // Nothing follows a gap.
+    // Keep nothing after a gap.
     this.#full = taken < piece.length
   }
 
-  /** Makes room up to `end`, or as close to it as the client may hold; returns the part that fits. */
+  /** Grows the buffer to `end`, or as far as the client's limit allows. Returns the end of the part that fits. */
   #grow(end: number): number {
     const before = this.#bytes?.length ?? 0
     const free = Math.max(0, maxHeldBytes - this.#client.held)
@@ -66,7 +66,7 @@ export class AnswerBody {
     return Math.min(end, size)
   }
 
-  /** The body without its content coding. */
+  /** The decompressed body. */
   async decoded(coding: string | undefined): Promise<Buffer> {
     const raw = this.raw()
     const limit = Math.min(this.#limit, Math.max(0, maxHeldBytes - this.#client.held))
@@ -82,7 +82,7 @@ export class AnswerBody {
     return this.#bytes?.subarray(0, this.#length) ?? Buffer.alloc(0)
   }
 
-  /** The caller has the body, or there will be none. */
+  /** Releases the memory, after the caller has received the body or the request has failed. */
   release(): void {
     this.#client.held -= this.#bytes?.length ?? 0
     this.#bytes = undefined
@@ -92,11 +92,11 @@ export class AnswerBody {
 
 type Decompressor = Gunzip | Inflate | BrotliDecompress | ZstdDecompress
 
-/** Codings that `decompress` knows. */
+/** Codings that `decompress` supports. */
 export const codings: ReadonlySet<string> = new Set(['gzip', 'deflate', 'br', 'zstd'])
 
 function decompressorOf(coding: string): Decompressor | undefined {
-  // A body that was cut off returns the part that arrived.
+  // With these options, a truncated body decompresses to the part that arrived.
   switch (coding) {
     case 'gzip':
       return createGunzip({ finishFlush: constants.Z_SYNC_FLUSH })
@@ -105,7 +105,7 @@ function decompressorOf(coding: string): Decompressor | undefined {
     case 'br':
       return createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })
     case 'zstd':
-      // RFC 9659: a content coding needs no larger window. The default would let a body of some bytes ask for 128 MiB.
+      // RFC 9659: a content coding needs no larger window. With the default, a small body could request 128 MiB.
       return createZstdDecompress({
         finishFlush: constants.ZSTD_e_flush,
         params: { [constants.ZSTD_d_windowLogMax]: 23 },
@@ -116,8 +116,8 @@ function decompressorOf(coding: string): Decompressor | undefined {
 }
 
 /**
- * The beginning of a body without its content coding, up to `limit` bytes; the body as it is where nothing can be read, as an answer that
- * cannot be read is judged by its status.
+ * Decompresses the beginning of a body, up to `limit` bytes. Returns the body unchanged if it cannot be decompressed; the caller then
+ * relies on the status of the response.
  */
 function decompress(body: Buffer, coding: string | undefined, limit: number): Promise<Buffer> {
   const stream = coding === undefined || body.length === 0 ? undefined : decompressorOf(coding)
@@ -135,7 +135,7 @@ function decompress(body: Buffer, coding: string | undefined, limit: number): Pr
     if (length >= limit) end()
   })
   stream.on('end', end)
-  stream.on('error', end) // `body` is no such thing, or has ended too early
+  stream.on('error', end) // `body` does not have this coding, or is truncated
   stream.end(body)
   return promise
 }

@@ -1,5 +1,5 @@
-// Answers that are made to fill the memory: small ones that become large when they are decompressed, and such as never end. Every component
-// that asks somebody gets each of them.
+// Responses designed to exhaust the memory: small bodies that decompress to large ones, and bodies that never end. Every component
+// that sends queries must survive all of them.
 
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
@@ -19,7 +19,7 @@ const zeros = Buffer.alloc(64 << 20)
 const repeated = (piece: Buffer) => Buffer.concat([piece, piece, piece, piece])
 const lowest = { params: { [constants.BROTLI_PARAM_QUALITY]: 2 } }
 
-/** 64 MB and more, by their coding. */
+/** Small bodies that decompress to 64 MB or more, by their coding. */
 const bombs: Readonly<Record<string, Buffer>> = {
   gzip: repeated(gzipSync(zeros)),
   deflate: deflateSync(zeros),
@@ -34,7 +34,7 @@ const compressors: Readonly<Record<string, (plain: Buffer) => Buffer>> = {
   zstd: zstdCompressSync,
 }
 
-/** Bytes that decompressors have given since the test began. */
+/** Number of bytes that decompressors have returned since the test began. */
 let produced = 0
 
 beforeEach(() => {
@@ -57,7 +57,7 @@ async function listening(server: Server): Promise<Peer> {
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
-    socket.on('error', () => {}) // the client has gone
+    socket.on('error', () => {}) // the client has disconnected
     socket.on('close', () => sockets.delete(socket))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -84,7 +84,7 @@ const peer = (answer: RequestListener) =>
 const bomb = (coding: string) => (_: IncomingMessage, response: ServerResponse) =>
   void response.writeHead(200, { 'content-encoding': coding }).end(bombs[coding])
 
-/** Writes until the other side ends the connection. */
+/** Writes until the other side closes the connection. */
 function pour(write: (more: () => void) => void, until: () => boolean): void {
   if (!until()) write(() => void setImmediate(pour, write, until))
 }
@@ -117,36 +117,36 @@ const ask = (client: HttpClient, url: string, keep?: number) =>
   client.send({ method: 'GET', url: new URL(url), headers: {} }, AbortSignal.timeout(30_000), keep)
 
 describe('the client', () => {
+  test.each(Object.keys(bombs))('a small body with coding %s is decompressed only up to the limit', async (coding) => {
+    await using server = await peer(bomb(coding))
+    const client = clientOf()
+
+    const { body } = await ask(client, server.url)
+    await client.close()
+
+    expect(body.length).toBe(65_536)
+    expect(produced).toBeLessThan(1 << 20)
+  })
+
   test.each(Object.keys(bombs))(
-    'a small body of coding %s is decompressed up to what is kept of it',
+    'a truncated body with coding %s is decompressed as far as possible',
     async (coding) => {
-      await using server = await peer(bomb(coding))
+      const text = Buffer.from('{"a":"b"} '.repeat(10_000))
+      const whole = (compressors[coding] as (plain: Buffer) => Buffer)(text)
+      await using server = await peer(
+        (_, response) => void response.writeHead(400, { 'content-encoding': coding }).end(whole),
+      )
       const client = clientOf()
 
-      const { body } = await ask(client, server.url)
+      expect((await ask(client, server.url, 200_000)).body).toEqual(text)
+      const cut = (await ask(client, server.url, whole.length - 4)).body
       await client.close()
 
-      expect(body.length).toBe(65_536)
-      expect(produced).toBeLessThan(1 << 20)
+      expect(cut.equals(whole.subarray(0, cut.length)) || text.subarray(0, cut.length).equals(cut)).toBe(true)
     },
   )
 
-  test.each(Object.keys(bombs))('a body of coding %s that was cut off gives what it has', async (coding) => {
-    const text = Buffer.from('{"a":"b"} '.repeat(10_000))
-    const whole = (compressors[coding] as (plain: Buffer) => Buffer)(text)
-    await using server = await peer(
-      (_, response) => void response.writeHead(400, { 'content-encoding': coding }).end(whole),
-    )
-    const client = clientOf()
-
-    expect((await ask(client, server.url, 200_000)).body).toEqual(text)
-    const cut = (await ask(client, server.url, whole.length - 4)).body
-    await client.close()
-
-    expect(cut.equals(whole.subarray(0, cut.length)) || text.subarray(0, cut.length).equals(cut)).toBe(true)
-  })
-
-  test('a body without end is left when it has shown its beginning, and its connection is closed', async () => {
+  test('the client reads only the beginning of an endless body, and closes the connection', async () => {
     await using server = await peer(endless)
     const client = clientOf()
 
@@ -157,7 +157,7 @@ describe('the client', () => {
     await client.close()
   })
 
-  test('headers without end are an error', async () => {
+  test('endless headers are an error', async () => {
     await using server = await listening(endlessHeaders())
     const client = clientOf()
 
@@ -165,7 +165,7 @@ describe('the client', () => {
     await client.close()
   })
 
-  test('answers under way have a limit together, and what each has taken comes back', () => {
+  test('all current responses share one limit, and each releases its bytes', () => {
     const piece = Buffer.alloc(1 << 20)
     const client = { held: 0 }
     const bodies = Array.from({ length: 16 }, () => new AnswerBody(Number.POSITIVE_INFINITY, client))
@@ -190,7 +190,7 @@ const oauth2 = { credentials_url: `data:application/json;base64,${btoa('{"client
 
 type Options = (url: string) => Record<string, unknown>
 
-/** How each component asks somebody over HTTP. */
+/** How each component sends queries over HTTP. */
 const asking: Readonly<Record<string, Options>> = {
   cloud_monitor_logs: (host) => ({ host, customer_id: 'c', shared_key: key, log_type: 't' }),
   http: (uri) => ({ uri, ...text }),
@@ -224,7 +224,7 @@ const asking: Readonly<Record<string, Options>> = {
   }),
 }
 
-/** These ask nobody, or not by HTTP. */
+/** Components that send no queries, or not over HTTP. */
 const silent: ReadonlySet<string> = new Set([
   ...[
     'amqp',
@@ -239,10 +239,10 @@ const silent: ReadonlySet<string> = new Set([
   ...['blackhole', 'console', 'file', 'memory_table'],
 ])
 
-const askers = components.filter(({ kind, type }) => kind !== 'transform' && !silent.has(type))
+const querying = components.filter(({ kind, type }) => kind !== 'transform' && !silent.has(type))
 
-test('every component that asks somebody is in the table', () => {
-  expect(Object.keys(asking).toSorted()).toEqual([...new Set(askers.map(({ type }) => type))].toSorted())
+test('every component that sends queries is in the table', () => {
+  expect(Object.keys(asking).toSorted()).toEqual([...new Set(querying.map(({ type }) => type))].toSorted())
 })
 
 const answers: Readonly<Record<string, RequestListener>> = {
@@ -250,8 +250,8 @@ const answers: Readonly<Record<string, RequestListener>> = {
   endless,
 }
 
-describe.each(askers.map((component) => ({ type: component.type, component })))('$type', ({ type, component }) => {
-  test.each(Object.keys(answers))('reads no more than the beginning of an answer: %s', async (name) => {
+describe.each(querying.map((component) => ({ type: component.type, component })))('$type', ({ type, component }) => {
+  test.each(Object.keys(answers))('reads only the beginning of a response: %s', async (name) => {
     let asked = 0
     const answer = answers[name] as RequestListener
     await using server = await peer((request, response) => {
@@ -262,12 +262,12 @@ describe.each(askers.map((component) => ({ type: component.type, component })))(
     await exchange(component, (asking[type] as Options)(server.url), () => asked)
 
     expect(asked).toBeGreaterThan(0)
-    // Scrapes keep 8 MiB, and lists of refused events as much as a client holds.
+    // Scrapes keep 8 MiB, and lists of rejected events as much as a client may hold.
     expect(produced).toBeLessThan(asked * (maxHeldBytes + (1 << 20)))
   })
 })
 
-/** Lets a component ask at least once, and have its answer. */
+/** Runs a component until it has sent at least one query and received the response. */
 async function exchange(component: AnyDeclaration, options: object, asked: () => number): Promise<void> {
   const { kind, type } = component
   if (kind === 'source') {
@@ -282,6 +282,6 @@ async function exchange(component: AnyDeclaration, options: object, asked: () =>
   const events = component.accepts.includes('log')
     ? [log({ message: 'a', timestamp: time })]
     : [metric('a', { type: 'gauge', value: 1 }, { kind: 'absolute', timestamp: at(time) })]
-  await sink.sink.healthcheck?.(AbortSignal.timeout(30_000)).catch(() => {}) // such an answer is no sign of health
+  await sink.sink.healthcheck?.(AbortSignal.timeout(30_000)).catch(() => {}) // the health check may fail
   await sink.deliver(events)
 }

@@ -1,4 +1,4 @@
-// The identity of a request's sender: options `auth`, or the user information of the address.
+// The credentials of a request: the option `auth`, or the user information in the address.
 
 import type { OptionProblem } from '../component.ts'
 import { PenstockError } from '../errors.ts'
@@ -10,7 +10,7 @@ export type StaticAuth =
 /** The message when an address and the options both name credentials. */
 const twoCredentials = 'Two authorization credentials was provided.'
 
-/** Takes the user information out of a URL; returns it as an authorization header, if there is one. */
+/** Removes the user information from a URL, and returns it as an authorization header; undefined if there is none. */
 function takeUserInfo(url: URL): string | undefined {
   if (url.username === '' && url.password === '') return undefined
   const header = basic(unescaped(url.username), unescaped(url.password))
@@ -23,7 +23,7 @@ function unescaped(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    return text // a stray percent sign stands for itself
+    return text // keep a stray percent sign literally
   }
 }
 
@@ -32,8 +32,8 @@ function basic(user: string, password: string): string {
 }
 
 /**
- * The `Authorization` header for requests to a URL, whose user information is removed. Throws a PenstockError if there are
- * two credentials.
+ * Returns the `Authorization` header for requests to a URL, and removes the user information from the URL. Throws a PenstockError if
+ * both the URL and the options contain credentials.
  */
 export function authorization(
   url: URL,
@@ -52,10 +52,16 @@ export function authorization(
   }
 }
 
-/** Problem of an address and `auth` together, for the check of a component. */
+/** Problems with an address and `auth` together, for the check of a component. */
 export function authProblems(path: string, address: string | undefined, auth: unknown): OptionProblem[] {
   if (address === undefined || auth === undefined) return []
   const url = URL.parse(address)
   if (url === null || (url.username === '' && url.password === '')) return []
-  return [{ path, message: twoCredentials, help: 'Remove the user information from the address, or `auth`.' }]
+  return [
+    {
+      path,
+      message: twoCredentials,
+      help: 'Remove either the user information from the address or the option `auth`.',
+    },
+  ]
 }

@@ -1,4 +1,4 @@
-// Bulk requests: an action line and a document for each event, and what the answer says about each of them.
+// Bulk requests, with an action line and a document for each event, and the response, with a result for each of them.
 
 import type { Attempt, Failure } from '../delivery/delivery.ts'
 import type { Request } from '../delivery/request.ts'
@@ -11,14 +11,14 @@ export type BulkAction = 'index' | 'create'
 export interface ActionParts {
   readonly action: BulkAction
   readonly index: string
-  /** Only before version 7. */
+  /** The document type, only before version 7. */
   readonly type: string | undefined
   readonly id: string | undefined
   readonly version: string | undefined
   readonly versionType: string | undefined
 }
 
-/** The line before a document, with its newline. */
+/** The action line before a document, including its newline. */
 export function actionLine(parts: ActionParts): string {
   const meta: Record<string, unknown> = { _index: parts.index }
   if (parts.type !== undefined) meta['_type'] = parts.type
@@ -30,7 +30,7 @@ export function actionLine(parts: ActionParts): string {
   return `${JSON.stringify({ [parts.action]: meta })}\n`
 }
 
-/** The kinds of errors that search engines have for a document: words of theirs, which hold nothing of it. */
+/** The error types that search engines report for a document. These words contain no event data. */
 const knownErrors: ReadonlySet<string> = new Set([
   'circuit_breaking_exception',
   'cluster_block_exception',
@@ -63,14 +63,14 @@ interface Item {
 }
 
 /**
- * Judges the answer to a bulk request. Only the documents that may succeed later are sent again; a document that a request sent
- * before has created is delivered.
+ * Classifies the response to a bulk request. Only documents that may succeed later are sent again. If an earlier attempt has already
+ * created a document, it counts as delivered.
  */
 export function classifyBulk(retryPartial: boolean): (response: HttpResponse, request: Request) => Attempt {
   return (response, request) => {
     if (response.status < 200 || response.status >= 300) return classifyResponse(response)
     const text = response.body.toString('utf8')
-    // A page, such as that of a proxy that asks for a sign-on, is no answer of the destination.
+    // An HTML page, such as the sign-in page of a proxy, does not come from the destination.
     if (/^\s*</.test(text)) {
       return { outcome: 'retry', failure: responseFailure(response.status, { reason: 'The answer is not JSON.' }) }
     }
@@ -114,7 +114,7 @@ export function classifyBulk(retryPartial: boolean): (response: HttpResponse, re
       rejected,
       retry,
       failure: failureOf(failed),
-      // The line about a document that is discarded shows its own error, not that of one that is sent again.
+      // The log line about a discarded document must contain its own error, not that of a retried document.
       rejection: refused === undefined ? undefined : failureOf(refused),
     }
   }
@@ -124,7 +124,7 @@ function kindOf({ errorType }: Item): Fact | string | undefined {
   return errorType !== undefined && knownErrors.has(errorType) ? fact(errorType) : errorType
 }
 
-/** False if the answer clearly reports no errors, which is nearly always: it is then not parsed. */
+/** False if the response clearly reports no errors, so that it need not be parsed. This is the usual case. */
 function mentionsErrors(text: string): boolean {
   const head = text.slice(0, 200)
   if (/"errors"\s*:\s*false/.test(head)) return false
@@ -136,7 +136,7 @@ function parseItems(text: string): Item[] | 'none' | undefined {
   try {
     answer = JSON.parse(text)
   } catch {
-    return undefined // cut off, or not JSON
+    return undefined // truncated, or not JSON
   }
   if (!isRecord(answer)) return undefined
   if (answer['errors'] !== true) return 'none'

@@ -1,4 +1,4 @@
-// The meaning of an answer for the events of its request: delivered, worth another attempt, too large, or rejected permanently.
+// Classifies a response: the events of the request are delivered, can be retried, are too large, or are permanently rejected.
 
 import type { Attempt, Failure } from '../delivery/delivery.ts'
 import type { Request } from '../delivery/request.ts'
@@ -15,13 +15,13 @@ export function classifyResponse(response: HttpResponse): Attempt {
   return { outcome: 'rejected', failure }
 }
 
-/** Maximum halvings of one request to find the rejected events; after that, the remaining events are rejected together. */
+/** Maximum number of times to halve one request to find the rejected events. After that, the remaining events are rejected together. */
 const maxHalvings = 32
 
 /**
- * Judges the answer of a destination that refuses some events of a request and takes the others, without saying which. Sending halves
- * of the request finds them; only for destinations that accept an event a second time without storing it twice.
- * @param ofSome what the answer says when it is about some events
+ * Classifies the response of a destination that rejects some events of a request and accepts the others, without reporting which.
+ * Sending halves of the request finds them. Use it only if the destination does not store an event twice when it receives it twice.
+ * @param ofSome matches a response that concerns only some of the events
  */
 export function classifyInHalves(response: HttpResponse, { count, origin }: Request, ofSome: RegExp): Attempt {
   const attempt = classifyResponse(response)

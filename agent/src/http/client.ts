@@ -1,5 +1,5 @@
-// The HTTP client of every component: one pool of connections for each origin, requests with whole bodies, no redirects.
-// Only the part of undici that this needs is loaded, and only for the first request: all of it costs 10 MB more.
+// The HTTP client of all components: one connection pool for each origin, requests with complete bodies, and no redirects.
+// It loads only the required part of undici, and only for the first request, because all of undici would cost 10 MB more.
 
 import type { Dispatcher, Pool } from 'undici'
 import { timeoutSignal } from '../clock.ts'
@@ -15,25 +15,25 @@ import { AnswerBody, codings, type HeldBytes } from './answer-body.ts'
 export interface HttpRequest {
   readonly method: string
   readonly url: URL
-  /** Names in lower case. */
+  /** Lowercase names. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: Buffer | undefined
 }
 
 export interface HttpResponse {
   readonly status: number
-  /** Names in lower case; repeated headers are joined by a comma. */
+  /** Lowercase names. Repeated headers are joined with a comma. */
   readonly headers: ReadonlyMap<string, string>
-  /** The body, decompressed; cut off at the limit that the caller gave. */
+  /** The decompressed body, truncated to the limit of the caller. */
   readonly body: Buffer
 }
 
 export interface HttpClientOptions {
   readonly tls: TlsSettings
   readonly proxy: ChooseProxy
-  /** Where `http_client_*` metrics go. */
+  /** Receives the `http_client_*` metrics. */
   readonly events?: ComponentEvents
-  /** Most connections to one origin; as many as there are requests if not given. */
+  /** Maximum number of connections to one origin; by default as many as there are requests. */
   readonly connections?: number | undefined
   readonly connectTimeoutMs?: number
 }
@@ -41,7 +41,7 @@ export interface HttpClientOptions {
 /** Value of `User-Agent`. */
 export const userAgent = `Penstock/${version}`
 
-// The path is not part of undici's promises, so a test holds it; the lock file holds the version.
+// This path is not part of undici's public interface. A test verifies it, and the lock file pins the version.
 let poolClass: typeof Pool | undefined
 
 async function loadPool(): Promise<void> {
@@ -50,10 +50,10 @@ async function loadPool(): Promise<void> {
 
 const keptOfBody = 65_536
 
-/** Bytes of a body that are read beyond those that are kept, to reuse the connection; beyond them it is closed. */
+/** Maximum number of bytes to read beyond those to keep, so that the connection can be reused. For a longer body, it is closed. */
 const maxSurplus = 1 << 20
 
-/** Tags with one name: one object for each value, because counters are found by the identity of their tags. */
+/** Tag objects for one tag name. Each value has a single object, because counters are looked up by the identity of their tags. */
 class KnownTags {
   readonly #name: string
   readonly #byValue = new Map<string, Readonly<Record<string, string>>>()
@@ -72,19 +72,19 @@ class KnownTags {
   }
 }
 
-// Few values each: methods, status codes, and error codes of the system and of the client.
+// Each has few values: methods, status codes, and error codes of the system and of the client.
 const methods = new KnownTags('method')
 const statuses = new KnownTags('status')
 const errorKinds = new KnownTags('error_kind')
 
-/** Origins with connections at a time: an address can come from data. */
+/** Maximum number of origins with open connections, because addresses can come from data. */
 const maxOrigins = 100
 
 export class HttpClient {
   readonly #options: HttpClientOptions
-  /** By origin, the one that was used longest ago first. */
+  /** The pools by origin, least recently used first. */
   readonly #pools = new Map<string, { readonly pool: Pool; readonly proxy: ProxyAddress | undefined }>()
-  /** Pools that end with the requests that they have. */
+  /** Pools that close after their current requests. */
   readonly #ending = new Set<Pool>()
   readonly #closing = new AbortController()
   readonly #answers: HeldBytes = { held: 0 }
@@ -94,8 +94,8 @@ export class HttpClient {
   }
 
   /**
-   * Sends a request and reads the answer. Rejects with the transport's error, or with the signal's reason.
-   * @param keep bytes of the answer's body that are kept, before and after decompression; a little more is read and thrown away
+   * Sends a request and reads the response. Rejects with the transport's error, or with the signal's reason.
+   * @param keep maximum number of bytes of the body to keep, before and after decompression; a few more may be read and discarded
    */
   async send(request: HttpRequest, signal: AbortSignal, keep = keptOfBody): Promise<HttpResponse> {
     if (poolClass === undefined) await loadPool()
@@ -153,7 +153,7 @@ export class HttpClient {
         pool.dispatch(dispatchOptions(request, proxy), {
           onRequestStart(started) {
             controller = started
-            if (settled) started.abort(new Error('The request was given up.'))
+            if (settled) started.abort(new Error('The request was aborted.'))
           },
           onResponseStart(_, code, fields) {
             status = code
@@ -164,7 +164,7 @@ export class HttpClient {
             body.add(chunk)
             if (body.surplus <= maxSurplus) return
             answered()
-            started.abort(new Error('The answer is longer than what is read of it.'))
+            started.abort(new Error('The response is longer than the limit.'))
           },
           onResponseEnd() {
             answered()
@@ -179,7 +179,7 @@ export class HttpClient {
     })
   }
 
-  /** Ends all connections. Requests under way fail. */
+  /** Closes all connections. Requests in flight fail. */
   async close(): Promise<void> {
     this.#closing.abort(new Error('The client was closed.'))
     const pools = [...Array.from(this.#pools.values(), ({ pool }) => pool), ...this.#ending]
@@ -209,7 +209,7 @@ export class HttpClient {
     const pool = new (poolClass as typeof Pool)(url.origin, {
       connections: connections ?? null,
       pipelining: 1,
-      // The caller's signal bounds each request as a whole.
+      // The caller's signal limits the total time of a request.
       headersTimeout: 0,
       bodyTimeout: 0,
       allowH2: tls.offersHttp2,
@@ -226,7 +226,7 @@ export class HttpClient {
     return made
   }
 
-  /** Closes the connections of the origin that was used longest ago, once the requests under way are answered. */
+  /** Closes the connections of the least recently used origin, after the responses to its current requests. */
   #endOldest(): void {
     for (const [origin, { pool }] of this.#pools) {
       this.#pools.delete(origin)
@@ -260,31 +260,31 @@ function headerMap(fields: Readonly<Record<string, string | string[] | undefined
   return headers
 }
 
-/** Tag `error_kind`: the code of the system or of the client. */
+/** The tag `error_kind`: the error code of the system or of the client. */
 function errorKind(error: unknown): string {
   if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
   return error instanceof Error ? error.name : 'unknown'
 }
 
-/** The URL of an address that a user gave; throws a PenstockError if it is none. */
+/** Parses an address that a user configured; throws a PenstockError if it is not an HTTP URL. */
 export function parseUrl(text: string, option: string): URL {
   const url = URL.parse(text)
   if (url !== null && (url.protocol === 'http:' || url.protocol === 'https:')) return url
   throw new PenstockError('PEN_CONFIG_INVALID', `\`${option}\` must be a URL with scheme http or https.`)
 }
 
-/** For log fields: the error and, where there is one, its system code. */
+/** Log fields: the error and its kind. */
 export function transportFields(error: unknown): Record<string, unknown> {
   return { error: errorFact(reasonText(error), error), error_kind: fact(errorKind(error)) }
 }
 
-/** Why a request failed, without a full stop. Several addresses that failed together have no text but a code. */
+/** The reason why a request failed, without a full stop. If several addresses failed, the error has only a code and no message. */
 export function reasonText(error: unknown): string {
   const text = errorText(error).replace(/\.$/, '')
   return text === '' ? errorKind(error) : text
 }
 
-/** True for requests that cannot be sent unchanged, such as with a header that is none: another attempt is in vain. */
+/** Whether a request is invalid, for example because of an invalid header, so that another attempt would also fail. */
 export function isUnsendable(error: unknown): boolean {
   return errorKind(error) === 'UND_ERR_INVALID_ARG'
 }

@@ -1,4 +1,4 @@
-// Failures between a sink and its destination, for the sinks that any destination understands.
+// Failures between a sink and its destination, tested with sinks that work with any destination.
 
 import type { RecordedRequest } from '../testing/destination.ts'
 import { testFaults } from '../testing/sink-faults.ts'

@@ -1,5 +1,5 @@
-// Shared by all sinks over HTTP: batching, delivery, authentication, TLS, proxies, telemetry, health checks.
-// A sink says where requests go and how events are written; it never touches a connection.
+// The common part of all sinks over HTTP: batching, delivery, authentication, TLS, proxies, telemetry, health checks.
+// A sink defines the address of requests and the encoding of events; it never accesses a connection.
 
 import { BoundedMap, ownText } from '../bounded-map.ts'
 import { systemClock } from '../clock.ts'
@@ -35,7 +35,7 @@ import {
   transportFields,
 } from './client.ts'
 
-/** Options that the shared part reads; a sink passes its own. */
+/** The options that the common part needs. */
 export interface HttpSinkOptions {
   readonly batch: BatchOptions
   readonly request: RequestOptions
@@ -44,55 +44,55 @@ export interface HttpSinkOptions {
   readonly compression?: CompressionOption | undefined
 }
 
-/** Signs a request: gives the headers to send. */
+/** Signs a request, and returns the headers to send. */
 export type Sign = (request: HttpRequest, signal: AbortSignal) => Promise<Readonly<Record<string, string>>>
 
-/** Asks the destination by GET, or by POST where there is a body; the headers are added to those of every request. */
-export type Ask = (url: string, headers?: Readonly<Record<string, string>>, body?: string) => Promise<HttpResponse>
+/** Queries the destination with GET, or with POST if there is a body. Adds the headers to those of every request. */
+export type Query = (url: string, headers?: Readonly<Record<string, string>>, body?: string) => Promise<HttpResponse>
 
 export interface HttpSinkSpec {
-  /** Where requests go: one address, several of the same destination, or one for each partition. */
+  /** The address of requests: a single one, several of the same destination, or one for each partition. */
   readonly url: string | readonly string[] | ((key: string) => string)
-  /** `POST` if not given. */
+  /** `POST` by default. */
   readonly method?: string
-  /** Headers of every request; names in lower case. */
+  /** Headers of every request, with lowercase names. */
   readonly headers?: Readonly<Record<string, string>> | ((key: string) => Readonly<Record<string, string>>)
-  /** Headers from dedicated options, such as the tenant of an event: `request.headers` cannot replace them. */
+  /** Headers from dedicated options, such as the tenant of an event, which `request.headers` cannot replace. */
   readonly lastHeaders?: (key: string) => Readonly<Record<string, string>> | undefined
-  /** The partition of an event; undefined if it cannot be sent, which the sink has counted. Left out: one for all. */
+  /** The partition of an event; undefined if it cannot be sent, which the sink has counted. By default, there is one partition. */
   readonly partition?: ((event: AnyEvent) => string | undefined) | undefined
-  /** Writes the part before the first event. */
+  /** Writes the beginning of a body, before the first event. */
   readonly begin?: (request: OpenRequest) => void
-  /** Appends events `[from, to)` and marks each; what cannot be encoded is counted and leaves nothing behind. */
+  /** Appends events `[from, to)` and marks each. For an event that cannot be encoded, the sink writes nothing and counts the event. */
   readonly encode: (events: readonly AnyEvent[], from: number, to: number, request: OpenRequest) => void
-  /** The same for events that are lines still; left out: they are made objects. */
+  /** The same for events that are still lines. Without it, lines are converted to objects first. */
   readonly encodeLines?: RequestWriter['encodeLines']
-  /** Whether events that are lines still are taken as such; if not given, where `encodeLines` is. */
+  /** Whether the sink accepts events that are still lines; by default, if there is `encodeLines` and no `partition`. */
   readonly takesBytes?: boolean
-  /** Completes the body; returns the request to send, which may be another one with a body of the pool. */
+  /** Completes the body. Returns the request to send, which may be a new one with another body from the pool. */
   readonly finish?: (request: OpenRequest, pool: BodyPool) => OpenRequest
-  /** Puts chosen events of a request together again. */
+  /** Assembles a request from selected events of another one. */
   readonly assemble: Assemble
-  /** Largest body that the destination takes, before compression. */
+  /** Maximum size of a body before compression. */
   readonly maxBodyBytes?: number
-  /** Whether a request is larger than the destination takes, where that depends on more than its body. */
+  /** Whether a request exceeds a limit of the destination other than the size of its body. */
   readonly tooLarge?: ((request: Request) => boolean) | undefined
-  /** Judges an answer where that is not by its status alone. */
+  /** Classifies a response if its status is not sufficient. */
   readonly classify?: (response: HttpResponse, request: Request) => Attempt
-  /** Values that must stay hidden if the destination repeats them in answers or logs, besides headers and credentials. */
+  /** A secret besides headers and credentials, which is removed from logged responses. */
   readonly secret?: string | undefined
-  /** Bytes of an answer that `classify` needs. */
+  /** Number of response bytes that `classify` needs. */
   readonly keepOfAnswer?: number
   readonly sign?: Sign | undefined
-  /** Whether the body is compressed by the sink itself: `compression` is then not applied. */
+  /** The sink's own compression, which replaces `compression`. */
   readonly codec?: Codec
-  /** How the sink avoids failed endpoints, if there are several. */
+  /** How long the sink avoids a failed endpoint, if there are several. */
   readonly distribution?: { readonly retry_initial_backoff_secs: number; readonly retry_max_duration_secs: number }
-  /** Checks the destination by requests to it; throws a PenstockError if it is not usable. */
-  readonly healthcheck?: ((get: Ask) => Promise<void>) | undefined
+  /** Checks the destination with queries; throws a PenstockError if the destination is not usable. */
+  readonly healthcheck?: ((get: Query) => Promise<void>) | undefined
 }
 
-/** A path below a base address, with one slash between them; the query of the address stays at the end. */
+/** Appends a path to a base address, with one slash between them. The query of the address stays at the end. */
 export function joinPath(base: string, path: string): string {
   const url = parseUrl(base, 'endpoint')
   const credentials = url.username === '' && url.password === '' ? '' : `${url.username}:${url.password}@`
@@ -100,8 +100,8 @@ export function joinPath(base: string, path: string): string {
   return `${prefix}/${path.replace(/^\/+/, '')}${url.search}`
 }
 
-/** A sink that also lets its component ask the destination, with the same authentication, TLS and proxies. */
-export interface AskingSink extends Sink {
+/** A sink with which its component can also query the destination, with the same authentication, TLS and proxies. */
+export interface QueryingSink extends Sink {
   get(
     url: string,
     signal: AbortSignal,
@@ -110,11 +110,11 @@ export interface AskingSink extends Sink {
   ): Promise<HttpResponse>
 }
 
-export function httpSink(context: SinkContext, options: HttpSinkOptions, spec: HttpSinkSpec): AskingSink {
+export function httpSink(context: SinkContext, options: HttpSinkOptions, spec: HttpSinkSpec): QueryingSink {
   return new HttpSink(context, options, spec)
 }
 
-/** `encode` for events that are written one after the other, with a separator between them. */
+/** An `encode` that writes events one by one, with a separator between them. */
 export function encodeEach(context: SinkContext, encoder: Encoder, separator = ''): HttpSinkSpec['encode'] {
   return (events, from, to, request) => {
     const { body } = request
@@ -133,7 +133,7 @@ export function encodeEach(context: SinkContext, encoder: Encoder, separator = '
   }
 }
 
-/** `encodeLines` for the same bodies; undefined if events are not JSON on one line there, or are in other frames. */
+/** An `encodeLines` for the same bodies; undefined if the encoder does not write single-line JSON, or the framing is unsuitable. */
 export function encodeEachLine(
   context: SinkContext,
   encoder: Encoder | StreamEncoder,
@@ -154,11 +154,11 @@ interface Address {
   readonly tags: Readonly<Record<string, string>>
 }
 
-/** Addresses of partitions that are kept. */
+/** Limits of the cached addresses of partitions. */
 const keptAddresses = {
   maxEntries: 1000,
   maxBytes: 8 << 20,
-  // The parts of a URL are their own texts, and headers may repeat the key.
+  // A URL stores its parts as separate strings, and headers may repeat the key.
   sizeOf: ({ url, headers }: Address) => 1500 + 6 * url.href.length + 2 * lengthOf(headers),
 }
 
@@ -168,7 +168,7 @@ function lengthOf(headers: Readonly<Record<string, string>>): number {
   return length
 }
 
-class HttpSink implements AskingSink {
+class HttpSink implements QueryingSink {
   readonly healthcheck?: (signal: AbortSignal) => Promise<void>
   readonly #context: SinkContext
   readonly #options: HttpSinkOptions
@@ -179,7 +179,7 @@ class HttpSink implements AskingSink {
   readonly #delivery: Delivery
   readonly #contentEncoding: string | undefined
   readonly #addresses = new BoundedMap<Address>(keptAddresses)
-  /** The write that waits for a slot, if there is one. */
+  /** The write that waits for a slot; undefined if there is none. */
   #writing: Promise<void> | undefined
 
   constructor(context: SinkContext, options: HttpSinkOptions, spec: HttpSinkSpec) {
@@ -210,7 +210,7 @@ class HttpSink implements AskingSink {
     }
 
     const { call, concurrency } = this.#route(urls)
-    // Wrong addresses and credentials are reported at start.
+    // Report invalid addresses and credentials at start.
     for (const url of urls ?? []) this.#address(url, '')
 
     this.#delivery = new Delivery(
@@ -246,7 +246,7 @@ class HttpSink implements AskingSink {
     if (check !== undefined) this.healthcheck = check
   }
 
-  /** How requests reach the destination: by one address, or by several that share them by their health. */
+  /** The call and the concurrency limit for one address, or for several addresses that share the requests by their health. */
   #route(urls: readonly string[] | undefined): { readonly call: Call; readonly concurrency: ConcurrencyLimit } {
     const { url: address, distribution } = this.#spec
     const { request } = this.#options
@@ -299,7 +299,7 @@ class HttpSink implements AskingSink {
 
   readonly #isFull = (): boolean => this.#delivery.full
 
-  /** Takes the rest of a batch as slots become free; resolves when the sink can take more. */
+  /** Writes the rest of a batch as slots become free. Resolves when the sink can accept more. */
   async #writeRest(batch: Batch, from: number): Promise<void> {
     let taken = from
     for (;;) {
@@ -328,7 +328,7 @@ class HttpSink implements AskingSink {
     try {
       address = addressOf(outgoing.key)
     } catch (error) {
-      // An address that is none does not become one by another attempt.
+      // The address is invalid, so another attempt would also fail.
       return { outcome: 'rejected', failure: { type: 'request_failed', fields: transportFields(error) } }
     }
     try {
@@ -356,13 +356,13 @@ class HttpSink implements AskingSink {
       const hidden = [...secretsOf(sent.headers, this.#options.request.headers), spec.secret ?? '']
       this.#context.logger.debug(
         { status: response.status, answer: excerpt(response.body, hidden) },
-        'A request was refused.',
+        'The destination rejected a request.',
       )
     }
     return attempt.outcome === 'rejected' && isUnauthorized ? { ...attempt, unauthorized: true } : attempt
   }
 
-  /** How the sink that has taken the place of this one identifies itself, if it sends in the same form to the same address. */
+  /** The headers and signature of the sink that replaced this one, if it sends in the same form to the same address. */
   #successorTo(
     { url, headers }: Address,
     key: string,
@@ -382,7 +382,7 @@ class HttpSink implements AskingSink {
     return undefined
   }
 
-  /** The address of requests of a partition: worked out once. */
+  /** The cached address for the requests of a partition. */
   #address(text: string, key: string): Address {
     const id = joinedKey([text, key])
     const known = this.#addresses.get(id)
@@ -407,7 +407,7 @@ class HttpSink implements AskingSink {
       },
       tags: {
         protocol: url.protocol.slice(0, -1),
-        // Paths made of event fields may be without number.
+        // There may be an unlimited number of paths that contain event fields.
         endpoint: typeof this.#spec.url === 'function' ? url.origin : `${url.origin}${url.pathname}`,
       },
     }
@@ -421,7 +421,7 @@ class HttpSink implements AskingSink {
     const check =
       uri === undefined
         ? this.#spec.healthcheck
-        : async (get: Ask) => {
+        : async (get: Query) => {
             const { status } = await get(uri)
             if (status < 200 || status >= 300) throw unhealthy(uri, status)
           }
@@ -451,7 +451,7 @@ class HttpSink implements AskingSink {
         signal,
       )
     } catch (error) {
-      // Without credentials, no request was sent.
+      // This error means that there are no credentials and no request was sent.
       if (error instanceof PenstockError && error.code === 'PEN_AUTH') throw error
       throw new PenstockError('PEN_HEALTHCHECK', `${url.origin} cannot be reached: ${reasonText(error)}.`, {
         cause: error,
@@ -460,10 +460,10 @@ class HttpSink implements AskingSink {
   }
 }
 
-/** For `keepOfAnswer`, where an answer has a line for each event. Longer ones say nothing of an event; their status counts. */
+/** For `keepOfAnswer`, if a response has an entry for each event. If it is longer, only its status counts. */
 export const maxListBytes = 8 << 20
 
-/** The error of a health check that got the wrong answer. */
+/** The error of a health check that received an unexpected response. */
 export function unhealthy(address: string, status: number): PenstockError {
   const url = URL.parse(address)
   const place = url === null ? 'The destination' : `${url.origin}${url.pathname}`
@@ -477,15 +477,16 @@ function lowerCased(headers: Readonly<Record<string, string>>): Record<string, s
 
 function excerpt(body: Buffer, secrets: readonly string[]): string {
   let text = body.toString('utf8')
-  // Before it is cut off: half of a secret is one too. Longer ones first: one may be part of another.
+  // Replace secrets before truncating, because half of a secret is still secret. Replace longer secrets first, because one may contain
+  // another.
   for (const secret of secrets.toSorted((left, right) => right.length - left.length)) text = withoutSecret(text, secret)
   return text.slice(0, 512)
 }
 
-/** Headers that say who sends, by their names. */
+/** Matches the names of headers that identify the sender. */
 const identifyingHeader = /auth|key|token|secret|signature|password|cookie/
 
-/** Header values that a destination may repeat in its answer: those that identify the sender, and all that the user has set. */
+/** Secret header values that a destination may repeat in its response: those that identify the sender, and all that the user set. */
 function secretsOf(headers: Readonly<Record<string, string>>, given: Readonly<Record<string, string>>): string[] {
   const secrets = Object.values(given)
   for (const name in headers) {
@@ -500,7 +501,7 @@ function secretsOf(headers: Readonly<Record<string, string>>, given: Readonly<Re
   return secrets
 }
 
-/** 2xx: well; a server's error or none at all: not well; anything else says nothing about the endpoint. */
+/** Status 2xx means healthy; 5xx or no response means unhealthy; any other status is inconclusive. */
 function healthOf(attempt: Attempt): 'healthy' | 'unhealthy' | 'unknown' {
   if (attempt.outcome === 'delivered' || attempt.outcome === 'partial') return 'healthy'
   const status = attempt.failure.fields?.['status']

@@ -1,4 +1,4 @@
-/** The part of undici that the HTTP client needs. The library has types for all of it together only. */
+/** The part of undici that the HTTP client needs. The library only has types for the whole package. */
 declare module 'undici/lib/dispatcher/pool.js' {
   import type { Pool } from 'undici'
 

@@ -1,5 +1,5 @@
-// Opens connections: direct or through a proxy, plain or with TLS. For TLS, a proxy opens a tunnel (CONNECT); plain HTTP goes to the
-// proxy unchanged, with the full address in the request line.
+// Opens connections: direct or through a proxy, plain or with TLS. For TLS, the proxy opens a tunnel (CONNECT). For plain HTTP, the
+// client sends the request to the proxy, with the full address in the request line.
 
 import { connect, type Socket } from 'node:net'
 import { PenstockError } from '../errors.ts'
@@ -13,7 +13,7 @@ export interface ConnectTarget {
   readonly secure: boolean
 }
 
-/** Opens a connection to the target; rejects with the reason, also when the signal aborts. */
+/** Opens a connection to the target. Rejects with the reason if this fails or the signal aborts. */
 export async function openConnection(
   target: ConnectTarget,
   proxy: ProxyAddress | undefined,
@@ -34,7 +34,7 @@ export async function openConnection(
   return tls.secure(socket, tls.serverName ?? target.host, signal)
 }
 
-/** @param egress what is refused, also where a name leads to it */
+/** @param egress rejects forbidden addresses, including those that a name resolves to */
 function openSocket(host: string, port: number, signal: AbortSignal, egress?: Egress): Promise<Socket> {
   return new Promise((resolve, reject) => {
     egress?.check(host)
@@ -46,7 +46,7 @@ function openSocket(host: string, port: number, signal: AbortSignal, egress?: Eg
     }
     const fail = (error: unknown) => {
       end()
-      socket.on('error', () => {}) // what comes after the first error says nothing new
+      socket.on('error', () => {}) // later errors contain no new information
       socket.destroy()
       reject(error)
     }
@@ -61,7 +61,7 @@ function openSocket(host: string, port: number, signal: AbortSignal, egress?: Eg
   })
 }
 
-const longestAnswer = 16_384
+const maxAnswerLength = 16_384
 
 function openTunnel(socket: Socket, target: ConnectTarget, proxy: ProxyAddress, signal: AbortSignal): Promise<void> {
   const host = target.host.includes(':') ? `[${target.host}]` : target.host
@@ -76,7 +76,7 @@ function openTunnel(socket: Socket, target: ConnectTarget, proxy: ProxyAddress, 
     }
     const fail = (error: unknown) => {
       end()
-      socket.on('error', () => {}) // what comes after the first error says nothing new
+      socket.on('error', () => {}) // later errors contain no new information
       socket.destroy()
       reject(error)
     }
@@ -86,11 +86,11 @@ function openTunnel(socket: Socket, target: ConnectTarget, proxy: ProxyAddress, 
       answer += chunk.toString('latin1')
       const head = answer.indexOf('\r\n\r\n')
       if (head < 0) {
-        if (answer.length > longestAnswer) fail(new Error('The proxy gave an answer that is not HTTP.'))
+        if (answer.length > maxAnswerLength) fail(new Error('The response of the proxy is not HTTP.'))
         return
       }
       const status = /^HTTP\/1\.[01] (\d{3})/.exec(answer)?.[1]
-      if (status === undefined) return fail(new Error('The proxy gave an answer that is not HTTP.'))
+      if (status === undefined) return fail(new Error('The response of the proxy is not HTTP.'))
       if (!status.startsWith('2')) {
         const message = `The proxy refused the tunnel with status ${status}.`
         return fail(new PenstockError('PEN_REQUEST_FAILED', message, { fact: message, status: Number(status) }))

@@ -1,4 +1,4 @@
-// Connections of tenants, by the client that all components use, with names that a resolver of our own knows.
+// Connections of tenants, through the client that all components use, with names from a resolver of the test.
 
 import type { LookupAddress } from 'node:dns'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import { compileTls, defaultTls } from './tls.ts'
 
 const denied = ['169.254.0.0/16', '10.0.0.0/8', 'fe80::/10', '::1/128', 'api.cluster.test']
 
-/** Where names lead to. Every port of 127.0.0.1 is open unless it is denied too. */
+/** The addresses of names. Connections to 127.0.0.1 succeed unless it is denied too. */
 const names: Readonly<Record<string, readonly string[]>> = {
   'metadata.test': ['169.254.169.254'],
   'mapped.test': ['::ffff:169.254.169.254'],
@@ -25,7 +25,7 @@ const resolve: ResolveAll = (host, _, done) => {
   else done(Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' }), [])
 }
 
-/** The status of a request, or the code of what kept it back. */
+/** The status of a request, or the code of its error. */
 async function get(host: string, port: string, options: Partial<EgressOptions> = {}, proxy?: Destination) {
   const [proxyHost = '', proxyPort] = (proxy?.host ?? '').split(':')
   const address = { host: proxyHost, port: Number(proxyPort), secure: false, authorization: undefined }
@@ -52,13 +52,13 @@ test.each([
   { host: '127.0.0.1', found: 200 },
   { host: 'metadata.test', found: 'PEN_EGRESS_DENIED' },
   { host: 'mapped.test', found: 'PEN_EGRESS_DENIED' },
-  { host: 'among.test', found: 'PEN_EGRESS_DENIED' }, // one refused address among good ones
+  { host: 'among.test', found: 'PEN_EGRESS_DENIED' }, // one denied address among permitted ones
   { host: 'local.test', found: 'PEN_EGRESS_DENIED' },
   { host: '169.254.169.254', found: 'PEN_EGRESS_DENIED' },
   { host: '[::ffff:169.254.169.254]', found: 'PEN_EGRESS_DENIED' },
   { host: '[::1]', found: 'PEN_EGRESS_DENIED' },
   { host: '0xa9fea9fe', found: 'PEN_EGRESS_DENIED' }, // the same address as a number
-  { host: 'API.cluster.test', found: 'PEN_EGRESS_DENIED' }, // a name that is refused as such
+  { host: 'API.cluster.test', found: 'PEN_EGRESS_DENIED' }, // a denied name
   { host: 'nowhere.test', found: 'ENOTFOUND' },
 ])('a request to $host ends with $found', async ({ host, found }) => {
   await using destination = await fakeDestination()
@@ -66,7 +66,7 @@ test.each([
   expect(destination.connections).toBe(found === 200 ? 1 : 0)
 })
 
-test('with allowed hosts no other is named, not even by its address', async () => {
+test('with allowed hosts, any other host is rejected, even by its address', async () => {
   await using destination = await fakeDestination()
   const allowHosts = ['good.test', '*.shop.test']
   expect(await get('good.test', portOf(destination), { allowHosts })).toBe(200)
@@ -74,7 +74,7 @@ test('with allowed hosts no other is named, not even by its address', async () =
   expect(await get('127.0.0.1', portOf(destination), { allowHosts })).toBe('PEN_EGRESS_DENIED')
   expect(await get('shop.test', portOf(destination), { allowHosts })).toBe('PEN_EGRESS_DENIED')
   const both = { allowHosts: ['metadata.test'] }
-  expect(await get('metadata.test', portOf(destination), both)).toBe('PEN_EGRESS_DENIED') // allowed, but it leads astray
+  expect(await get('metadata.test', portOf(destination), both)).toBe('PEN_EGRESS_DENIED') // allowed, but resolves to a denied address
 })
 
 test('a redirect is not followed', async () => {
@@ -84,7 +84,7 @@ test('a redirect is not followed', async () => {
   expect(inside.connections).toBe(0)
 })
 
-test('a proxy is a way to no other place, and the proxy of the agent itself may be anywhere', async () => {
+test('a proxy does not circumvent the restrictions, and the agent’s own proxy may have any address', async () => {
   await using proxy = await fakeDestination()
   const own = { host: '127.0.0.1', port: Number(portOf(proxy)) }
   const options = { deny: [...denied, '127.0.0.0/8'], ownProxies: [own] }
@@ -94,12 +94,12 @@ test('a proxy is a way to no other place, and the proxy of the agent itself may 
   expect(await get('metadata.test', '80', options, proxy)).toBe('PEN_EGRESS_DENIED')
   expect(await get('169.254.169.254', '80', options, proxy)).toBe('PEN_EGRESS_DENIED')
   expect(await get('outside.test', '80', { ...options, allowHosts: ['good.test'] }, proxy)).toBe('PEN_EGRESS_DENIED')
-  // A proxy that a tenant names is an address like any other.
+  // A proxy that a tenant configures is subject to the same restrictions.
   expect(await get('outside.test', '80', { ...options, ownProxies: [] }, proxy)).toBe('PEN_EGRESS_DENIED')
   expect(proxy.requests).toHaveLength(1)
 })
 
-test('what is denied may change between two connections', async () => {
+test('the denied hosts may change between two connections', async () => {
   await using destination = await fakeDestination(204, 204, 204)
   const { port } = new URL(destination.url)
   const changing = new ChangingHosts()

@@ -1,5 +1,5 @@
-// The addresses that a tenant's component may connect to. They are checked after names are resolved, so a name that leads to the node,
-// to the metadata service of a cloud or to the API server is refused like the address itself.
+// The addresses that a tenant's component may connect to. They are checked after name resolution, so a name that resolves to the node,
+// to the metadata service of a cloud or to the API server is rejected like the address itself.
 
 import { type LookupAddress, type LookupOptions, lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
@@ -7,19 +7,19 @@ import { PenstockError } from '../errors.ts'
 import { Networks } from './networks.ts'
 
 export interface EgressOptions {
-  /** Refused networks, as `169.254.0.0/16`, single addresses, and names. */
+  /** Denied networks such as `169.254.0.0/16`, single addresses, and names. */
   readonly deny: readonly string[]
-  /** The only permitted hosts, `*.example.com` for all below; all hosts if empty. */
+  /** The only permitted hosts; `*.example.com` includes all subdomains. All hosts if empty. */
   readonly allowHosts?: readonly string[] | undefined
-  /** Whether the credentials of the agent and its node may be used, which a service at a refused address gives out. */
+  /** Whether the component may use the credentials of the agent and its node, which a service at a denied address issues. */
   readonly implicitCredentials?: boolean | undefined
-  /** Further ones that change while the agent runs, such as the endpoints of the API server. */
+  /** Additional denied hosts that change while the agent runs, such as the endpoints of the API server. */
   readonly changing?: ChangingHosts | undefined
-  /** Proxies of the agent's own environment, which may be anywhere. */
+  /** Proxies from the agent's own environment, which may have any address. */
   readonly ownProxies?: readonly Origin[] | undefined
 }
 
-/** Addresses and names that are refused until others are set. */
+/** A changeable set of denied addresses and names. */
 export class ChangingHosts {
   #networks = new Networks([])
   #names: ReadonlySet<string> = new Set()
@@ -29,7 +29,7 @@ export class ChangingHosts {
     this.#names = new Set(hosts.map(bareName))
   }
 
-  /** @param host a name or an address, as `bareName` gives it */
+  /** @param host a name or an address, normalized by `bareName` */
   has(host: string): boolean {
     return this.#names.has(host) || this.#networks.has(host)
   }
@@ -66,13 +66,13 @@ export class Egress {
     }
   }
 
-  /** Throws PEN_EGRESS_DENIED if the name of a host already shows that it is denied. Call it before each connection. */
+  /** Throws PEN_EGRESS_DENIED if a host is denied by its name alone. Call it before each connection. */
   check(host: string): void {
     const name = bareName(host)
     if (isIP(name) !== 0) this.#checkAddress(name, host)
     if (this.#deniedNames.has(name) || this.#changing?.has(name) === true) throw denied(`The host "${host}"`)
     if (this.#allowed.length === 0 || this.#allowed.some((each) => isBelow(name, each))) return
-    const why = `is not among those that the TenantPolicy opens to the namespace (rule T7): ${this.#allowed.join(', ')}. Use one of them, or have the platform offer the destination as a ClusterSink.`
+    const why = `is not among the hosts that the TenantPolicy permits for the namespace (rule T7): ${this.#allowed.join(', ')}. Use one of them, or ask the platform team to provide the destination as a ClusterSink.`
     throw new PenstockError('PEN_EGRESS_DENIED', `The host "${host}" ${why}`, { fact: `The host ${why}` })
   }
 
@@ -82,7 +82,7 @@ export class Egress {
     throw denied(`The address ${address}${leads}`)
   }
 
-  /** Resolves a name for a socket; a refused address fails it, even among others. */
+  /** Resolves a name for a socket. Fails if any of the addresses is denied. */
   readonly lookup: LookupFunction = (host, options: LookupOptions, callback) => {
     this.#resolve(host, { ...options, all: true }, (error, addresses) => {
       if (error !== null) return callback(error, [])
@@ -102,8 +102,8 @@ export class Egress {
   }
 
   /**
-   * Rejects with PEN_EGRESS_DENIED if a host may not be reached by way of a proxy. The proxy resolves the name itself: what it
-   * leads to here is a good guess, and no guess where names from outside are not known.
+   * Rejects with PEN_EGRESS_DENIED if a connection to a host through a proxy is not permitted. The proxy resolves the name itself, so
+   * the addresses that it has here are only a guess. A name that does not resolve here passes this check.
    */
   async checkBehindProxy(host: string): Promise<void> {
     this.check(host)
@@ -116,11 +116,11 @@ export class Egress {
 }
 
 function denied(what: string): PenstockError {
-  const why = `is closed to namespaced resources (rule T7): it belongs to the node, the cluster or its provider, or the TenantPolicy refuses it. Use an address of a service, or have the platform offer the destination as a ClusterSink.`
+  const why = `is not accessible to namespaced resources (rule T7): it belongs to the node, the cluster or its provider, or the TenantPolicy denies it. Use the address of a service, or ask the platform team to provide the destination as a ClusterSink.`
   return new PenstockError('PEN_EGRESS_DENIED', `${what} ${why}`, { fact: `An address of the destination ${why}` })
 }
 
-/** A host as it is compared: lower case, no brackets, no dot at the end. */
+/** Normalizes a host for comparison: lowercase, without brackets, and without a trailing dot. */
 function bareName(host: string): string {
   return host
     .toLowerCase()

@@ -23,7 +23,7 @@ test.each([
   '2001:db8::5efe:a9fe:a9fe',
   '2001:db8::200:5efe:a9fe:a9fe',
   '64:ff9b::6464:64c8',
-])('%s leads to a denied network', (address) => {
+])('%s is in a denied network', (address) => {
   expect(denied.has(address)).toBe(true)
 })
 
@@ -32,9 +32,9 @@ test.each([
   '::ffff:8.8.8.8',
   '64:ff9b::808:808',
   '2002:808:808::1',
-  '2001:db8::a9fe:a9fe', // carries nothing
+  '2001:db8::a9fe:a9fe', // embeds no IPv4 address
   '2606:4700::1111',
   'shop.svc',
-])('%s does not', (address) => {
+])('%s is not in a denied network', (address) => {
   expect(denied.has(address)).toBe(false)
 })

@@ -1,12 +1,12 @@
-// Sets of networks that judge an address by what it leads to: an address of version 6 may carry one of version 4, and then that one counts,
-// too. RFC 4291 (mapped, compatible), 6052 and 8215 (NAT64), 7915 (translated), 3056 (6to4), 4380 (Teredo), 5214 (ISATAP).
+// Sets of networks. They also match an IPv6 address that embeds an IPv4 address of the set: RFC 4291 (mapped, compatible), 6052 and 8215
+// (NAT64), 7915 (translated), 3056 (6to4), 4380 (Teredo), 5214 (ISATAP).
 
 import { BlockList, isIP } from 'node:net'
 
 export class Networks {
   readonly #list = new BlockList()
 
-  /** @param networks as `169.254.0.0/16`, or single addresses; other texts are ignored */
+  /** @param networks networks such as `169.254.0.0/16`, or single addresses; other texts are ignored */
   constructor(networks: readonly string[]) {
     for (const network of networks) {
       const [address = '', bits] = network.split('/')
@@ -28,7 +28,7 @@ export class Networks {
   }
 }
 
-/** Addresses of version 4 in an address of version 6, by every form that a router or host may translate. */
+/** IPv4 addresses embedded in an IPv6 address, in all forms that a router or host may translate. */
 function carriedAddresses(address: string): string[] {
   const groups = groupsOf(address)
   const at = (index: number): number => groups[index] as number
@@ -40,8 +40,8 @@ function carriedAddresses(address: string): string[] {
   if (isZero(0, 5) && at(5) === 0xffff) found.push(last) // mapped
   if (isZero(0, 4) && at(4) === 0xffff && at(5) === 0) found.push(last) // translated
   if (at(0) === 0x64 && at(1) === 0xff9b) {
-    found.push(last) // 96 bits before it, in both prefixes of NAT64
-    // The local prefix may be shorter: 48, 56 or 64 bits, with eight bits of zero after the 64th.
+    found.push(last) // prefix of 96 bits, which both prefixes of NAT64 allow
+    // The local prefix may be shorter: 48, 56 or 64 bits, with eight zero bits after bit 64.
     if (at(2) === 1) {
       found.push(dotted(at(3), ((at(4) & 255) << 8) | (at(5) >> 8)))
       found.push(dotted(((at(3) & 255) << 8) | (at(4) & 255), at(5)))
@@ -56,7 +56,7 @@ function carriedAddresses(address: string): string[] {
   return found
 }
 
-/** The eight numbers of an address that has been found to be one. */
+/** The eight groups of a valid IPv6 address. */
 function groupsOf(address: string): number[] {
   const text = address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)$/, (_, ...bytes: string[]) => {
     const [a = 0, b = 0, c = 0, d = 0] = bytes.slice(0, 4).map(Number)

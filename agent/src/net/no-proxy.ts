@@ -1,4 +1,4 @@
-// Which hosts are reached without a proxy: `name`, `.domain` with its subdomains, IP, CIDR block, `host:port` or `*`.
+// Decides which hosts need no proxy: `name`, `.domain` with its subdomains, an IP address, a CIDR block, `host:port` or `*`.
 
 import { BlockList, isIP } from 'node:net'
 
@@ -12,7 +12,7 @@ export function compileNoProxy(patterns: readonly string[]): NoProxy {
   }
 }
 
-/** A host name as it is compared: lower case, no brackets, no dot at the end. */
+/** Normalizes a host name for comparison: lowercase, without brackets, and without a trailing dot. */
 function bareHost(host: string): string {
   const lower = host.toLowerCase()
   if (lower.startsWith('[') && lower.endsWith(']')) return lower.slice(1, -1)
@@ -35,7 +35,7 @@ function compileRule(pattern: string): NoProxy {
     const only = Number(withPort[2])
     return (host, port) => port === only && inner(host, port)
   }
-  // `*.domain` is what some users know; it means the same as `.domain`.
+  // `*.domain`, which other programs use, means the same as `.domain`.
   const domain = pattern.startsWith('*.') ? pattern.slice(1) : pattern
   if (domain.startsWith('.')) return (host) => host === domain.slice(1) || host.endsWith(domain)
   const name = bareHost(domain)

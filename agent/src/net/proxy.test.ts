@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => certificates[Symbol.asyncDispose]())
 
-/** A real proxy on loopback; records the requests and their senders. `refuse` answers every tunnel with 403. */
+/** A real proxy on loopback that records requests and their credentials. With `refuse`, it rejects every tunnel with status 403. */
 async function startProxy({ secure = false, refuse = false } = {}) {
   const asked: string[] = []
   const note = ({ method, url, headers }: IncomingMessage) => {
@@ -101,33 +101,36 @@ test.each([
     expected: (_url: string, host: string) => `CONNECT ${host} ${authorization}`,
   },
   { target: 'https', proxy: 'https', credentials: '', expected: (_url: string, host: string) => `CONNECT ${host} -` },
-])('a request to $target by a proxy of $proxy ($credentials)', async ({ target, proxy, credentials, expected }) => {
-  await using destination = await (target === 'http'
-    ? fakeDestination()
-    : fakeTlsDestination({ cert: await certificates.read(local.crt), key: await certificates.read(local.key) }))
-  await using server = await startProxy({ secure: proxy === 'https' })
+])(
+  'a request to $target through a proxy with $proxy ($credentials)',
+  async ({ target, proxy, credentials, expected }) => {
+    await using destination = await (target === 'http'
+      ? fakeDestination()
+      : fakeTlsDestination({ cert: await certificates.read(local.crt), key: await certificates.read(local.key) }))
+    await using server = await startProxy({ secure: proxy === 'https' })
 
-  const status = await post({ [target]: `${proxy}://${credentials}${server.host}` }, `${destination.url}/in?a=b`)
+    const status = await post({ [target]: `${proxy}://${credentials}${server.host}` }, `${destination.url}/in?a=b`)
 
-  expect(status).toBe(200)
-  expect(server.asked).toEqual([expected(destination.url, destination.host)])
-  const [request] = destination.requests
-  expect(request).toMatchObject({ path: '/in?a=b', headers: { host: destination.host } })
-  expect(request?.headers['proxy-authorization']).toBeUndefined()
-  expect(request?.text()).toBe('body')
-})
+    expect(status).toBe(200)
+    expect(server.asked).toEqual([expected(destination.url, destination.host)])
+    const [request] = destination.requests
+    expect(request).toMatchObject({ path: '/in?a=b', headers: { host: destination.host } })
+    expect(request?.headers['proxy-authorization']).toBeUndefined()
+    expect(request?.text()).toBe('body')
+  },
+)
 
 test.each<{ what: string; options: Partial<ProxyOptions> }>([
-  { what: 'it is not enabled', options: { enabled: false } },
-  { what: 'the host is excepted', options: { no_proxy: ['127.0.0.0/8'] } },
-])('the proxy is passed by when $what', async ({ options }) => {
+  { what: 'it is disabled', options: { enabled: false } },
+  { what: 'the host is an exception', options: { no_proxy: ['127.0.0.0/8'] } },
+])('the proxy is not used when $what', async ({ options }) => {
   await using destination = await fakeDestination()
   await using server = await startProxy()
   expect(await post({ http: `http://${server.host}`, ...options }, destination.url)).toBe(200)
   expect(server.asked).toEqual([])
 })
 
-test('a tunnel that is refused fails the request', async () => {
+test('if the proxy refuses the tunnel, the request fails', async () => {
   await using server = await startProxy({ refuse: true })
   await expect(post({ https: `http://${server.host}` }, 'https://127.0.0.1:1')).rejects.toThrow('status 403')
 })
@@ -157,7 +160,7 @@ test.each([
   expect(compileNoProxy([pattern])(host, 80)).toBe(direct)
 })
 
-test('settings are merged: component over global over environment, lower case before upper', () => {
+test('component settings override global settings and the environment, and lowercase variables override uppercase ones', () => {
   const environment = environmentProxy({
     http_proxy: 'http://lower',
     HTTP_PROXY: 'http://upper',
@@ -175,7 +178,7 @@ test('settings are merged: component over global over environment, lower case be
   })
 })
 
-test('a component takes back what is set for all, also by an empty list and by enabled: true', () => {
+test('a component can revert global settings, also with an empty list and with `enabled: true`', () => {
   const general = { enabled: false, http: 'http://global', https: undefined, no_proxy: ['a'] }
   expect(mergeProxy({ ...none, enabled: true, no_proxy: [] }, general)).toEqual({
     enabled: true,

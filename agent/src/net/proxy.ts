@@ -1,12 +1,12 @@
-// Which proxy a request goes through. Settings are merged: component over global over environment, where lower-case variables
-// come before upper-case ones.
+// Chooses the proxy for a request. Settings of a component override global settings, which override the environment. In the environment,
+// lowercase variables override uppercase ones.
 
 import { PenstockError } from '../errors.ts'
 import type { ProxyOptions } from '../schema/groups.ts'
 import { Egress, type EgressOptions } from './egress.ts'
 import { compileNoProxy, type NoProxy } from './no-proxy.ts'
 
-/** The proxies that the environment names. */
+/** The proxies in the environment. */
 export function environmentProxy(env: Readonly<Record<string, string | undefined>>): ProxyOptions {
   const read = (name: string) => {
     const value = env[name.toLowerCase()] ?? env[name.toUpperCase()]
@@ -21,7 +21,7 @@ export function environmentProxy(env: Readonly<Record<string, string | undefined
   }
 }
 
-/** Settings of proxies; the more specific ones win, even an empty list of exceptions or `enabled: true`. */
+/** Merges proxy settings. Specific settings override general ones, including an empty list of exceptions or `enabled: true`. */
 export function mergeProxy(specific: ProxyOptions, general: ProxyOptions): ProxyOptions {
   return {
     enabled: specific.enabled ?? general.enabled,
@@ -31,7 +31,7 @@ export function mergeProxy(specific: ProxyOptions, general: ProxyOptions): Proxy
   }
 }
 
-/** Problems of proxy settings: the option and a message for each. */
+/** Problems with proxy settings: an option and a message for each. */
 export function proxyProblems(options: ProxyOptions): { readonly path: string; readonly message: string }[] {
   const problems: { path: string; message: string }[] = []
   for (const name of ['http', 'https'] as const) {
@@ -72,14 +72,14 @@ export function parseProxy(text: string): ProxyAddress | undefined {
   return { host, port: url.port === '' ? (secure ? 443 : 80) : Number(url.port), secure, authorization }
 }
 
-/** Chooses the proxy of an address; undefined: it is reached directly. */
+/** Chooses the proxy for an address; undefined for a direct connection. */
 export interface ChooseProxy {
   (url: URL): ProxyAddress | undefined
-  /** Addresses that connections may not go to; undefined: none is refused. */
+  /** Restricts the destinations of connections; undefined if there are no restrictions. */
   readonly egress?: Egress | undefined
 }
 
-/** Throws a PenstockError if an address of a proxy is not a URL. */
+/** Throws a PenstockError if the address of a proxy is not a URL. */
 export function compileProxy(options: ProxyOptions & { readonly egress?: EgressOptions | undefined }): ChooseProxy {
   const { egress } = options
   return Object.assign(chooser(options), { egress: egress === undefined ? undefined : new Egress(egress) })

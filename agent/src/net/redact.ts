@@ -1,6 +1,6 @@
-// Text for logs without the secrets that it may repeat.
+// Removes secrets from text for logs.
 
-/** The text with asterisks in place of a secret. */
+/** Replaces a secret by asterisks. */
 export function withoutSecret(text: string, secret: string): string {
   return secret === '' ? text : text.replaceAll(secret, '***')
 }

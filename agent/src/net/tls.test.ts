@@ -39,7 +39,7 @@ afterAll(() => certificates[Symbol.asyncDispose]())
 const file = (name: string) => join(certificates.folder, name)
 const text = (name: string) => readFileSync(name, 'utf8')
 
-/** Status of a request to a server with these options, or the code of the error. */
+/** The status of a request to a server with these options, or the error code. */
 async function request(tls: Partial<TlsOptions>, server: ServerOptions): Promise<unknown> {
   await using destination = await fakeTlsDestination(server)
   const http = new HttpClient({
@@ -95,13 +95,13 @@ test.each<{ what: string; server: () => ServerOptions; tls: () => Partial<TlsOpt
     outcome: 200,
   },
   {
-    what: 'another host name, asked for',
+    what: 'another host name, which the client requests',
     server: () => serverOf(elsewhere),
     tls: () => ({ ca_file: certificates.ca.crt, server_name: 'elsewhere.example' }),
     outcome: 200,
   },
   {
-    what: 'an unknown authority, the host name not verified',
+    what: 'an unknown authority, without verification of the host name',
     server: () => serverOf(local),
     tls: () => ({ verify_hostname: false }),
     outcome: /^(UNABLE_TO|SELF_SIGNED)/,
@@ -113,13 +113,13 @@ test.each<{ what: string; server: () => ServerOptions; tls: () => Partial<TlsOpt
     outcome: 200,
   },
   {
-    what: 'another host name, the certificate not verified',
+    what: 'another host name, without verification of the certificate',
     server: () => serverOf(elsewhere),
     tls: () => ({ verify_certificate: false }),
     outcome: 'ERR_TLS_CERT_ALTNAME_INVALID',
   },
   {
-    what: 'nothing that fits, and nothing verified',
+    what: 'an unknown authority and another host name, without any verification',
     server: () => serverOf(elsewhere),
     tls: () => ({ verify_certificate: false, verify_hostname: false }),
     outcome: 200,
@@ -146,13 +146,13 @@ test.each<{ what: string; identity: () => Partial<TlsOptions> }>([
   },
   { what: 'PKCS#12', identity: () => ({ crt_file: file('client.p12'), key_pass: 'secret' }) },
   { what: 'PKCS#12 in triple DES', identity: () => ({ crt_file: file('client.3des.p12'), key_pass: 'secret' }) },
-])('a client identifies itself by $what', async ({ identity }) => {
+])('a client presents a certificate from $what', async ({ identity }) => {
   const ca = text(certificates.ca.crt)
   const server = serverOf(local, { ca, requestCert: true, rejectUnauthorized: true })
   expect(await request({ ca_file: certificates.ca.crt, ...identity() }, server)).toBe(200)
 })
 
-test('a client without a certificate is refused where one is asked for', async () => {
+test('a server that requires a certificate rejects a client without one', async () => {
   const ca = text(certificates.ca.crt)
   const server = serverOf(local, { ca, requestCert: true, rejectUnauthorized: true })
   expect(await request({ ca_file: certificates.ca.crt }, server)).not.toBe(200)
@@ -160,16 +160,16 @@ test('a client without a certificate is refused where one is asked for', async (
 
 test.each<{ what: string; tls: () => Partial<TlsOptions>; code: string }>([
   { what: 'a certificate without its key', tls: () => ({ crt_file: client.crt }), code: 'PEN_TLS_KEY_MISSING' },
-  { what: 'a file that is not there', tls: () => ({ ca_file: file('none') }), code: 'PEN_TLS_FILE' },
-  { what: 'an authority that is none', tls: () => ({ ca_file: file('garbage') }), code: 'PEN_TLS_INVALID' },
-  { what: 'an identity that is none', tls: () => ({ crt_file: file('garbage') }), code: 'PEN_TLS_INVALID' },
+  { what: 'a missing file', tls: () => ({ ca_file: file('none') }), code: 'PEN_TLS_FILE' },
+  { what: 'an invalid authority', tls: () => ({ ca_file: file('garbage') }), code: 'PEN_TLS_INVALID' },
+  { what: 'an invalid certificate', tls: () => ({ crt_file: file('garbage') }), code: 'PEN_TLS_INVALID' },
   {
     what: 'a wrong passphrase',
     tls: () => ({ crt_file: client.crt, key_file: file('client.key.enc'), key_pass: 'wrong' }),
     code: 'PEN_TLS_INVALID',
   },
   {
-    what: 'a wrong passphrase of PKCS#12',
+    what: 'a wrong passphrase for PKCS#12',
     tls: () => ({ crt_file: file('client.p12'), key_pass: 'wrong' }),
     code: 'PEN_TLS_INVALID',
   },
@@ -182,7 +182,7 @@ test.each<{ what: string; tls: () => Partial<TlsOptions>; code: string }>([
   expect(() => compileTls({ ...defaultTls, ...tls() })).toThrowError(expect.objectContaining({ code }))
 })
 
-test('PKCS#12 in RC2, as old tools write it, is reported with its fix', () => {
+test('a PKCS#12 file with RC2, as old tools write it, is reported with a fix', () => {
   const crt_file = join(import.meta.dirname, 'testdata/rc2.p12')
   expect(() => compileTls({ ...defaultTls, crt_file, key_pass: 'secret' })).toThrowError(
     expect.objectContaining({
@@ -192,13 +192,13 @@ test('PKCS#12 in RC2, as old tools write it, is reported with its fix', () => {
   )
 })
 
-test('secrets are not in messages', () => {
+test('messages contain no secrets', () => {
   expect(() =>
     compileTls({ ...defaultTls, crt_file: client.crt, key_file: file('client.key.enc'), key_pass: 'hunter2' }),
   ).toThrowError(expect.objectContaining({ message: expect.not.stringContaining('hunter2') }))
 })
 
-test('protocols are offered in their order', async () => {
+test('protocols are offered in order', async () => {
   let agreed: string | false | null = null
   await using destination = await fakeTlsDestination(
     serverOf(local, {
@@ -217,7 +217,7 @@ test('protocols are offered in their order', async () => {
   expect(agreed).toBe('x-own,http/1.1')
 })
 
-test('a handshake that fails leaves no connection behind', async () => {
+test('a failed handshake leaves no connection open', async () => {
   const sockets: TLSSocket[] = []
   const settings = compileTls({ ...defaultTls, ca_file: certificates.ca.crt })
   await using destination = await fakeTlsDestination(serverOf(elsewhere))
@@ -228,7 +228,7 @@ test('a handshake that fails leaves no connection behind', async () => {
   expect(socket.destroyed).toBe(true)
 })
 
-test('what is not verified is warned of', () => {
+test('a disabled verification causes a warning', () => {
   expect(compileTls(defaultTls).warnings).toEqual([])
   expect(compileTls({ ...defaultTls, verify_certificate: false, verify_hostname: false }).warnings).toEqual([
     expect.stringContaining('man-in-the-middle'),

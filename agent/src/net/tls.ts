@@ -1,5 +1,5 @@
-// How TLS connections are made. A certificate authority of the user's is added to those of the system; the certificate and the
-// host name are verified independently of each other.
+// Opens TLS connections. The user's certificate authority is added to those of the system. The verification of the certificate and of
+// the host name are independent of each other.
 
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { isIP, type Socket } from 'node:net'
@@ -19,21 +19,21 @@ import type { TlsOptions } from '../schema/groups.ts'
 import { isInline } from '../schema/meaning.ts'
 
 export interface TlsSettings {
-  /** Wraps a connection; resolves when the peer is verified. The socket is destroyed when it cannot be. */
+  /** Wraps a connection. Resolves when the peer is verified, and destroys the socket if the verification fails. */
   secure(socket: Socket, name: string, signal?: AbortSignal): Promise<TLSSocket>
-  /** Options of the platform, for libraries that connect themselves. They call `wrongName` when they are connected. */
+  /** Options for libraries that open connections themselves. The caller must use `wrongName` after connecting. */
   connectOptions(name: string): ConnectionOptions
-  /** The mistake in the name of a peer whose name is verified although its certificate is not. */
+  /** The error if the name of a peer is wrong. Only needed if the certificate is not verified but the name is. */
   wrongName(socket: TLSSocket, name: string): Error | undefined
-  /** The name to ask for in place of the host of the address. */
+  /** The server name to request instead of the host of the address. */
   readonly serverName: string | undefined
-  /** Whether HTTP/2 may be agreed upon. */
+  /** Whether HTTP/2 can be negotiated. */
   readonly offersHttp2: boolean
   /** Warnings for the user. */
   readonly warnings: readonly string[]
 }
 
-/** Settings at their defaults. */
+/** The default settings. */
 export const defaultTls: TlsOptions = {
   enabled: undefined,
   alpn_protocols: undefined,
@@ -46,7 +46,7 @@ export const defaultTls: TlsOptions = {
   verify_hostname: true,
 }
 
-/** Reads the files that the options name; throws a PenstockError for what cannot be used. */
+/** Reads the files that the options name; throws a PenstockError if one is not usable. */
 export function compileTls(options: TlsOptions): TlsSettings {
   const authorities = options.ca_file === undefined ? [] : readAuthorities(options.ca_file)
   const identity = readIdentity(options)
@@ -65,18 +65,18 @@ export function compileTls(options: TlsOptions): TlsSettings {
   const warnings: string[] = []
   if (!options.verify_certificate) {
     warnings.push(
-      'The certificate of the peer is not verified: the connection is vulnerable to man-in-the-middle attacks.',
+      'Certificates are not verified because `verify_certificate` is false: connections are vulnerable to man-in-the-middle attacks.',
     )
   }
   if (!options.verify_hostname) {
     warnings.push(
-      'The host name of the peer is not verified: the connection is vulnerable to man-in-the-middle attacks.',
+      'Host names are not verified because `verify_hostname` is false: connections are vulnerable to man-in-the-middle attacks.',
     )
   }
 
   const connectOptions = (name: string): ConnectionOptions => ({
     secureContext: secureContext(),
-    // An address must not be sent as server name (RFC 6066, section 3).
+    // An IP address must not be sent as the server name (RFC 6066, section 3).
     ...(isIP(name) === 0 ? { servername: name } : {}),
     rejectUnauthorized: options.verify_certificate,
     checkServerIdentity: options.verify_hostname
@@ -84,7 +84,7 @@ export function compileTls(options: TlsOptions): TlsSettings {
       : () => undefined,
     ...(options.alpn_protocols === undefined ? {} : { ALPNProtocols: [...options.alpn_protocols] }),
   })
-  // Node looks at the name only where it verifies the certificate.
+  // Node.js verifies the name only if it also verifies the certificate.
   const wrongName = (socket: TLSSocket, name: string): Error | undefined =>
     options.verify_hostname && !options.verify_certificate
       ? checkServerIdentity(name, socket.getPeerCertificate())
@@ -106,7 +106,7 @@ export function compileTls(options: TlsOptions): TlsSettings {
         }
         const fail = (error: unknown) => {
           end()
-          secured.on('error', () => {}) // what comes after the first error says nothing new
+          secured.on('error', () => {}) // later errors contain no new information
           secured.destroy()
           reject(error)
         }
@@ -127,19 +127,19 @@ export function compileTls(options: TlsOptions): TlsSettings {
 }
 
 function unusable(error: unknown, file: string | undefined): string {
-  // Files of old tools are encrypted with RC2, which OpenSSL 3 has laid off.
+  // Old tools encrypt files with RC2, which OpenSSL 3 supports only with its legacy provider.
   if ((error as NodeJS.ErrnoException).code === 'ERR_CRYPTO_UNSUPPORTED_OPERATION' && file !== undefined) {
     return [
-      `\`tls.crt_file\`: the PKCS#12 file ${file} is encrypted in a way that is no longer supported, such as RC2. Write it anew:`,
+      `\`tls.crt_file\`: the PKCS#12 file ${file} uses an encryption that is no longer supported, such as RC2. Convert it:`,
       `openssl pkcs12 -legacy -in ${file} -nodes -out identity.pem && openssl pkcs12 -export -in identity.pem -out new.p12`,
     ].join(' ')
   }
-  return `The TLS identity cannot be used: ${errorText(error)}.`
+  return `The TLS certificate or its key is not usable: ${errorText(error)}.`
 }
 
 let roots: readonly string[] | undefined
 
-/** Certificates of the system besides those of Node; read on first use. */
+/** Certificates of the system and of Node.js, read on first use. */
 function systemRoots(): readonly string[] {
   if (roots === undefined) {
     const all = new Set(rootCertificates)
@@ -147,7 +147,7 @@ function systemRoots(): readonly string[] {
       for (const certificate of getCACertificates('system')) all.add(certificate)
       for (const certificate of getCACertificates('extra')) all.add(certificate)
     } catch {
-      // no store on this system: the bundled ones remain
+      // This system has no certificate store, so use only the bundled certificates.
     }
     roots = [...all]
   }
@@ -188,13 +188,13 @@ function readAuthorities(value: string): string[] {
   } catch (error) {
     throw new PenstockError(
       'PEN_TLS_INVALID',
-      `\`tls.ca_file\`: ${place(value)} is no certificate in PEM or DER form.`,
+      `\`tls.ca_file\`: ${place(value)} is not a certificate in PEM or DER format.`,
       {
         cause: error,
       },
     )
   }
-  throw new PenstockError('PEN_TLS_INVALID', `\`tls.ca_file\`: ${place(value)} holds no certificate.`)
+  throw new PenstockError('PEN_TLS_INVALID', `\`tls.ca_file\`: ${place(value)} contains no certificate.`)
 }
 
 type Identity = { cert: string; key: string } | { pfx: Buffer; passphrase?: string }
@@ -205,13 +205,13 @@ function readIdentity(options: TlsOptions): Identity | undefined {
   const content = readFileOption('crt_file', crt_file)
   const certificate = pemCertificate(content)
   if (certificate === undefined) {
-    // Neither PEM nor a certificate in DER: PKCS#12, which brings its key along.
+    // Neither PEM nor a DER certificate, so it must be PKCS#12, which contains the key too.
     return key_pass === undefined ? { pfx: content } : { pfx: content, passphrase: key_pass }
   }
   if (key_file === undefined) {
     throw new PenstockError(
       'PEN_TLS_KEY_MISSING',
-      `\`tls.crt_file\`: ${place(crt_file)} requires a private key. Set \`tls.key_file\`, or give a PKCS#12 file.`,
+      `\`tls.crt_file\`: ${place(crt_file)} requires a private key. Set \`tls.key_file\`, or use a PKCS#12 file.`,
     )
   }
   return { cert: certificate, key: pemKey(readFileOption('key_file', key_file), key_file, key_pass) }
@@ -222,7 +222,7 @@ function pemCertificate(content: Buffer): string | undefined {
   try {
     return new X509Certificate(content).toString()
   } catch {
-    return undefined // PKCS#12, or nothing usable, which the TLS context will report
+    return undefined // PKCS#12, or an invalid file, which the TLS context will report
   }
 }
 
@@ -239,10 +239,11 @@ function pemKey(content: Buffer, value: string, passphrase: string | undefined):
       cause ??= error
     }
   }
-  const why = passphrase === undefined ? 'If it is encrypted, set `tls.key_pass`.' : 'Is `tls.key_pass` right?'
+  const why =
+    passphrase === undefined ? 'If it is encrypted, set `tls.key_pass`.' : 'Check that `tls.key_pass` is correct.'
   throw new PenstockError(
     'PEN_TLS_INVALID',
-    `\`tls.key_file\`: ${place(value)} is no private key in PEM or DER form that can be read. ${why}`,
+    `\`tls.key_file\`: ${place(value)} is not a readable private key in PEM or DER format. ${why}`,
     { cause },
   )
 }
