@@ -135,7 +135,7 @@ describe.skipIf(missing !== undefined)(`the agent on a node${missing === undefin
     const { gitVersion } = JSON.parse(await cluster.kubectl(['get', '--raw', '/version']))
     const lines = (await cluster.kubectl(['-n', system, 'logs', 'daemonset/penstock-agent'])).split('\n')
     const said = lines.filter((line) => line.includes('server_version'))
-    expect(said).toEqual([expect.stringContaining('The Kubernetes API server answers.')])
+    expect(said).toEqual([expect.stringContaining('Connected to the Kubernetes API server.')])
     expect(said[0]).toContain(gitVersion)
   })
 

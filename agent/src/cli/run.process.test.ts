@@ -223,7 +223,7 @@ test('flags come from the environment too', async () => {
 
 test.each([
   { minor: '18', says: 'The Kubernetes API server is older than the agent supports' },
-  { minor: '19', says: 'The Kubernetes API server answers.' },
+  { minor: '19', says: 'Connected to the Kubernetes API server.' },
 ])('an agent that watches pods at Kubernetes 1.$minor says so at its start', async ({ minor, says }) => {
   await using api = await KubeApi.start()
   api.minor = minor

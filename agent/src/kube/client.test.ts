@@ -48,7 +48,7 @@ async function listen(listening: Server): Promise<Listening> {
   }
 }
 
-/** Answers with the path and the caller's identity, over HTTP/2 if the client speaks it. */
+/** Responds with the path and the caller's identity, over HTTP/2 if the client supports it. */
 function secureServer(options: object = {}): Server {
   return createSecureServer({ cert: text(server.crt), key: text(server.key), ...options }, (request, response) => {
     const { authorization } = request.headers
@@ -71,7 +71,7 @@ function kubeConfig(port: number, cluster: object, account: object): string {
   return path
 }
 
-test('all requests share one HTTP/2 connection, which is opened again when it was lost', async () => {
+test('all requests share one HTTP/2 connection, which is reopened after it was lost', async () => {
   await using api = await listen(secureServer())
   const config = kubeConfig(api.port, { 'certificate-authority-data': base64(certificates.ca.crt) }, { token: 't1' })
   const client = new ApiServerClient(await kubeConfigTarget(config), 'Penstock/test')
@@ -120,7 +120,7 @@ test.each(['2.0', '1.1'])('an object is written by PUT over HTTP/%s', async (htt
   }
 })
 
-test('a client certificate is shown, from files beside the kubeconfig too', async () => {
+test('the client presents its certificate, also from files next to the kubeconfig', async () => {
   await using api = await listen(
     secureServer({ requestCert: true, rejectUnauthorized: true, ca: text(certificates.ca.crt) }),
   )
@@ -138,7 +138,7 @@ test('a client certificate is shown, from files beside the kubeconfig too', asyn
   }
 })
 
-test('a server of HTTP/1.1 is spoken to in that', async () => {
+test('a server without HTTP/2 receives HTTP/1.1', async () => {
   const plain = createHttpsServer({ cert: text(server.crt), key: text(server.key) }, (request, response) =>
     response.end(JSON.stringify({ version: request.httpVersion })),
   )
@@ -153,7 +153,7 @@ test('a server of HTTP/1.1 is spoken to in that', async () => {
   }
 })
 
-test('a server of another authority is refused', async () => {
+test('the client rejects a server with a certificate from another authority', async () => {
   await using api = await listen(secureServer())
   const client = new ApiServerClient(await kubeConfigTarget(kubeConfig(api.port, {}, {})), 'Penstock/test')
   try {
@@ -166,7 +166,7 @@ test('a server of another authority is refused', async () => {
   }
 })
 
-test('in a pod, the service account is used and its token read for every request', async () => {
+test('in a pod, the client uses the service account and reads its token for every request', async () => {
   await using api = await listen(secureServer())
   writeFileSync(join(folder, 'token'), 'one\n')
   writeFileSync(join(folder, 'ca.crt'), text(certificates.ca.crt))
@@ -181,7 +181,7 @@ test('in a pod, the service account is used and its token read for every request
   }
 })
 
-test('outside of a cluster, the message says what to do', async () => {
+test('outside a cluster, the message explains what to do', async () => {
   await expect(inClusterTarget({}, folder)).rejects.toMatchObject({
     code: 'PEN_KUBERNETES',
     message: expect.stringContaining('Set `kube_config_file`'),

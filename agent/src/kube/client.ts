@@ -1,10 +1,10 @@
-// Requests of the agent to the Kubernetes API. All of them share one HTTP/2 connection, which is opened when it is needed and opened
-// again when it was lost; servers that do not speak HTTP/2 are spoken to in HTTP/1.1 (transport.ts).
+// The agent's client for the Kubernetes API. All requests share one HTTP/2 connection, which the client opens when needed and reopens after
+// it was lost. If the server does not support HTTP/2, the client uses HTTP/1.1 (transport.ts).
 //
-// The operator has another client (operator/src/kube/client.ts) over transport.ts alone. An agent holds a few watches for years, on
-// each node: one connection costs the API server least. The operator may watch each type in each namespace, more than the 100 streams
-// that a connection of HTTP/2 has, and a watch that waits for a stream would wait forever; it also lists megabytes, writes, and
-// needs what an answer's `Status` says. Both read addresses, credentials, bodies and lines of watches by the same code.
+// The operator has its own client (operator/src/kube/client.ts), which uses only transport.ts. Every node has an agent with a few
+// long-lived watches, and a single connection costs the API server the least. The operator may watch every type in every namespace. That
+// can exceed the 100 streams of an HTTP/2 connection, and a watch that waits for a stream would wait forever. It also lists megabytes,
+// writes objects, and needs the `Status` of a response. Both clients share the code for addresses, credentials, bodies and watch lines.
 
 import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
 import type { Readable } from 'node:stream'
@@ -18,7 +18,7 @@ export interface Answer {
   readonly body: Readable
 }
 
-/** A body of JSON that goes with a request. */
+/** The JSON body of a request. */
 interface Sent {
   readonly method: 'POST' | 'PUT'
   readonly text: string
@@ -34,7 +34,7 @@ export class ApiServerClient {
   readonly #userAgent: string
   readonly #address: Omit<Access, 'headers'>
   readonly #http1 = new Transport()
-  /** Whether the server supports only HTTP/1.1, as far as is known. */
+  /** Whether the server is known to support only HTTP/1.1. */
   #speaksHttp1: boolean
   #session: Promise<ClientHttp2Session | undefined> | undefined
   #closed = false
@@ -46,7 +46,7 @@ export class ApiServerClient {
     this.#speaksHttp1 = target.server.protocol === 'http:'
   }
 
-  /** Asks for a path with its query, or sends a body of JSON to it; returns the status and the body as it comes. */
+  /** Gets a path with a query, or sends a JSON body to it. Returns the status, and the body as a stream. */
   async get(path: string, signal: AbortSignal, sent?: Sent): Promise<Answer> {
     signal.throwIfAborted()
     const headers: Record<string, string> = { accept: 'application/json', 'user-agent': this.#userAgent }
@@ -68,7 +68,7 @@ export class ApiServerClient {
     }
   }
 
-  /** Asks for a path, or sends something to it, and reads the answer as JSON. */
+  /** Gets a path, or sends an object to it, and parses the response as JSON. */
   async json(
     path: string,
     signal: AbortSignal,
@@ -82,24 +82,24 @@ export class ApiServerClient {
       return { status, body: JSON.parse(text) }
     } catch (error) {
       if (status !== 200) return { status, body: undefined }
-      throw new PenstockError('PEN_KUBERNETES', 'An answer of the Kubernetes API is not valid JSON.', { cause: error })
+      throw new PenstockError('PEN_KUBERNETES', 'A response of the Kubernetes API is not valid JSON.', { cause: error })
     }
   }
 
-  /** Closes all connections and opens no others. */
+  /** Closes all connections permanently. */
   async close(): Promise<void> {
     this.#closed = true
     await this.disconnect()
   }
 
-  /** Closes connections; the next request opens one again. */
+  /** Closes all connections. The next request opens a new one. */
   async disconnect(): Promise<void> {
     this.#http1.close()
     const session = await this.#session?.catch(() => undefined)
     session?.destroy()
   }
 
-  /** The shared session; undefined if the server supports HTTP/1.1 only. */
+  /** The shared session; undefined if the server supports only HTTP/1.1. */
   #connected(): Promise<ClientHttp2Session | undefined> {
     this.#session ??= this.#connect().catch((error: unknown) => {
       this.#session = undefined
@@ -118,9 +118,9 @@ export class ApiServerClient {
       return undefined
     }
     const session = connectHttp2(this.#target.server, { createConnection: () => socket })
-    // A connection that died without a word is found out by pings: a watch may be silent for minutes.
+    // Pings detect a dead connection, because a watch may be silent for minutes.
     const pings = setInterval(() => {
-      const late = setTimeout(() => session.destroy(new Error('A ping was not answered.')), pingTimeoutMs)
+      const late = setTimeout(() => session.destroy(new Error('The server did not respond to a ping.')), pingTimeoutMs)
       late.unref()
       session.ping(() => clearTimeout(late))
     }, pingEveryMs)
@@ -149,14 +149,14 @@ export class ApiServerClient {
         { ...headers, [constants.HTTP2_HEADER_METHOD]: method, [constants.HTTP2_HEADER_PATH]: base + path },
         { signal },
       )
-      const late = setTimeout(() => stream.destroy(new Error('It did not answer in time.')), answerTimeoutMs)
+      const late = setTimeout(() => stream.destroy(new Error('The server did not respond in time.')), answerTimeoutMs)
       stream.on('response', (answer) => {
         clearTimeout(late)
         resolve({ status: Number(answer[constants.HTTP2_HEADER_STATUS]), body: stream })
       })
       stream.on('close', () => {
         clearTimeout(late)
-        reject(new Error('The connection was closed before an answer came.'))
+        reject(new Error('The connection was closed before the response.'))
       })
       stream.on('error', (error) => {
         clearTimeout(late)
@@ -188,7 +188,7 @@ function socketOptions(server: URL, tls: Access['tls']): ConnectionOptions {
 function openSocket(options: ConnectionOptions): Promise<TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = connectTls({ ...options, ALPNProtocols: ['h2', 'http/1.1'] })
-    const late = setTimeout(() => socket.destroy(new Error('It could not be reached in time.')), connectTimeoutMs)
+    const late = setTimeout(() => socket.destroy(new Error('The connection timed out.')), connectTimeoutMs)
     socket.once('secureConnect', () => {
       clearTimeout(late)
       socket.removeListener('error', reject)

@@ -1,5 +1,5 @@
-// Where the Kubernetes API is and how to sign in: from the pod's own service account, or from a kubeconfig.
-// The token is read again for every request, because the kubelet replaces it regularly.
+// Reads the address and the credentials of the Kubernetes API, from the pod's service account or from a kubeconfig.
+// Every request reads the token again, because the kubelet replaces it regularly.
 
 import { dirname, resolve } from 'node:path'
 import { errorText, PenstockError } from '../errors.ts'
@@ -13,9 +13,9 @@ export interface KubeTarget {
   readonly key: string | undefined
   readonly verify: boolean
   readonly serverName: string | undefined
-  /** Namespace of the context of a kubeconfig. */
+  /** Namespace of the kubeconfig's context. */
   readonly namespace: string | undefined
-  /** Value of the `authorization` header. */
+  /** The value of the `authorization` header. */
   authorization(): string | undefined
 }
 
@@ -31,7 +31,7 @@ export async function inClusterTarget(
   if (!host || !port) {
     throw new PenstockError(
       'PEN_KUBERNETES',
-      'The Kubernetes API is not known: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so this is not a pod of a cluster. Set `kube_config_file` to the path of a kubeconfig.',
+      'The address of the Kubernetes API is unknown: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set, so the agent does not run in a pod. Set `kube_config_file` to the path of a kubeconfig.',
     )
   }
   const tokenPath = `${folder}/token`
@@ -54,13 +54,13 @@ interface Named<T> {
 }
 
 export interface KubeConfigReading {
-  /** The current context of the file if not given. */
+  /** By default, the current context of the file. */
   readonly context?: string | undefined
-  /** For users who sign in otherwise than by what this reader knows, such as a program; they are refused if not given. */
+  /** Called for users with other credentials, such as a program. By default, these users are rejected. */
   readonly otherwise?: () => Promise<KubeTarget>
 }
 
-/** The credentials in a kubeconfig that this reader understands. */
+/** The kinds of credentials in a kubeconfig that this reader supports. */
 const knownOfUsers = new Set([
   'token',
   'tokenFile',
@@ -80,7 +80,7 @@ export async function kubeConfigTarget(path: string, reading: KubeConfigReading 
   try {
     document = parse(text, { logLevel: 'error' }) as Record<string, unknown>
   } catch (error) {
-    // Messages of the library quote what they are about, which may be a token.
+    // The library's messages quote the text, which may contain a token.
     const [start] = error instanceof YAMLParseError ? error.pos : []
     const place = start === undefined ? '' : ` at line ${text.slice(0, start).split('\n').length}`
     throw new PenstockError('PEN_KUBERNETES', `The kubeconfig ${path} is not valid YAML${place}.`)
@@ -141,13 +141,13 @@ function fixedAuthorization(user: Record<string, unknown>): string | undefined {
   return `Basic ${Buffer.from(`${user['username']}:${String(user['password'] ?? '')}`).toString('base64')}`
 }
 
-/** The names of a list, for a message. */
+/** The names in a list, for a message. */
 function namesOf(list: unknown): string {
   const names = Array.isArray(list) ? (list as Named<unknown>[]).map((item) => String(item?.name)) : []
   return names.length === 0 ? '' : `: ${names.slice(0, 10).join(', ')}`
 }
 
-/** The table under `key` of the list entry with a name. */
+/** The table at `key` in the list entry with this name. */
 function entry(list: unknown, name: unknown, key: string): Record<string, unknown> | undefined {
   if (!Array.isArray(list)) return undefined
   const found = (list as Named<unknown>[]).find((item) => item?.name === name) as Record<string, unknown> | undefined
@@ -161,7 +161,7 @@ function tokenFrom(path: string): string {
   } catch (error) {
     throw new PenstockError(
       'PEN_KUBERNETES',
-      `The token ${path} cannot be read: ${reasonOf(error)}. The pod needs a service account whose token is mounted.`,
+      `The token ${path} cannot be read: ${reasonOf(error)}. The pod needs a service account with a mounted token.`,
       { cause: error },
     )
   }

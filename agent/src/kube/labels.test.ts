@@ -18,6 +18,6 @@ test.each([
   expect(compileSelector(selector)({ a: 'b', d: 'e' })).toBe(matches)
 })
 
-test.each(['a=b c', 'a in b', '!', 'a=(b)', ',a'])('"%s" is no selector', (text) => {
-  expect(() => compileSelector(text)).toThrow(`"${text}" is not a label selector`)
+test.each(['a=b c', 'a in b', '!', 'a=(b)', ',a'])('"%s" is not a selector', (text) => {
+  expect(() => compileSelector(text)).toThrow(`"${text}" is not a valid label selector`)
 })

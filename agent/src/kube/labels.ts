@@ -1,4 +1,4 @@
-// Label selectors as text, `app=web,tier in (a,b),!legacy`, as predicates over labels: the grammar of the Kubernetes API.
+// Compiles label selectors in the syntax of the Kubernetes API, such as `app=web,tier in (a,b),!legacy`, into predicates over labels.
 
 import { PenstockError } from '../errors.ts'
 
@@ -7,14 +7,17 @@ export type LabelTest = (labels: Readonly<Record<string, unknown>>) => boolean
 const term =
   /^\s*(?:(!)\s*([^\s!=,()]+)|([^\s!=,()]+)\s+(in|notin)\s*\(([^()]*)\)|([^\s!=,()]+)\s*(==|=|!=)\s*([^\s!=,()]*)|([^\s!=,()]+))\s*(?:,|$)/
 
-/** Throws PEN_CONFIG_INVALID for what is no selector. An empty text selects everything. */
+/** Throws PEN_CONFIG_INVALID for an invalid selector. An empty text selects everything. */
 export function compileSelector(text: string): LabelTest {
   const tests: LabelTest[] = []
   let rest = text.trim()
   while (rest !== '') {
     const match = term.exec(rest)
     if (match === null) {
-      throw new PenstockError('PEN_CONFIG_INVALID', `"${text}" is not a label selector: "${rest}" is not understood.`)
+      throw new PenstockError(
+        'PEN_CONFIG_INVALID',
+        `"${text}" is not a valid label selector: expected a condition such as \`app=web\` at "${rest}".`,
+      )
     }
     tests.push(testOf(match))
     rest = rest.slice(match[0].length)

@@ -1,5 +1,5 @@
-// The Lease by which agents and operators elect a leader. Its times are for people: participants measure with their own clocks when they
-// see it change.
+// The Lease with which agents and operators elect a leader. Its times are only for people: participants use their own clocks, and measure
+// from the moment at which they see a change.
 
 export interface Lease {
   readonly apiVersion: string
@@ -19,7 +19,7 @@ export interface Lease {
   }
 }
 
-/** How long a claim lasts without renewal, when its holder gives it up itself, and how often it is tried to get or renew it. */
+/** How long a claim is valid without renewal, when its holder gives up renewing it, and the interval of attempts to get or renew it. */
 export const leaseTimes = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 } as const
 
 export interface LeasePlace {
@@ -30,10 +30,10 @@ export interface LeasePlace {
 export const leasePath = ({ namespace, name }: LeasePlace) =>
   `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${name}`
 
-/** The holder that the record names; undefined if there is none. */
+/** The current holder; undefined if there is none. */
 export const holderOf = (lease: Lease | undefined): string | undefined => lease?.spec?.holderIdentity || undefined
 
-/** The record that takes or renews the claim; it replaces the one that was read. */
+/** The object that acquires or renews the claim. It replaces the one that was read. */
 export function claimed(lease: Lease | undefined, place: LeasePlace, identity: string, leaseMs: number): Lease {
   const now = new Date().toISOString().replace('Z', '000Z')
   const same = holderOf(lease) === identity
@@ -51,7 +51,7 @@ export function claimed(lease: Lease | undefined, place: LeasePlace, identity: s
   }
 }
 
-/** The record with which the holder gives up the claim, so the next need not wait until it expires. */
+/** The object with which the holder releases the claim, so that the next holder need not wait until it expires. */
 export const released = (lease: Lease): Lease => ({
   ...lease,
   spec: { ...lease.spec, holderIdentity: '', leaseDurationSeconds: 1 },

@@ -48,23 +48,23 @@ async function reported(prepare: (api: KubeApi) => void): Promise<readonly (read
   return lines
 }
 
-test('the version of a server that is supported is logged once', async () => {
+test('the version of a supported server is logged once', async () => {
   expect(await reported((api) => Object.assign(api, { minor: '19' }))).toEqual([
-    ['info', { server_version: 'v1.19.0', min_version: 'v1.19' }, 'The Kubernetes API server answers.'],
+    ['info', { server_version: 'v1.19.0', min_version: 'v1.19' }, 'Connected to the Kubernetes API server.'],
   ])
 })
 
-test('a server older than that is warned of, with what follows and what helps', async () => {
+test('an older server causes a warning with its consequences and a remedy', async () => {
   expect(await reported((api) => Object.assign(api, { minor: '18' }))).toEqual([
     [
       'warn',
       { server_version: 'v1.18.0', min_version: 'v1.19' },
-      'The Kubernetes API server is older than the agent supports: metadata and events may be missing. Upgrade the cluster.',
+      'The version of the Kubernetes API server is not supported: metadata and events may be missing. Upgrade the cluster.',
     ],
   ])
 })
 
-test('a server that does not say its version to this account is no reason to warn', async () => {
+test('a server that does not report its version to this account causes no warning', async () => {
   const lines = await reported((api) => Object.assign(api, { token: 'another' }))
   expect(lines.map(([level]) => level)).toEqual(['debug'])
 })

@@ -1,20 +1,20 @@
-// The version of the API server: logged once at the start, with a warning if the agent does not support one so old.
-// A distribution may append to a number, as in `19+`.
+// Logs the version of the API server once at start, and warns if it is older than the agent supports.
+// Distributions may append characters to a number, as in `19+`.
 
 import { pause } from '../clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { ApiServerClient } from './client.ts'
 
-/** The oldest version of Kubernetes 1 that the agent supports: it serves `events.k8s.io/v1`. */
+/** The oldest supported minor version of Kubernetes 1, the first with `events.k8s.io/v1`. */
 export const minServerMinor = 19
 
 export interface ServerVersion {
   readonly minor: number
-  /** As the server writes it, such as `v1.36.3`. */
+  /** The version as the server reports it, such as `v1.36.3`. */
   readonly text: string
 }
 
-/** Reads an answer to `/version`; undefined if it names no version of Kubernetes 1. */
+/** Parses a response of `/version`; undefined if it contains no version of Kubernetes 1. */
 export function parseServerVersion(answer: unknown): ServerVersion | undefined {
   if (typeof answer !== 'object' || answer === null) return undefined
   const { major, minor, gitVersion } = answer as Readonly<Record<string, unknown>>
@@ -25,7 +25,7 @@ export function parseServerVersion(answer: unknown): ServerVersion | undefined {
 
 const retryMs = 10_000
 
-/** Resolves when the server has answered, or the signal aborts. A server that does not say its version is not asked again. */
+/** Resolves when the server has responded, or the signal aborts. If the server does not report its version, there is no further attempt. */
 export async function reportServerVersion(client: ApiServerClient, logger: Logger, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
@@ -37,15 +37,15 @@ export async function reportServerVersion(client: ApiServerClient, logger: Logge
       const version = parseServerVersion(body)
       const facts = { server_version: version?.text, min_version: `v1.${minServerMinor}` }
       if (version === undefined) logger.debug(facts, 'The Kubernetes API server does not report its version.')
-      else if (version.minor >= minServerMinor) logger.info(facts, 'The Kubernetes API server answers.')
+      else if (version.minor >= minServerMinor) logger.info(facts, 'Connected to the Kubernetes API server.')
       else
         logger.warn(
           facts,
-          'The Kubernetes API server is older than the agent supports: metadata and events may be missing. Upgrade the cluster.',
+          'The version of the Kubernetes API server is not supported: metadata and events may be missing. Upgrade the cluster.',
         )
       return
     } catch {
-      // The watches report that the API cannot be reached.
+      // The watches report connection errors.
       await pause(retryMs, signal)
     }
   }

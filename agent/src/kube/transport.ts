@@ -1,19 +1,19 @@
-// One exchange with the API server over HTTP/1.1, for the operator and for agents whose server does not speak HTTP/2. The caller gives
-// the address and the credentials. The operator's leader loads it in a worker thread too, so it depends on Node alone.
+// Requests to the API server over HTTP/1.1, for the operator, and for agents if the server does not support HTTP/2. The caller passes the
+// address and the credentials. The operator's leader also loads this file in a worker thread, so it depends only on Node.js.
 
 import type { Agent as HttpAgent, IncomingMessage } from 'node:http'
 import type { ConnectionOptions } from 'node:tls'
 import type { KubeTarget } from './config.ts'
 
-// Not by `import`: that also loads the client of `fetch`, 16 MB in every agent.
+// `import` would also load the client for `fetch`, which costs 16 MB in every agent.
 const http = () => process.getBuiltinModule('node:http')
 const https = () => process.getBuiltinModule('node:https')
 
-/** How to reach the API server and who we are to it; plain data, so that a worker thread can be given it. */
+/** Address and credentials for the API server, as plain data that can be passed to a worker thread. */
 export interface Access {
-  /** Such as `https://10.96.0.1:443`, perhaps with a path. */
+  /** The address, such as `https://10.96.0.1:443`, perhaps with a path. */
   readonly server: string
-  /** A list is sent as that many headers. */
+  /** Headers to send. A list is sent as several headers. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly tls: {
     readonly ca?: string | undefined
@@ -26,16 +26,16 @@ export interface Access {
 
 export interface Exchange {
   readonly method: string
-  /** With its query. */
+  /** The path, including the query. */
   readonly path: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | undefined
   readonly signal: AbortSignal
-  /** Time limit for the head of the answer; only the signal ends the wait if not given. */
+  /** Time limit for the response head; by default, only the signal ends the wait. */
   readonly answerTimeoutMs?: number
 }
 
-/** Address and TLS of a target, without credentials in headers: those change with the token. */
+/** Address and TLS settings of a target, without the credentials in headers, which change with the token. */
 export function addressOf(target: KubeTarget): Omit<Access, 'headers'> {
   return {
     server: target.server.href.replace(/\/$/, ''),
@@ -49,22 +49,22 @@ export function addressOf(target: KubeTarget): Omit<Access, 'headers'> {
   }
 }
 
-/** The options that are given: Node takes one that is undefined for a value. */
+/** Removes undefined options, because Node.js would not treat them as absent. */
 export function tlsOptions(tls: Access['tls']): ConnectionOptions {
   return Object.fromEntries(Object.entries(tls).filter(([, value]) => value !== undefined))
 }
 
-/** The host of an address, as sockets want it: an IPv6 address without brackets. */
+/** The host of an address in the form that sockets need: IPv6 addresses have no brackets. */
 export function hostOf(server: URL): string {
   return server.hostname.replace(/^\[|\]$/g, '')
 }
 
-/** Connections to one server; those of an `Access` are kept for the next request. */
+/** Connections to one server, which are reused for requests with the same `Access`. */
 export class Transport {
   #access: Access | undefined
   #agent: HttpAgent | undefined
 
-  /** Sends a request and gives the answer when its head is there. */
+  /** Sends a request. Resolves with the response when its head has arrived. */
   send(access: Access, exchange: Exchange): Promise<IncomingMessage> {
     const agent = this.#agentOf(access)
     const server = new URL(access.server)
@@ -96,7 +96,10 @@ export class Transport {
       const late =
         exchange.answerTimeoutMs === undefined
           ? undefined
-          : setTimeout(() => request.destroy(new Error('It did not answer in time.')), exchange.answerTimeoutMs)
+          : setTimeout(
+              () => request.destroy(new Error('The server did not respond in time.')),
+              exchange.answerTimeoutMs,
+            )
       request.on('socket', (socket) => socket.setKeepAlive(true, 15_000))
       request.on('error', (error) => {
         clearTimeout(late)
@@ -123,7 +126,7 @@ export class Transport {
         this.#access = access
         return this.#agent
       }
-      // Watches that run over the old connections continue; idle ones are closed as their answers end.
+      // Watches continue on the old connections; after ten minutes, all old connections are closed.
       const old = this.#agent
       setTimeout(() => old.destroy(), 600_000).unref()
     }
@@ -139,25 +142,25 @@ export class Transport {
   }
 }
 
-/** Longest answer that is read as a whole. */
+/** Maximum length of a response that is read completely. */
 const maxAnswerBytes = 256 * 1024 * 1024
 
-/** Reads an answer to its end. */
+/** Reads a response to its end. */
 export async function bodyText(answer: AsyncIterable<Buffer>, maxBytes = maxAnswerBytes): Promise<string> {
   const parts: Buffer[] = []
   let length = 0
   for await (const part of answer) {
     parts.push(part)
     length += part.length
-    if (length > maxBytes) throw new Error(`The answer is longer than ${maxBytes} bytes.`)
+    if (length > maxBytes) throw new Error(`The response is longer than ${maxBytes} bytes.`)
   }
   return Buffer.concat(parts).toString('utf8')
 }
 
-/** A stream that cannot be trusted any more: the caller must begin with a new list. */
+/** The stream is no longer reliable, so the caller must start with a new list. */
 export class BrokenStreamError extends Error {}
 
-/** The lines of a watch that are not empty; `heard` is called for every piece that arrives. */
+/** The non-empty lines of a watch. Calls `heard` for every piece that arrives. */
 export async function* watchLines(
   answer: AsyncIterable<Buffer>,
   maxBytes = 16 * 1024 * 1024,

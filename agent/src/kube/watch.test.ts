@@ -13,8 +13,8 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('a caller that stops at a failure waits no more', async () => {
-  vi.useFakeTimers() // none ends by itself
+test('a caller that aborts after a failure does not wait for the backoff', async () => {
+  vi.useFakeTimers() // so that no wait ends by itself
   const ending = new AbortController()
   const client = { json: () => Promise.reject(new Error('not today')) } as unknown as ApiServerClient
   const failed = vi.fn(() => ending.abort())
@@ -23,7 +23,7 @@ test('a caller that stops at a failure waits no more', async () => {
   expect(failed).toHaveBeenCalledOnce()
 })
 
-test('while it watches, the objects of the list belong to the caller that took them', async () => {
+test('a watch keeps no reference to the objects of the list', async () => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   await using api = await KubeApi.start()

@@ -1,7 +1,7 @@
-// Follows a kind of object of the Kubernetes API: reads the list, then watches from there, forever. A watch that ends continues from
-// the last version seen; the list is read again only when the server has forgotten that version. The operator's reflector keeps objects
-// in a store that its controllers share, and streams its first list. This one passes objects on page by page and never holds all of
-// them, because the agent keeps only what its pods need.
+// Follows the objects of one type in the Kubernetes API: reads the list, and then watches for changes indefinitely. After a watch ends,
+// the next one continues from the last seen version; the list is read again only if the server no longer has that version. Unlike the
+// operator's reflector, which keeps all objects in a store that its controllers share, this code passes objects on page by page, because
+// the agent keeps only the data that its pods need.
 
 import { pause } from '../clock.ts'
 import { errorText, PenstockError } from '../errors.ts'
@@ -23,33 +23,33 @@ export interface WatchedObject {
 }
 
 export interface Followed {
-  /** Such as `pods`; for logs and metrics. */
+  /** Name for logs and metrics, such as `pods`. */
   readonly name: string
   /** Path of the collection, such as `/api/v1/pods`. */
   readonly path: string
-  /** The path is of one object, of the group without a name; a right to its name alone is enough to follow it. */
+  /** Whether the path is that of a single object in the core group. Permission for this one name is then sufficient. */
   readonly single?: boolean
   readonly labelSelector?: string | undefined
   readonly fieldSelector?: string | undefined
 }
 
 export interface FollowHooks<T extends WatchedObject> {
-  /** The whole list. Called once at first, and whenever the list was read again. */
+  /** Receives the whole list, initially and whenever the list was read again. */
   replaced(objects: readonly T[]): void
-  /** Takes a list page by page, so that it is never held as a whole; `replaced` then gets none. May get a page again. */
+  /** Receives the list page by page, so that it is never in memory as a whole; `replaced` then receives an empty list. Pages may repeat. */
   page?(objects: readonly T[]): Promise<void> | undefined
   changed(object: T): void
-  /** Asked after each change: nothing more is read before what it gives, if anything, resolves. */
+  /** Called after each change. If it returns a promise, nothing more is read until it resolves. */
   room?(): Promise<void> | undefined
   removed(object: T): void
-  /** The API cannot be reached or answers with an error; it is tried again. */
+  /** Reports that the API is not reachable or returned an error. The request is retried. */
   failed(error: Error): void
   listed(): void
-  /** Everything up to this version has been received: a list was read, or a bookmark or a removal came. */
+  /** Reports that everything up to this version has been received, after a list, a bookmark or a removal. */
   passed?(version: string): void
 }
 
-/** Logs and metrics of all watches. */
+/** Logging and metrics for all watches. */
 export function followReports(
   events: ComponentEvents,
   resource: string,
@@ -60,7 +60,7 @@ export function followReports(
         type: 'reader_failed',
         stage: 'processing',
         code: 'kubernetes_lifecycle',
-        message: 'Following objects of the Kubernetes API failed; trying again.',
+        message: 'Watching objects of the Kubernetes API failed; trying again.',
         fields: { resource, error },
         level: 'warn',
       }),
@@ -70,7 +70,7 @@ export function followReports(
 
 const pageSize = 500
 const watchSecs = 290
-/** A watch that is silent for this much longer than the server's timeout counts as broken. */
+/** A watch that is silent for this time beyond the server's timeout counts as broken. */
 const watchGraceMs = 30_000
 const initialBackoffMs = 250
 const maxBackoffMs = 30_000
@@ -83,7 +83,7 @@ export async function follow<T extends WatchedObject>(
   options: {
     readonly fromCache: boolean
     readonly signal: AbortSignal
-    /** The version to continue from; no list is read as long as the server knows it. */
+    /** The version to continue from. The list is read only if the server no longer has this version. */
     readonly from?: string | undefined
   },
 ): Promise<void> {
@@ -96,7 +96,7 @@ export async function follow<T extends WatchedObject>(
       const ended: WatchEnd = await watch<T>(client, followed, version, hooks, signal)
       version = ended.version
       if (ended.seen > 0) failures = 0
-      // A server that ends every watch at once must not receive requests in a tight loop.
+      // Wait, so that a server that immediately ends every watch does not receive requests in a tight loop.
       else failures++
       if (failures > 1) await pause(backoffMs(failures - 1), signal)
     } catch (error) {
@@ -109,8 +109,8 @@ export async function follow<T extends WatchedObject>(
 }
 
 /**
- * Passes the list on, and returns its version. A separate function, because an async function keeps its values while it waits: `follow`
- * would keep all objects of the list until the watch ends.
+ * Passes the list to the hooks, and returns its version. It is a separate function because an async function keeps its variables while it
+ * waits: `follow` would keep all objects of the list in memory until the watch ends.
  */
 async function takeList<T extends WatchedObject>(
   client: ApiServerClient,
@@ -155,7 +155,7 @@ async function readList<T>(
     if (token !== '') page['continue'] = token
     const { status, body } = await client.json(query(followed, page), signal)
     if (status === 410 && token !== '') {
-      // The list grew too old while it was read: again from its first page.
+      // The list expired while it was read, so start again from its first page.
       token = ''
       items.length = 0
       continue
@@ -176,9 +176,9 @@ const listOf = (object: WatchedObject) => ({
 })
 
 /**
- * One object is watched by its own path: the collection with a field selector is a question about all of them, which no Role of a
- * namespace answers.
- * @param path of an object, of the group without a name
+ * The path for watching a single object. Watching the collection with a field selector would need permission for all objects, which a
+ * Role for one name does not grant.
+ * @param path the path of an object in the core group
  */
 export function watchPathOf(path: string): string {
   return path.replace(/^\/api\/v1\//, '/api/v1/watch/')
@@ -196,12 +196,12 @@ function refused(followed: Followed, status: number, body: unknown): PenstockErr
       : ''
   return new PenstockError(
     'PEN_KUBERNETES',
-    `The Kubernetes API answered a version request with status ${status} for ${followed.name}${typeof reason === 'string' ? `: ${reason}` : ''}.${help}`,
+    `The Kubernetes API returned status ${status} for ${followed.name}${typeof reason === 'string' ? `: ${reason}` : ''}.${help}`,
   )
 }
 
 interface WatchEnd {
-  /** Version from which the next watch continues; undefined: read the list again. */
+  /** The version from which the next watch continues; undefined if the list must be read again. */
   readonly version: string | undefined
   /** Number of changes and bookmarks. */
   readonly seen: number
@@ -233,7 +233,7 @@ async function watch<T extends WatchedObject>(
   try {
     const { status, body } = await client.get(path, AbortSignal.any([signal, silent.signal]))
     if (status !== 200) {
-      body.on('error', () => {}) // of no interest any more
+      body.on('error', () => {}) // no longer relevant
       body.destroy()
       if (status === 410) return { version: undefined, seen }
       throw refused(followed, status, undefined)
@@ -260,8 +260,10 @@ async function watch<T extends WatchedObject>(
       }
     } catch (error) {
       if (signal.aborted || (seen === 0 && !silent.signal.aborted)) throw error
-      // The connection was cut under a watch that worked: continue from where it was.
-      hooks.failed(new PenstockError('PEN_KUBERNETES', `The watch on ${followed.name} was cut: ${errorText(error)}`))
+      // A working watch lost its connection, so the next one continues from the last version.
+      hooks.failed(
+        new PenstockError('PEN_KUBERNETES', `The watch on ${followed.name} was interrupted: ${errorText(error)}`),
+      )
       if (error instanceof BrokenStreamError) return { version: undefined, seen }
     }
     if (problem !== undefined) throw problem

@@ -91,10 +91,7 @@ export const orchestratorLogs = defineSource({
       async healthcheck(signal) {
         const status = await environment.probe(signal)
         if (status !== 200) {
-          throw new PenstockError(
-            'PEN_KUBERNETES',
-            `The Kubernetes API answered a version request with status a version request with status ${status}.`,
-          )
+          throw new PenstockError('PEN_KUBERNETES', `The Kubernetes API returned status ${status}.`)
         }
       },
     }

@@ -15,7 +15,7 @@ export function checkClusterVersion(version: ServerVersion | undefined, logger: 
   const facts = { server_version: version.text, min_version: `v1.${minClusterMinor}` }
   const missing = clusterNeeds.filter(({ minor }) => version.minor < minor)
   if (missing.length === 0) {
-    logger.info(facts, 'The Kubernetes API server answers.')
+    logger.info(facts, 'Connected to the Kubernetes API server.')
     return
   }
   const consequences = missing.map(({ feature, otherwise }) => `without ${feature}, ${otherwise}`)
