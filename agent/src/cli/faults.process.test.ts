@@ -61,7 +61,9 @@ syncBuiltinESMExports()
   const pattern = join(folder, '*.yaml')
   const plain = await broken('validate', pattern)
   expect(plain.code).toBe(70)
-  expect(plain.err).toContain('A fault of Penstock itself: broken on purpose\nWith --debug it shows where.')
+  expect(plain.err).toContain(
+    'Internal error in Penstock: broken on purpose\nRun the command with --debug to print the stack.',
+  )
   expect(plain.err).not.toContain('    at ')
   expect((await broken('validate', pattern, '--debug')).err).toContain('    at ')
 })

@@ -43,7 +43,7 @@ export class AgentTopScreen implements Drawing {
   look(look: TopSnapshot, rows: readonly Row[]): void {
     this.#note = ''
     if (!this.#keys.isPaused) this.#look = look
-    this.#keys.look(rows)
+    this.#keys.update(rows)
   }
 
   /** Shows a line at the bottom until the next refresh. */

@@ -40,7 +40,7 @@ export const flags = {
     type: 'string',
     oneOf: colorChoices,
     env: 'PENSTOCK_COLOR',
-    help: 'Whether to colour (auto).',
+    help: 'Whether to colour the output (auto).',
   },
   help: { type: 'boolean', short: 'h', help: 'Print this text.' },
 } as const satisfies Flags

@@ -1,10 +1,10 @@
-// Completion scripts for bash, zsh and fish, derived from the commands with their flags and the names that they take.
+// Completion scripts for bash, zsh and fish, derived from the commands, their flags and their arguments.
 
 export interface CompletionCommand {
   readonly name: string
   readonly help: string
   readonly flags: readonly CompletionFlag[]
-  /** Words that may follow; without any, files are offered. */
+  /** Possible arguments; if empty, completion offers files. */
   readonly words: readonly string[]
 }
 
@@ -12,16 +12,16 @@ export interface CompletionFlag {
   readonly name: string
   readonly short?: string | undefined
   readonly help: string
-  /** Whether a value follows. */
+  /** Whether the flag takes a value. */
   readonly takesValue: boolean
-  /** The only values, if there are few; without, files are offered. */
+  /** The possible values, if there are few; otherwise completion offers files. */
   readonly values?: readonly string[] | undefined
 }
 
 export const shells = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof shells)[number]
 
-/** @param root the flags without a sub-command */
+/** @param root the flags without a subcommand */
 export function completionScript(
   shell: Shell,
   program: string,

@@ -1,4 +1,4 @@
-// Exit codes of the agent, and which failure ends with which.
+// The exit codes of the agent, and the exit code for each error.
 
 import { type ErrorCode, PenstockError } from '../errors.ts'
 
@@ -23,7 +23,7 @@ const byError: Readonly<Partial<Record<ErrorCode, number>>> = {
   PEN_API_BIND: exitCodes.io,
 }
 
-/** The exit code for what ended a command: 78 for everything that the configuration decides. */
+/** The exit code for an error; 78 for every error in the configuration. */
 export function exitCodeOf(error: unknown): number {
   if (!(error instanceof PenstockError)) return exitCodes.internal
   return byError[error.code] ?? exitCodes.config

@@ -48,12 +48,12 @@ test.each([
   { argv: ['--meta=yes'], says: 'takes no value' },
   { argv: ['-x'], says: '-x' },
   { argv: ['--constructor'], says: '--constructor' },
-])('$argv is refused', ({ argv, says }) => {
+])('$argv is rejected', ({ argv, says }) => {
   expect(() => parseFlags(argv, table)).toThrow(expect.objectContaining({ code: 'PEN_USAGE' }))
   expect(() => parseFlags(argv, table)).toThrow(says)
 })
 
-test('the environment gives what the command line does not', () => {
+test('the environment sets flags that the command line does not', () => {
   process.env['PENSTOCK_TEST_CONFIG'] = 'a, b'
   process.env['PENSTOCK_TEST_LIMIT'] = '7'
   process.env['PENSTOCK_TEST_META'] = 'true'
@@ -69,23 +69,23 @@ const strict: Dialect = {
 
 test.each([
   { argv: ['--config', '--meta'], says: '--config' },
-  { argv: ['-c', '-m'], says: '-c needs a value, and -m looks like a flag. If it is meant: --config=-m.' },
+  { argv: ['-c', '-m'], says: '-c needs a value, but -m looks like a flag. If -m is the value, write --config=-m.' },
   { argv: ['-c'], says: '-c needs a value.' },
   { argv: ['--nothing'], says: 'no --nothing' },
   { argv: ['-f', 'xml'], says: '--format: xml, not json,yaml' },
-])('a dialect may refuse $argv, in its own words', ({ argv, says }) => {
+])('a dialect may reject $argv, with its own message', ({ argv, says }) => {
   expect(() => parseFlags(argv, table, strict)).toThrow(expect.objectContaining({ code: 'PEN_USAGE' }))
   expect(() => parseFlags(argv, table, strict)).toThrow(says)
 })
 
-test('without such a dialect a value may look like a flag, and a default stands for what is not given', () => {
+test('without such a dialect, a value may look like a flag, and a default applies to a missing flag', () => {
   expect(parseFlags(['-c', '-m'], table).flags).toMatchObject({ config: ['-m'], meta: false })
   const withDefault = { to: { type: 'string', default: 'there', help: 'Where to.' } } as const satisfies Flags
   expect(parseFlags([], withDefault).flags.to).toBe('there')
   expect(parseFlags(['--to='], withDefault).flags.to).toBe('')
 })
 
-test('descriptions begin at a column', () => {
+test('descriptions begin at the same column', () => {
   const table = {
     all: { type: 'boolean', help: 'everything' },
     file: { type: 'string', short: 'f', value: 'PATH', help: 'the first and the rest' },
@@ -95,7 +95,7 @@ test('descriptions begin at a column', () => {
   )
 })
 
-test('the help names every flag once', () => {
+test('the help lists every flag once', () => {
   const help = flagHelp(table).split('\n')
   expect(help).toHaveLength(Object.keys(table).length)
   expect(help[0]).toBe('  -c, --config PATH       Where it is. [PENSTOCK_TEST_CONFIG]')

@@ -1,6 +1,6 @@
-// Flags of a command, declared in a table. Parsing, the environment variables, the help text and completion follow from it, for both
-// programs. `node:util` splits the command line; this file adds lists from the environment, numbers, counted flags, short names of two
-// letters, and refuses flags that have no effect.
+// The flags of a command are declared in a table. For both programs, parsing, environment variables, the help text and completion derive
+// from it. `node:util` splits the command line. This file adds lists from the environment, numbers, counted flags and short names of two
+// letters, and rejects flags that have no effect.
 
 import { type ParseArgsOptionDescriptor, parseArgs } from 'node:util'
 import { PenstockError } from '../errors.ts'
@@ -8,25 +8,25 @@ import { closest } from '../schema/problems.ts'
 
 export interface Flag {
   readonly type: 'boolean' | 'string'
-  /** May be repeated: the value is a list, or the number of times that a flag without a value is given. */
+  /** Whether the flag may be repeated. Its value is a list, or for a flag without a value, the number of repetitions. */
   readonly multiple?: boolean
   readonly short?: string
   readonly default?: string | boolean
-  /** Environment variable that gives the value if the command line does not. A list is separated by commas. */
+  /** Environment variable with the value, if the command line does not set it. Commas separate the items of a list. */
   readonly env?: string
-  /** Word for the value in the help text. */
+  /** Placeholder for the value in the help text. */
   readonly value?: string
-  /** For the help text; it may have several lines. */
+  /** Description for the help text, which may have several lines. */
   readonly help: string
-  /** The only values, if there are few; of a list, those of each item. */
+  /** The possible values, or for a list, the possible values of each item. */
   readonly oneOf?: readonly string[]
-  /** The value is a number; `whole`: one without a fraction. */
+  /** Whether the value is a number; `whole` allows no fraction. */
   readonly number?: 'any' | 'whole'
-  /** Smallest number. */
+  /** The minimum number. */
   readonly minimum?: number
-  /** The flag without which this one has no effect, so that it is refused. */
+  /** Another flag without which this one has no effect and is rejected. */
   readonly needs?: string
-  /** The flag beside which this one has no effect and is refused. */
+  /** Another flag with which this one has no effect and is rejected. */
   readonly replacedBy?: string
 }
 
@@ -51,25 +51,25 @@ export interface ParsedArgs<F extends Flags> {
   readonly words: readonly string[]
 }
 
-/** How a program reads a command line where the two differ, and the words of its messages. */
+/** The differences between the two programs: how they parse a command line, and the text of their messages. */
 export interface Dialect {
-  /** Refuses a value that looks like a flag, because `lint -f --recursive` is a mistake. */
+  /** Whether to reject a value that looks like a flag, because `lint -f --recursive` is a mistake. */
   readonly refusesFlagsAsValues: boolean
-  /** @param near the name that may have been meant */
+  /** @param near the most similar flag */
   unknownFlag(shown: string, near: string | undefined): string
   /** @param shown the flag with its long name, or the environment variable */
   notOneOf(shown: string, found: string, allowed: readonly string[]): string
 }
 
 const agentDialect: Dialect = {
-  // Agents before this one took such values.
+  // Earlier agents accepted such values.
   refusesFlagsAsValues: false,
   unknownFlag: (shown, near) =>
     `There is no flag ${shown}. ${near === undefined ? 'See --help.' : `Did you mean ${near}?`}`,
   notOneOf: (shown, found, allowed) => `${shown} is "${found}"; it must be one of ${allowed.join(', ')}.`,
 }
 
-/** Reads a command line; `words` are the arguments that are not flags. Throws PEN_USAGE for the first mistake. */
+/** Parses a command line. `words` are the arguments that are not flags. Throws PEN_USAGE for the first mistake. */
 export function parseFlags<const F extends Flags>(
   argv: readonly string[],
   table: F,
@@ -92,8 +92,10 @@ export function parseFlags<const F extends Flags>(
     }
     if (value === undefined) throw misuse(`${rawName} needs a value.`)
     if (dialect.refusesFlagsAsValues && inlineValue === false && /^-./.test(value))
-      throw misuse(`${rawName} needs a value, and ${value} looks like a flag. If it is meant: --${name}=${value}.`)
-    // `-f=yaml`: node:util counts the equals sign of a short name to the value.
+      throw misuse(
+        `${rawName} needs a value, but ${value} looks like a flag. If ${value} is the value, write --${name}=${value}.`,
+      )
+    // For `-f=yaml`, node:util includes the equals sign in the value.
     const text = inlineValue === true && !rawName.startsWith('--') ? value.replace(/^=/, '') : value
     const read = flagValue(flag, `--${name}`, text, dialect)
     values[name] = flag.multiple === true ? [...((values[name] as unknown[] | undefined) ?? []), read] : read
@@ -110,7 +112,7 @@ function misuse(problem: string): PenstockError {
   return new PenstockError('PEN_USAGE', problem)
 }
 
-/** The table as `node:util` takes it, which knows short names of one letter only. */
+/** The table in the form for `node:util`, which supports only short names of one letter. */
 function nodeOptions(table: Flags): Record<string, ParseArgsOptionDescriptor> {
   return Object.fromEntries(
     Object.entries(table).map(([name, { type, short, multiple = false }]) => [
@@ -120,7 +122,7 @@ function nodeOptions(table: Flags): Record<string, ParseArgsOptionDescriptor> {
   )
 }
 
-/** A command line with `--timezone` for `-tz`. */
+/** Replaces short names of two letters, such as `-tz`, by long names, such as `--timezone`. */
 function withLongNames(argv: readonly string[], table: Flags): string[] {
   const long = new Map(
     Object.entries(table).flatMap(([name, { short = '' }]) => (short.length > 1 ? [[`-${short}`, `--${name}`]] : [])),
@@ -136,7 +138,7 @@ function nearestFlag(shown: string, table: Flags): string | undefined {
   )
 }
 
-/** A flag that has no effect beside the others is an error, because users would rely on it. */
+/** Rejects flags that have no effect, because users would rely on them. */
 function refuseUseless(table: Flags, values: Readonly<Record<string, unknown>>, fromLine: ReadonlySet<string>): void {
   const isGiven = (name: string) => isValue(values[name])
   for (const [name, { needs, replacedBy, env }] of Object.entries(table)) {
@@ -148,13 +150,13 @@ function refuseUseless(table: Flags, values: Readonly<Record<string, unknown>>, 
   }
 }
 
-/** Whether a flag was given: an empty text is none, so that a template may leave a variable empty. */
+/** Whether a flag is set. An empty text does not count, so that a template may leave a variable empty. */
 function isValue(value: unknown): boolean {
   if (Array.isArray(value)) return value.length > 0
   return value !== undefined && value !== false && value !== ''
 }
 
-/** The value of a flag that neither the command line nor the environment gives. */
+/** The value of a flag that neither the command line nor the environment sets. */
 function unset(flag: Flag): unknown {
   if (flag.type === 'boolean') return flag.multiple === true ? 0 : (flag.default ?? false)
   return flag.multiple === true ? [] : flag.default
@@ -180,23 +182,23 @@ function flagValue(flag: Flag, shown: string, text: string, dialect: Dialect): s
   return number
 }
 
-/** Where descriptions begin at most: a flag with a longer name has its description in the next line. */
-const mostNameColumns = 30
+/** Maximum column at which descriptions begin. If a flag is longer, its description is on the next line. */
+const maxNameColumns = 30
 
-/** Longer lists of words are left to the description of a flag. */
-const mostChoices = 30
+/** Maximum length of a list of possible values. The description of a flag must contain longer lists. */
+const maxChoicesLength = 30
 
-/** The word for the value of a flag: the values themselves, if they are few and short. */
+/** The placeholder for the value of a flag: the possible values, if they are short. */
 function valueWord({ value, oneOf = [], number }: Flag): string {
   if (value !== undefined) return value
   const choices = oneOf.join('|')
-  if (choices !== '' && choices.length <= mostChoices) return choices
+  if (choices !== '' && choices.length <= maxChoicesLength) return choices
   return number === undefined ? 'VALUE' : 'N'
 }
 
 /**
- * The lines of a help text that describe the flags, one for each; `helpText` fits them to what shows them.
- * @param column where the descriptions begin; then a flag without a short name stands at the left, too
+ * The lines of a help text that describe the flags, one line for each. `helpText` wraps them to the width of the terminal.
+ * @param column where the descriptions begin; if set, flags without a short name are not indented
  */
 export function flagHelp(table: Flags, column?: number): string {
   const rows = Object.entries(table).map(([name, flag]) => {
@@ -205,7 +207,7 @@ export function flagHelp(table: Flags, column?: number): string {
     const env = flag.env === undefined ? '' : ` [${flag.env}]`
     return [`  ${short}--${name}${value}`, `${flag.help}${env}`] as const
   })
-  const width = column ?? Math.min(mostNameColumns, Math.max(...rows.map(([left]) => left.length)) + 2)
+  const width = column ?? Math.min(maxNameColumns, Math.max(...rows.map(([left]) => left.length)) + 2)
   const indent = `\n${' '.repeat(width)}`
   return rows
     .map(([left, right]) => `${left.length > width - 2 ? left + indent : left.padEnd(width)}${right}`)

@@ -7,7 +7,7 @@ const table = flagHelp({
   'a-name-that-is-longer-than-others': { type: 'string', value: 'TEXT', help: 'One more text that is long.' },
 })
 
-test('sentences and descriptions are broken between words, and descriptions go on below their beginning', () => {
+test('sentences and descriptions break between words, and descriptions continue below their beginning', () => {
   const text = `Usage: some-command with words [FLAGS] that go on and on
        some-command
 
@@ -33,7 +33,7 @@ ${table}`
   ])
 })
 
-test('a description is written in one line or in several', () => {
+test('a description may be written in one line or in several', () => {
   expect(helpText('  -f, --file   the first\n               and the rest', 80)).toBe(
     '  -f, --file   the first and the rest',
   )

@@ -1,31 +1,31 @@
-// The help of a command, fitted to what shows it: sentences and descriptions of flags are broken between words, and a description goes on
-// below its own beginning. Authors write one line for each paragraph and each flag, whatever its length.
+// Wraps the help text of a command to the width of the terminal. Lines break between words, and a description continues below its own
+// beginning. Authors write one line for each paragraph and each flag, regardless of its length.
 
 import { wrapped } from '../terminal.ts'
 
-/** Pages, pipes and files are as wide as the terminals of old. */
+/** The width for pages, pipes and files. */
 const plainColumns = 80
-/** Longer lines are hard to read, however wide the terminal is. */
-const mostColumns = 100
-const leastColumns = 40
+/** Longer lines are hard to read, even on a wide terminal. */
+const maxColumns = 100
+const minColumns = 40
 
 function columnsOf(stream: { readonly isTTY?: boolean; readonly columns?: number }): number {
   const columns = stream.isTTY === true ? stream.columns || plainColumns : plainColumns
-  return Math.min(mostColumns, Math.max(leastColumns, columns))
+  return Math.min(maxColumns, Math.max(minColumns, columns))
 }
 
 const indentOf = (line: string): number => line.length - line.trimStart().length
 
-/** Where the description of `  name   description` begins: behind the name and two blanks at least. */
+/** The column at which the description in `  name   description` begins, after the name and at least two spaces. */
 const descriptionAt = (line: string): number => /^ +\S.*? {2,}(?=\S)/.exec(line)?.[0].length ?? indentOf(line)
 
-/** Fits a text of paragraphs, which begin at the left, and of lists, which are indented. Lines of usage stay as they are. */
+/** Wraps a text of paragraphs, which are not indented, and of lists, which are. Usage lines stay unchanged. */
 export function helpText(text: string, columns = columnsOf(process.stdout)): string {
   const lines: { text: string; readonly isUsage: boolean }[] = []
   for (const line of text.split('\n')) {
     const last = lines.at(-1)
     const isUsage = line.startsWith('Usage:') || (last?.isUsage === true && indentOf(line) === 'Usage: '.length)
-    const goesOn =
+    const continuesLast =
       last !== undefined &&
       !last.isUsage &&
       !isUsage &&
@@ -34,7 +34,7 @@ export function helpText(text: string, columns = columnsOf(process.stdout)): str
       (indentOf(line) === 0
         ? indentOf(last.text) === 0
         : indentOf(line) > 2 && indentOf(line) === descriptionAt(last.text))
-    if (goesOn) last.text += ` ${line.trimStart()}`
+    if (continuesLast) last.text += ` ${line.trimStart()}`
     else lines.push({ text: line, isUsage })
   }
   return lines

@@ -1,4 +1,4 @@
-// The terminal of a command that redraws its output in place: the alternate screen, without a cursor, with each key as it is pressed.
+// The terminal of a command that redraws its output in place: it uses the alternate screen, hides the cursor, and reads individual keys.
 
 import { emitKeypressEvents, type Key } from 'node:readline'
 import { type Sheet, sheetOf } from '../terminal.ts'
@@ -10,13 +10,13 @@ export interface ScreenSize extends Sheet {
 
 /** The content of a screen. */
 export interface Drawing {
-  /** The whole screen: no line is wider, and there are no more lines than the size allows. */
+  /** The text of the whole screen, which must fit into the size. */
   text(size: ScreenSize): string
-  /** Applies a key; true if the person wants to quit. */
+  /** Handles a key. Returns true if the user wants to quit. */
   press(text: string | undefined, key: Key): boolean
 }
 
-/** Bytes, because the process prints no control codes as text except colours. */
+/** Bytes, because the process removes all control codes from text except colours. */
 const enter = Buffer.from('\u001b[?1049h\u001b[?25l')
 const leave = Buffer.from('\u001b[?25h\u001b[?1049l')
 
@@ -25,7 +25,7 @@ export class LiveScreen implements Disposable {
   readonly #quit = new AbortController()
   #isEntered = false
   readonly #redraw = () => {
-    // A terminal that does not know its size gives 0.
+    // A terminal that does not know its size reports 0.
     const size = { color: sheetOf(process.stdout).color, columns: process.stdout.columns || 80 }
     const text = this.#drawing.text({ ...size, rows: process.stdout.rows || 24 })
     process.stdout.write(`\u001b[H\u001b[2J${text}`)
@@ -39,12 +39,12 @@ export class LiveScreen implements Disposable {
     this.#drawing = drawing
   }
 
-  /** Aborted when the person quits by a key. */
+  /** Aborts when the user presses a key to quit. */
   get quit(): AbortSignal {
     return this.#quit.signal
   }
 
-  /** Draws. The first call takes the terminal: errors of the connection before it stay in sight. */
+  /** Draws the screen. Only the first call switches to the alternate screen, so that earlier connection errors stay visible. */
   draw(): void {
     if (!this.#isEntered) this.#enter()
     this.#redraw()

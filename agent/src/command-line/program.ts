@@ -1,5 +1,5 @@
-// Shared by the command lines of both programs, `penstock-agent` and `penstock`: the first words, the search for a command, flags that
-// every command takes, and the text of a fault. `--version` loads it, so it imports little. flags.ts reads the flags of a command.
+// The common command-line code of `penstock-agent` and `penstock`: global flags, the lookup of a command, flags that every command
+// accepts, and the report of an internal error. `--version` loads this file, so it imports little. flags.ts parses the flags of a command.
 
 import { errorText, PenstockError } from '../errors.ts'
 import { closest } from '../schema/problems.ts'
@@ -8,15 +8,15 @@ import type { CompletionFlag } from './completion.ts'
 import type { Flags } from './flags.ts'
 
 export interface FirstWords {
-  /** Errors have a stack. */
+  /** Whether to print the stack of errors. */
   readonly isDebug: boolean
-  /** Requests to the program itself. */
+  /** A request to the program itself. */
   readonly asks: 'help' | 'version' | undefined
-  /** The words without `--debug`. */
+  /** The remaining words, without `--debug`. */
   readonly words: readonly string[]
 }
 
-/** Reads the words for the program that belong to no command. */
+/** Reads the words that belong to the program and not to a command. */
 export function firstWords(argv: readonly string[]): FirstWords {
   const words = argv.filter((word) => word !== '--debug')
   const [first] = words
@@ -26,9 +26,9 @@ export function firstWords(argv: readonly string[]): FirstWords {
 }
 
 /**
- * The command with a name; throws PEN_USAGE with the name that may have been meant.
- * @param quote as the messages of the program quote names
- * @param onPath the remedy where a path stands in place of a command
+ * Looks up a command; throws PEN_USAGE with a suggestion if it does not exist.
+ * @param quote the quotation mark in the program's messages
+ * @param onPath returns advice for a user who wrote a path instead of a command
  */
 export function commandNamed<C>(
   program: string,
@@ -46,22 +46,22 @@ export function commandNamed<C>(
   throw new PenstockError('PEN_USAGE', `There is no command ${quote}${name}${quote}. ${hint}`)
 }
 
-/** Whether a word can be a path, and no command: it has a slash or an ending. */
+/** Whether a word looks like a path instead of a command, because it contains a slash or a file extension. */
 export const isPathLike = (word: string): boolean => !word.startsWith('-') && /[\\/]|\.\w+$/.test(word)
 
-/** The report of an error that Penstock does not expect. */
+/** The report of an internal error. */
 export function faultText(error: unknown): string {
-  return `A fault of Penstock itself: ${errorText(error)}\nWith --debug it shows where.`
+  return `Internal error in Penstock: ${errorText(error)}\nRun the command with --debug to print the stack.`
 }
 
-/** Flags that every command takes. */
+/** Flags that every command accepts. */
 const ofEveryCommand: Flags = {
   help: { type: 'boolean', help: 'Print this text.' },
-  color: { type: 'string', oneOf: colorChoices, help: 'Whether to colour (auto).' },
+  color: { type: 'string', oneOf: colorChoices, help: 'Whether to colour the output (auto).' },
   debug: { type: 'boolean', help: 'Print the stack of an error.' },
 }
 
-/** The flags of a command as completion offers them, with those of every command. */
+/** The flags that completion offers for a command, including those of every command. */
 export function completionFlags(table: Flags): readonly CompletionFlag[] {
   return Object.entries({ ...table, ...ofEveryCommand, ...table }).map(([name, { type, short, help, oneOf }]) => ({
     name,

@@ -1,13 +1,13 @@
-// The effect of keys on a table of rows that change: sort, filter, choose a row, open and scroll it, pause and quit.
+// Handles the keys for a table with changing rows: sort, filter, select a row, open and scroll it, pause and quit.
 
 import type { Key } from 'node:readline'
 
 export interface RowKeysOptions<Row> {
-  /** A row stays chosen while its key is the same. */
+  /** Identifies a row, so that it stays selected when its content changes. */
   keyOf(row: Row): string
   /** The text that a filter searches. */
   nameOf(row: Row): string
-  /** The orders that the keys left and right choose from; undefined keeps the order of the rows. */
+  /** The sort orders that the left and right keys select; undefined keeps the order of the rows. */
   readonly orders: readonly (((a: Row, b: Row) => number) | undefined)[]
 }
 
@@ -29,12 +29,12 @@ export class RowKeys<Row> {
     this.#options = options
   }
 
-  /** Takes the newest rows; a paused table keeps those that it shows. */
-  look(rows: readonly Row[]): void {
+  /** Updates the rows. A paused table keeps the rows that it shows. */
+  update(rows: readonly Row[]): void {
     if (!this.#isPaused) this.#rows = rows
   }
 
-  /** Number of rows, with those that the filter hides. */
+  /** Number of rows, including those that the filter hides. */
   get count(): number {
     return this.#rows.length
   }
@@ -52,7 +52,7 @@ export class RowKeys<Row> {
     return this.#isReversed
   }
 
-  /** Whether the chosen row is shown whole. */
+  /** Whether the details of the selected row are open. */
   get isOpen(): boolean {
     return this.#isOpen
   }
@@ -61,18 +61,18 @@ export class RowKeys<Row> {
     return this.#chosen
   }
 
-  /** The chosen row, unless it is gone. */
+  /** The selected row; undefined if it no longer exists. */
   get chosenRow(): Row | undefined {
     return this.#rows.find((row) => this.#options.keyOf(row) === this.#chosen)
   }
 
-  /** The filter as the last line shows it; empty without one. */
+  /** The text for the filter in the last line; empty if there is no filter. */
   get filterText(): string {
     if (!this.#isTyping && this.#filter === '') return ''
     return `filter: ${this.#filter}${this.#isTyping ? '_' : ''}`
   }
 
-  /** The rows that the filter leaves, in the current order. */
+  /** The rows that match the filter, in the current order. */
   get shown(): readonly Row[] {
     const { nameOf, orders } = this.#options
     const filtered = this.#rows.filter((row) => nameOf(row).includes(this.#filter))
@@ -81,18 +81,18 @@ export class RowKeys<Row> {
     return this.#isReversed ? sorted.toReversed() : sorted
   }
 
-  /** Index of the chosen row among those shown, or -1. */
+  /** Index of the selected row among the shown rows, or -1. */
   get chosenIndex(): number {
     return this.shown.findIndex((row) => this.#options.keyOf(row) === this.#chosen)
   }
 
-  /** The part of the opened row's `lines` that `room` lines show, from where the person has scrolled to. */
+  /** The visible part of the opened row's `lines`: `room` lines, from the current scroll position. */
   scrolled(lines: readonly string[], room: number): readonly string[] {
     this.#scrolled = Math.min(this.#scrolled, Math.max(0, lines.length - room))
     return lines.slice(this.#scrolled, this.#scrolled + room)
   }
 
-  /** Applies a key; true if the person wants to quit. */
+  /** Handles a key. Returns true if the user wants to quit. */
   press(text: string | undefined, { name, ctrl = false }: Key): boolean {
     if (ctrl) return name === 'c' || name === 'd'
     if (this.#isTyping) {
@@ -130,7 +130,7 @@ export class RowKeys<Row> {
     this.#chosen = row === undefined ? undefined : this.#options.keyOf(row)
   }
 
-  /** Opens the chosen row, or the first if none is chosen. */
+  /** Opens the selected row, or the first one if none is selected. */
   #open(): void {
     if (this.chosenIndex < 0) this.#choose(1)
     this.#isOpen = this.chosenIndex >= 0

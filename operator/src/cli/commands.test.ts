@@ -481,7 +481,7 @@ test.each([
   { args: 'render -f a.yaml -A', says: 'Use `-f PATH`, or select resources of the cluster' },
   { args: 'lint', says: 'Name the resources with `-f PATH`' },
   { args: 'lint -f', says: '-f needs a value. See `penstock lint --help`.' },
-  { args: 'lint -f -R', says: '-f needs a value, and -R looks like a flag.' },
+  { args: 'lint -f -R', says: '-f needs a value, but -R looks like a flag.' },
   { args: 'dir/a.yaml', says: '`penstock lint dir/a.yaml` checks it, and `penstock run dir/a.yaml` runs it here.' },
   { args: 'lint -f a.yaml -o html', says: '`--output` takes one of text, sarif, junit; found `html`.' },
   { args: 'test -f a.yaml -o sarif', says: '`--output` takes one of text, junit; found `sarif`.' },

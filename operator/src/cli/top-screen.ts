@@ -122,7 +122,7 @@ export class TopScreen implements Drawing {
 
   /** Takes the newest figures; a paused screen keeps the displayed ones. */
   look(rows: readonly TopRow[]): void {
-    this.#keys.look(rows)
+    this.#keys.update(rows)
   }
 
   /** The opened row, if its text must be loaded again. */
